@@ -1,0 +1,70 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+/// Debian packages that the system libraries below come from; `scripts/setup` installs what is missing.
+let package = Package(
+    name: "reelcache",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "reelcache", targets: ["ReelcacheCLI"]),
+        .library(name: "Reelcache", targets: ["Reelcache"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.10.0"),
+    ],
+    targets: [
+        // System libraries
+        .systemLibrary(name: "CEvent", path: "CEvent", pkgConfig: "libevent_pthreads", providers: [.apt(["libevent-dev"])]),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+
+        // Pure values and decisions
+        .target(name: "HTTPModel"),
+        .target(name: "CachePolicy", dependencies: ["HTTPModel"]),
+
+        // Mechanisms
+        .target(name: "Metrics"),
+        .target(name: "EventIO", dependencies: ["CEvent"]),
+        .target(name: "HTTPTransport", dependencies: ["CLinux", "EventIO", "HTTPModel", "Metrics", .product(name: "Logging", package: "swift-log")]),
+        .target(name: "Upstream", dependencies: ["CCurl", "EventIO", "HTTPModel", "CachePolicy", "Metrics", .product(name: "Logging", package: "swift-log")]),
+        .target(
+            name: "DiskCache",
+            dependencies: [
+                "CLinux", "CXXHash", "CachePolicy", "HTTPModel", "Metrics",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+
+        // What joins them
+        .target(
+            name: "CacheFill",
+            dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "Upstream", "DiskCache", .product(name: "Logging", package: "swift-log")]),
+        .target(
+            name: "MediaProxy",
+            dependencies: [
+                "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        .target(name: "ControlAPI", dependencies: ["HTTPModel", "Metrics", "HTTPTransport"]),
+        .target(
+            name: "Reelcache",
+            dependencies: [
+                "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill", "MediaProxy",
+                "ControlAPI", .product(name: "Logging", package: "swift-log"),
+            ]),
+        .executableTarget(
+            name: "ReelcacheCLI",
+            dependencies: [
+                "Reelcache", "CachePolicy", "Metrics", .product(name: "ArgumentParser", package: "swift-argument-parser"), .product(name: "Logging", package: "swift-log"),
+            ]),
+
+        // Tests
+        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
+        .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
+    ]
+)

@@ -1,0 +1,83 @@
+import CachePolicy
+import DiskCache
+import EventIO
+import HTTPModel
+import Logging
+import Metrics
+import Synchronization
+import Upstream
+
+/// How gaps are filled. Bytes and seconds.
+package struct FillSettings: Sendable {
+    /// How far past its furthest reader a transfer goes before it pauses.
+    package var readAhead: Int64 = 32 << 20
+    /// The same for a response that passes through memory.
+    package var windowReadAhead: Int64 = 2 << 20
+    /// A body of unknown length longer than this is taken for a stream without end, and not stored.
+    package var longestUnknownLength: Int64 = 256 << 20
+    /// A transfer that nobody follows has so long to finish its chunk.
+    package var lastChunkSeconds: Double = 2
+    package var retry = RetryPolicy()
+
+    package init() {}
+}
+
+/// Fills each gap once: the resources in use, by key, and what all loops share about filling them.
+package final class CacheFiller: Sendable {
+    package let store: CacheStore
+    let settings: FillSettings
+    let metrics: ProxyMetrics
+    let logger: Logger
+    private let resources: Mutex<[CacheKey: OpenResource]>
+    private let capacity: Int
+
+    /// - Parameter capacity: resources kept open; each has a file descriptor.
+    package init(store: CacheStore, settings: FillSettings, capacity: Int, metrics: ProxyMetrics, logger: Logger) {
+        self.store = store
+        self.settings = settings
+        self.capacity = capacity
+        self.metrics = metrics
+        self.logger = logger
+        resources = Mutex([:])
+    }
+
+    /// A cache that is small beside the read-ahead would evict what it has just fetched.
+    var readAhead: Int64 { min(settings.readAhead, store.ledger.fairWindow) }
+
+    package func resource(_ key: CacheKey) -> OpenResource {
+        resources.withLock { resources in
+            if let resource = resources[key] { return resource }
+            if resources.count >= capacity { Self.shrink(&resources, to: capacity / 4 * 3) }
+            let resource = OpenResource(key)
+            resources[key] = resource
+            return resource
+        }
+    }
+
+    /// Closes the longest unused resources. One that a reader still holds is merely opened again by the next.
+    private static func shrink(_ resources: inout [CacheKey: OpenResource], to count: Int) {
+        let idle = resources.compactMap { key, resource in resource.idleSince.map { (key, $0) } }
+        for (key, _) in idle.sorted(by: { $0.1 < $1.1 }).prefix(resources.count - count) { resources[key] = nil }
+    }
+
+    /// Asks the index for a resource; the resource then wakes who waits for it.
+    package func lookUp(_ resource: OpenResource) {
+        store.load(resource.key) { [self] result in
+            switch result {
+            case .success(let generation): resource.lookedUp(generation)
+            case .failure(let error):
+                // Playing goes on without what the index may know.
+                logger.error("\(error)")
+                metrics.errors.add("store")
+                resource.lookedUp(nil)
+            }
+        }
+    }
+
+    package var openCount: Int { resources.withLock { $0.count } }
+
+    /// Lets go of all resources. What still reads keeps its own.
+    package func closeAll() {
+        resources.withLock { $0 = [:] }
+    }
+}

@@ -1,0 +1,226 @@
+import CachePolicy
+import DiskCache
+import EventIO
+import HTTPModel
+
+/// One response's way through a range of a generation: gives what is there, has fetched what is not. Loop-bound.
+package final class CacheReader {
+    /// What is next.
+    package enum Step {
+        /// These bytes stay where they are until the next call.
+        case bytes(UnsafeRawBufferPointer, descriptor: Int32, offset: Int64)
+        /// Nothing yet; `onReady` is called when it is worth to ask again.
+        case wait
+        case end
+        case failed(FillError)
+    }
+
+    /// Called on the loop after `wait`.
+    package var onReady: (() -> Void)?
+    package private(set) var generation: Generation
+    /// The next byte.
+    package private(set) var offset: Int64
+    /// Past the last byte; nil where it is the end of a body of unknown length.
+    private var end: Int64?
+    /// Whether it follows a fetch that another request started.
+    package private(set) var isCollapsed = false
+
+    private let filler: LoopFiller
+    private let resource: OpenResource
+    private let demand: Demand
+    private let follower: FollowerID
+    private var lease: ExtentLease?
+    /// Bytes up to here were found readable, in the leased extent.
+    private var readable: Int64
+    private var followed: FetchStatus?
+    private var followedFrom: Int64 = 0
+    private var isBypassing = false
+    private var isFinished = false
+
+    /// - Parameters:
+    ///   - range: the upper end is nil for the end of the resource, wherever that will be.
+    ///   - status: a fetch that `follower` follows already.
+    package init(
+        _ generation: Generation, from offset: Int64, to end: Int64?, resource: OpenResource, demand: Demand, filler: LoopFiller,
+        follower: FollowerID = FollowerID(), following status: FetchStatus? = nil
+    ) {
+        self.generation = generation
+        self.offset = offset
+        self.end = end
+        self.resource = resource
+        self.demand = demand
+        self.filler = filler
+        self.follower = follower
+        readable = offset
+        isBypassing = !generation.isStored
+        if let status { adopt(status) }
+    }
+
+    private func adopt(_ status: FetchStatus) {
+        followed = status
+        if case .running(let range, _) = status.view { followedFrom = range.lowerBound }
+    }
+
+    /// The next bytes, at most `limit`.
+    package func next(limit: Int) -> Step {
+        if end == nil, let length = generation.length { end = length }
+        if let end, offset >= end { return .end }
+        followed?.advance(follower, to: offset)
+        // Once more after each piece of news: what was found absent may be there by now.
+        for _ in 0..<8 {
+            if offset < readable { return give(limit) }
+            switch generation.acquire(at: offset, limit: end ?? .max, lease: &lease) {
+            case .bytes(let until):
+                readable = until
+            case .unverified:
+                return verify()
+            case .absent:
+                if let step = waitForBytes() { return step }
+                if end == nil, let length = generation.length {
+                    end = length
+                    if offset >= length { return .end }
+                }
+            }
+        }
+        // Evicted as fast as it comes: others first.
+        wakeLater()
+        return .wait
+    }
+
+    private func give(_ limit: Int) -> Step {
+        let range = offset..<min(readable, offset + Int64(limit))
+        let isFresh = followed != nil && offset >= followedFrom
+        if !isFresh && !generation.isResident(range) { return warm(range) }
+        offset = range.upperBound
+        // Fresh: fetched for this request, or for one that it joined.
+        (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(Int64(range.count))
+        let (mapped, descriptor) = generation.bytes(range)
+        return .bytes(mapped, descriptor: descriptor, offset: range.lowerBound)
+    }
+
+    // MARK: What is not there
+
+    /// Sees to it that the byte at `offset` comes.
+    /// - Returns: nil where there is news already.
+    private func waitForBytes() -> Step? {
+        if isBypassing && generation.isStored { return awaitWindow() }
+        if let followed {
+            switch followed.view {
+            case .running:
+                if followed.reaches(offset) || end == nil || isBypassing {
+                    return followed.wait(follower, at: offset, wake: wakeUp()) ? .wait : nil
+                }
+                unfollow()
+            case .ended(.failed(.notStored)) where !isBypassing:
+                unfollow()
+                return bypass()
+            case .ended(.failed(let error)):
+                return .failed(error)
+            case .ended(.completed), .ended(.stopped):
+                if isBypassing { return .failed(.unusable("it ended early")) }
+                unfollow()
+            }
+        }
+        return demandGap()
+    }
+
+    private func demandGap() -> Step? {
+        guard let end else {
+            guard let status = resource.followToLength(of: generation, follower, at: offset) else {
+                return generation.length == nil ? .failed(.changed) : nil
+            }
+            adopt(status)
+            return nil
+        }
+        guard !generation.isRetired else { return .failed(.changed) }
+        // Without a validator nothing tells whether a gap would be filled with the same version's bytes.
+        guard generation.head.rangeCondition != nil || isBeingFilled else {
+            resource.invalidate(generation)
+            filler.filler.store.retire(generation)
+            return .failed(.changed)
+        }
+        guard let (status, isNew) = filler.fill(offset..<end, of: generation, resource, demand, follower: follower) else {
+            return generation.isRetired ? .failed(.changed) : nil
+        }
+        if !isNew && !isCollapsed {
+            isCollapsed = true
+            filler.filler.metrics.collapsed.add()
+        }
+        adopt(status)
+        return nil
+    }
+
+    /// A generation without a validator is filled by the one transfer that brings it as a whole.
+    private var isBeingFilled: Bool {
+        guard let status = resource.followToLength(of: generation, follower, at: offset) else { return false }
+        adopt(status)
+        return true
+    }
+
+    /// The store has no room: what is still wanted comes past it.
+    private func bypass() -> Step? {
+        guard let end, generation.head.rangeCondition != nil else { return .failed(.notStored("the cache has no room")) }
+        let status = filler.bypass(offset..<end, of: generation, resource, demand, follower: follower)
+        followed = status
+        isBypassing = true
+        followedFrom = 0
+        return awaitWindow()
+    }
+
+    private func awaitWindow() -> Step? {
+        guard let followed else { return nil }
+        if case .passing(let window, _)? = followed.opening {
+            lease = nil
+            generation = window
+            readable = offset
+            return nil
+        }
+        if case .ended(.failed(let error)) = followed.view { return .failed(error) }
+        return followed.wait(follower, at: nil, wake: wakeUp()) ? .wait : awaitWindow()
+    }
+
+    private func unfollow() {
+        followed?.leave(follower)
+        followed = nil
+    }
+
+    // MARK: What has to be read first
+
+    private func verify() -> Step {
+        filler.filler.store.verify(generation, extent: generation.geometry.extent(at: offset), then: wakeUp())
+        return .wait
+    }
+
+    private func warm(_ range: Range<Int64>) -> Step {
+        let wake = wakeUp()
+        filler.filler.store.warm(generation, range) { _ in wake() }
+        // What could not be read is absent now: look again.
+        readable = offset
+        return .wait
+    }
+
+    // MARK: Waking
+
+    private func wakeUp() -> @Sendable () -> Void {
+        let bound = LoopBound(self, on: filler.loop)
+        return { bound.post { $0.wake() } }
+    }
+
+    private func wakeLater() {
+        wakeUp()()
+    }
+
+    private func wake() {
+        guard !isFinished else { return }
+        onReady?()
+    }
+
+    /// The response is over. Gives back leases and leaves the fetch.
+    package func finish() {
+        guard !isFinished else { return }
+        isFinished = true
+        onReady = nil
+        unfollow()
+        lease = nil
+    }
+}

@@ -1,0 +1,32 @@
+import CachePolicy
+import HTTPModel
+
+/// What a client asks an origin for.
+package struct Demand: Sendable {
+    package let url: OriginURL
+    /// nil for the whole.
+    package let span: ByteRangeSpec?
+    private let request: RequestHead
+
+    package init(url: OriginURL, span: ByteRangeSpec?, request: RequestHead) {
+        self.url = url
+        self.span = span
+        self.request = request
+    }
+
+    /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak itself.
+    ///
+    /// Cookies stay here: a browser keeps them by host, and to it every origin behind the proxy is the same host, so they
+    /// would reach origins that they were not meant for.
+    package var fields: FieldLines {
+        var fields = request.fields
+        fields.removeHopByHop()
+        for name in Self.withheld { fields.remove(name) }
+        return fields
+    }
+
+    private static let withheld = [
+        "Host", "Cookie", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding", "Content-Length",
+        "Cache-Control", "Pragma", "Expect",
+    ]
+}

@@ -1,0 +1,188 @@
+import CachePolicy
+import DiskCache
+import HTTPModel
+import Upstream
+
+/// The answer is checked before a byte is kept.
+extension Fetch {
+    /// Whether an error answer may be another one next time.
+    static func isTransient(_ head: UpstreamHead) -> Bool {
+        head.status == 429 || head.status >= 500
+    }
+
+    func accept(_ head: UpstreamHead) throws(FillError) {
+        switch purpose {
+        case .opening(let span, let owner):
+            if let writer { try resumed(writer.generation, head) } else { try open(head, asked: span, owner: owner) }
+        case .gap(let generation):
+            if writer != nil { try resumed(generation, head) } else { try fillGap(of: generation, head) }
+        case .bypass(let generation, let owner):
+            if writer != nil { try resumed(generation, head) } else { try passOn(generation, head, owner: owner) }
+        }
+    }
+
+    // MARK: The first answer about a resource
+
+    private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID) throws(FillError) {
+        let answer = try Answer(head, asked: span)
+        // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
+        let isKept = answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
+        let generation = try makeGeneration(answer, isKept: isKept)
+        let chunk = generation.geometry
+        // A suffix begins anywhere: bytes before its first whole chunk are let go.
+        let start = chunk.chunkStart(chunk.chunk(at: answer.range.lowerBound + (answer.range.lowerBound == 0 ? 0 : chunk.chunkSize - 1)))
+        surplus = start - answer.range.lowerBound
+        position = start
+        end = answer.range.upperBound
+        writer = store.writer(generation, at: start, stopsAtPresent: false)
+        if generation.isStored {
+            if let previous = resource.opened(generation, by: status), previous !== generation { store.retire(previous) }
+            status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead)
+        } else {
+            resource.ended(status)
+            status.opened(.passing(generation, owner: owner), range: start..<max(end, start), horizon: filler.settings.windowReadAhead)
+        }
+    }
+
+    private func makeGeneration(_ answer: Answer, isKept: Bool) throws(FillError) -> Generation {
+        do throws(StoreError) {
+            guard isKept else { return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.total) }
+            do throws(StoreError) { return try store.makeGeneration(resource.key, head: answer.generationHead, length: answer.total) } catch {
+                filler.logger.error("the response goes on without the cache: \(error)")
+                filler.metrics.errors.add("disk-write")
+                return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.total)
+            }
+        } catch { throw .notStored("\(error)") }
+    }
+
+    // MARK: An answer about a generation that is known
+
+    private func fillGap(of generation: Generation, _ head: UpstreamHead) throws(FillError) {
+        switch try match(head, generation, from: position) {
+        case .part:
+            writer = store.writer(generation, at: position, stopsAtPresent: true)
+        case .whole:
+            // A full body is used as such: from its first byte, past what is present.
+            guard let length = generation.length else { throw .changed }
+            position = 0
+            end = length
+            writer = store.writer(generation, at: 0, stopsAtPresent: false)
+            status.moved(to: 0..<length)
+        }
+    }
+
+    private func passOn(_ generation: Generation, _ head: UpstreamHead, owner: FollowerID) throws(FillError) {
+        let matched = try match(head, generation, from: position)
+        if case .whole = matched { surplus = position }
+        let window: Generation
+        do throws(StoreError) { window = try store.makeWindow(resource.key, head: generation.head, length: generation.length) } catch { throw .notStored("\(error)") }
+        writer = store.writer(window, at: position, stopsAtPresent: false)
+        status.opened(.passing(window, owner: owner), range: position..<end, horizon: filler.settings.windowReadAhead)
+    }
+
+    /// A transfer that broke goes on.
+    private func resumed(_ generation: Generation, _ head: UpstreamHead) throws(FillError) {
+        surplus = 0
+        if case .whole = try match(head, generation, from: position) { surplus = position }
+    }
+
+    private enum Match { case part, whole }
+
+    /// Whether an answer brings bytes of this very generation, from `offset` on or from the start.
+    private func match(_ head: UpstreamHead, _ generation: Generation, from offset: Int64) throws(FillError) -> Match {
+        switch head.status {
+        case 206:
+            guard Answer.isUncoded(head) else { throw .unusable("the part is encoded") }
+            guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
+            guard part.total == generation.length || part.total == nil, isSameVersion(head, generation) else { return try replace(generation) }
+            guard range.lowerBound == offset else { throw .unusable("asked from byte \(offset), it answers from \(range.lowerBound)") }
+            return .part
+        case 200:
+            guard Answer.isUncoded(head), head.contentLength == generation.length, isSameVersion(head, generation), generation.head.rangeCondition != nil else {
+                return try replace(generation)
+            }
+            return .whole
+        case 416:
+            // Asked within the length that it had: it is another one now.
+            return try replace(generation)
+        default:
+            throw .originStatus(head.status)
+        }
+    }
+
+    private func replace(_ generation: Generation) throws(FillError) -> Match {
+        resource.invalidate(generation)
+        store.retire(generation)
+        throw .changed
+    }
+
+    /// RFC 9110 §8.8.3.2 for tags, which must both be strong; else dates and (checked by the caller) lengths.
+    private func isSameVersion(_ head: UpstreamHead, _ generation: Generation) -> Bool {
+        let stored = generation.head.validators
+        if let tag = head.fields["ETag"].flatMap({ EntityTag(parsing: $0) }), let known = stored.etag, !known.isWeak { return tag.stronglyMatches(known) }
+        if let date = head.fields["Last-Modified"], let known = generation.head.fields["Last-Modified"] { return date == known }
+        // RFC 9110 §15.3.7: a 206 to If-Range may leave out what the client knows.
+        return head.status == 206 && generation.head.rangeCondition != nil
+    }
+}
+
+/// What an origin's answer says about a resource.
+struct Answer {
+    let generationHead: GenerationHead
+    /// The bytes that the body brings; the upper end is `Int64.max` where it is not told.
+    let range: Range<Int64>
+    /// The resource's length.
+    let total: Int64?
+    let isKeepable: Bool
+
+    init(_ head: UpstreamHead, asked span: UpstreamRequest.Span?) throws(FillError) {
+        let isPart = head.status == 206
+        if isPart {
+            guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
+            guard Self.isExpected(range, span) else { throw .unusable("it answers with bytes \(range.lowerBound)-\(range.upperBound - 1), which were not asked for") }
+            self.range = range
+            total = part.total
+        } else {
+            total = head.contentLength
+            range = 0..<(total ?? .max)
+        }
+        let isMedia = head.status == 200 || isPart
+        // Of a part, the rest has the same status as the whole.
+        generationHead = GenerationHead(
+            status: isPart ? 200 : head.status, fields: Self.keptFields(head, isMedia: isMedia), finalURL: head.finalURL, storedAt: head.receivedAt)
+        let control = CacheControl(parsing: head.fields.combined("Cache-Control"))
+        isKeepable = isMedia && !control.noStore && Self.isUncoded(head) && head.fields.combined("Vary")?.contains("*") != true && (total != nil || !isPart)
+    }
+
+    private static func isExpected(_ range: Range<Int64>, _ span: UpstreamRequest.Span?) -> Bool {
+        switch span {
+        case nil: range.lowerBound == 0
+        case .bounded(let asked): range.lowerBound == asked.lowerBound && range.upperBound <= asked.upperBound
+        case .from(let first): range.lowerBound == first
+        case .suffix: true
+        }
+    }
+
+    /// RFC 9110 §8.4: ranges count bytes of the encoded form, which another answer may not share.
+    static func isUncoded(_ head: UpstreamHead) -> Bool {
+        head.fields.combined("Content-Encoding").map { $0.lowercased() == "identity" } ?? true
+    }
+
+    /// What the connection to the origin needed, or what this proxy says itself, is not kept.
+    private static func keptFields(_ head: UpstreamHead, isMedia: Bool) -> FieldLines {
+        var fields = head.fields
+        fields.removeHopByHop()
+        for name in ["Content-Length", "Date", "Accept-Ranges", "Age", "Cache-Status", "Set-Cookie"] { fields.remove(name) }
+        if isMedia { fields.remove("Content-Range") }
+        return fields
+    }
+}
+
+extension FieldLines {
+    /// RFC 9110 §7.6.1: fields that concern one connection, and those that `Connection` names.
+    package mutating func removeHopByHop() {
+        let named = combined("Connection")?.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } } ?? []
+        let always = ["Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade"]
+        for name in always + named { remove(String(name)) }
+    }
+}

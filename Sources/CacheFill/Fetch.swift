@@ -1,0 +1,310 @@
+import CachePolicy
+import DiskCache
+import EventIO
+import HTTPModel
+import Metrics
+import Upstream
+
+/// One gap being filled: a transfer, retried from its frontier, into a generation. Loop-bound.
+///
+///     frontier ──┐          ┌── end (the next chunk that is there, or what was asked for)
+///     ▓▓▓▓▓▓▓▓▓▓▓░░░░░░░░░░░│▓▓▓
+///     in the file   to come    present before
+package final class Fetch: TransferDelegate {
+    enum Purpose {
+        /// Find out what the resource is.
+        case opening(UpstreamRequest.Span?, owner: FollowerID)
+        /// Fill a gap of a generation that is known.
+        case gap(Generation)
+        /// Bring bytes of a known generation past the cache.
+        case bypass(Generation, owner: FollowerID)
+    }
+
+    let status: FetchStatus
+    let owner: LoopFiller
+    let resource: OpenResource
+    let purpose: Purpose
+    let demand: Demand
+    var transfer: Transfer?
+    var writer: ChunkWriter?
+    /// Where the next byte goes.
+    var position: Int64
+    /// Past the last byte that is wanted; `Int64.max` while unknown.
+    var end: Int64 = .max
+    /// Bytes ahead in the response that are not wanted: before the first whole chunk, or sent again.
+    var surplus: Int64 = 0
+    /// Of the bytes that the transfer holds back, so many are in the file already.
+    private var takenOfHeld = 0
+    private var attempt = 0
+    private var hasEnded = false
+    private var isStopping = false
+    private var retryTimer: LoopTimer?
+    private var stopTimer: LoopTimer?
+    /// The extents between the slowest follower and the frontier: they must not be evicted before they are read.
+    private var heldExtents: [HeldExtent] = []
+
+    private final class HeldExtent {
+        let lease: ExtentLease
+        init(_ lease: consuming ExtentLease) { self.lease = lease }
+    }
+
+    init(_ status: FetchStatus, _ owner: LoopFiller, _ resource: OpenResource, _ purpose: Purpose, _ demand: Demand, position: Int64) {
+        self.status = status
+        self.owner = owner
+        self.resource = resource
+        self.purpose = purpose
+        self.demand = demand
+        self.position = position
+        if case .running(let range, _) = status.view { end = range.upperBound }
+        status.attach(LoopBound(self, on: owner.loop))
+    }
+
+    var filler: CacheFiller { owner.filler }
+    var store: CacheStore { owner.filler.store }
+
+    func start(_ reason: FetchReason) {
+        filler.metrics.upstreamReasons[reason].add()
+        transfer = owner.upstream.start(request(), delegate: self)
+    }
+
+    private func request() -> UpstreamRequest {
+        var fields = demand.fields
+        var url = demand.url.absolute
+        var span: UpstreamRequest.Span?
+        if let generation = knownGeneration {
+            // RFC 9110 §13.1.5: with If-Range the origin sends the whole where the part would be another version's.
+            if let condition = generation.head.rangeCondition { fields.append("If-Range", condition) }
+            // Origins that stitch each answer anew do so behind a redirect: the gaps come from where the rest came from.
+            url = generation.head.finalURL
+            span = end == .max ? .from(position) : .bounded(position..<end)
+        } else if case .opening(let wanted, _) = purpose {
+            span = wanted
+        }
+        return UpstreamRequest(url: url, method: .get, span: span, fields: fields)
+    }
+
+    /// The generation whose bytes have to come; nil until an opening fetch knows.
+    var knownGeneration: Generation? {
+        switch purpose {
+        case .gap(let generation), .bypass(let generation, _): generation
+        case .opening: writer?.generation
+        }
+    }
+
+    // MARK: The transfer
+
+    package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+        guard !hasEnded else { return }
+        do throws(FillError) {
+            try accept(head)
+        } catch {
+            failOrRetry(error, isTransient: Self.isTransient(head))
+        }
+    }
+
+    package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !hasEnded, let writer else { return true }
+        var rest = UnsafeRawBufferPointer(rebasing: bytes[takenOfHeld...])
+        if surplus > 0 {
+            let dropped = Int(min(surplus, Int64(rest.count)))
+            surplus -= Int64(dropped)
+            rest = UnsafeRawBufferPointer(rebasing: rest[dropped...])
+            takenOfHeld += dropped
+        }
+        if status.pauseIfFarAhead(at: position) { return false }
+        hold(through: position)
+        return take(rest, into: writer)
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer, into writer: ChunkWriter) -> Bool {
+        let room = end == .max ? bytes.count : Int(min(Int64(bytes.count), end - position))
+        let outcome = writer.append(UnsafeRawBufferPointer(rebasing: bytes[0..<room]))
+        switch outcome {
+        case .taken(let count), .noRoom(let count), .met(let count):
+            advance(by: count)
+        case .failed(let error):
+            filler.logger.error("the response goes on without the cache: \(error)")
+            filler.metrics.errors.add("disk-write")
+            finish(.failed(.notStored("\(error)")))
+            return true
+        }
+        switch outcome {
+        case .taken:
+            takenOfHeld = 0
+            // More than was asked for is not wanted, and nothing is known about it.
+            if room < bytes.count || position == end && end < .max { finish(.completed) } else { stopAtChunkEnd() }
+            return true
+        case .met:
+            finish(.stopped)
+            return true
+        case .noRoom(let count):
+            takenOfHeld += count
+            makeRoom()
+            return false
+        case .failed:
+            return true
+        }
+    }
+
+    private func advance(by count: Int) {
+        guard count > 0 else { return }
+        position += Int64(count)
+        attempt = 0
+        filler.metrics.upstreamBytes.add(Int64(count))
+        status.published(position)
+        letPass()
+    }
+
+    private func makeRoom() {
+        let bound = LoopBound(self, on: owner.loop)
+        store.makeRoom { [bound] found in
+            bound.post { $0.roomMade(found) }
+        }
+    }
+
+    private func roomMade(_ found: Bool) {
+        guard !hasEnded else { return }
+        guard found else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
+        transfer?.resume()
+    }
+
+    package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+        guard !hasEnded else { return }
+        self.transfer = nil
+        if let error { return failOrRetry(.upstream(error), isTransient: error.isTransient) }
+        guard let writer else { return finish(.failed(.unusable("it has no head"))) }
+        if end == .max {
+            // Without a length the end of the body is the end of the resource.
+            writer.finish()
+            return finish(.completed)
+        }
+        guard position >= end else { return failOrRetry(.upstream(.broken(detail: "the body is \(end - position) bytes short")), isTransient: true) }
+        finish(.completed)
+    }
+
+    // MARK: Going on
+
+    /// What a follower resumes after the horizon.
+    func resume() {
+        guard !hasEnded else { return }
+        transfer?.resume()
+    }
+
+    /// A broken transfer goes on from its frontier, if that can be the same generation's; the client does not notice.
+    func failOrRetry(_ error: FillError, isTransient: Bool) {
+        transfer?.cancel()
+        transfer = nil
+        takenOfHeld = 0
+        attempt += 1
+        let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
+        guard isTransient, canGoOn, !status.isAbandoned, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
+            filler.metrics.errors.add(error.label)
+            return finish(.failed(error))
+        }
+        filler.logger.info("fetching again in \(delay) s: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
+        let timer = LoopTimer(on: owner.loop) { [unowned self] in
+            filler.metrics.resumedTransfers.add()
+            start(.resume)
+        }
+        retryTimer = timer
+        timer.schedule(afterSeconds: delay)
+    }
+
+    // MARK: Stopping
+
+    /// The last follower has left. What was begun of a chunk is finished, if that is quick.
+    func considerStopping() {
+        guard !hasEnded, status.isAbandoned else { return }
+        guard let writer, transfer?.isPaused == false, writer.generation.isStored else { return stopIfAbandoned() }
+        isStopping = true
+        let timer = LoopTimer(on: owner.loop) { [unowned self] in stopIfAbandoned() }
+        stopTimer = timer
+        timer.schedule(afterSeconds: filler.settings.lastChunkSeconds)
+        stopAtChunkEnd()
+    }
+
+    private func stopAtChunkEnd() {
+        guard isStopping, let writer else { return }
+        let geometry = writer.generation.geometry
+        if geometry.chunkStart(geometry.chunk(at: position)) == position { stopIfAbandoned() }
+    }
+
+    private func stopIfAbandoned() {
+        guard !hasEnded else { return }
+        guard status.endIfAbandoned() else {
+            isStopping = false
+            stopTimer?.cancel()
+            return
+        }
+        finish(.stopped)
+    }
+
+    func abort() {
+        finish(.failed(.upstream(.broken(detail: "the proxy is shutting down"))))
+    }
+
+    func finish(_ result: FetchEnd) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        transfer?.cancel()
+        transfer = nil
+        retryTimer?.cancel()
+        stopTimer?.cancel()
+        writer?.close()
+        heldExtents = []
+        resource.ended(status)
+        status.ended(result)
+        owner.ended(self)
+    }
+
+    // MARK: What must stay
+
+    private func hold(through offset: Int64) {
+        guard let generation = writer?.generation, generation.isStored else { return }
+        let ordinal = generation.geometry.extent(at: offset)
+        guard heldExtents.last?.lease.ordinal != ordinal else { return }
+        let slowest = generation.geometry.extent(at: max(status.slowestFollower ?? offset, 0))
+        heldExtents.removeAll { $0.lease.ordinal < slowest }
+        // One slow reader among fast ones must not hold the whole cache.
+        if heldExtents.count > Int(filler.readAhead / generation.geometry.extentSize) + 1 { heldExtents.removeFirst() }
+        heldExtents.append(HeldExtent(generation.leaseForWriting(ordinal)))
+    }
+
+    /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
+    private func letPass() {
+        guard let generation = writer?.generation else { return }
+        if generation.isStored, !generation.isRetired, end == .max, position > filler.settings.longestUnknownLength {
+            filler.logger.info("passed on without being stored, as its body has no end", metadata: ["resource": "\(resource.key.text)"])
+            resource.invalidate(generation)
+            store.retire(generation)
+        }
+        guard !generation.isStored || generation.isRetired && end == .max, let slowest = status.slowestFollower else { return }
+        generation.discard(below: min(slowest, position))
+    }
+}
+
+extension FillError {
+    /// For the statistics.
+    var label: String {
+        switch self {
+        case .upstream(let error): "upstream-\(error.label)"
+        case .originStatus: "upstream-status"
+        case .changed: "upstream-changed"
+        case .unusable: "upstream-unusable"
+        case .notStored: "not-stored"
+        }
+    }
+}
+
+extension UpstreamError {
+    fileprivate var label: String {
+        switch self {
+        case .addressRefused: "refused"
+        case .cannotResolve: "resolve"
+        case .cannotConnect: "connect"
+        case .tls: "tls"
+        case .timedOut: "timeout"
+        default: "broken"
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import DiskCache
+import EventIO
+import Synchronization
+
+/// Identifies a reader or a waiting request.
+package struct FollowerID: Hashable, Sendable {
+    private let value: UInt64
+    private static let next = Atomic<UInt64>(0)
+
+    package init() { value = Self.next.wrappingAdd(1, ordering: .relaxed).newValue }
+}
+
+/// What an opening fetch found.
+package enum Opening: Sendable {
+    /// The resource's generation, from which anyone may read.
+    case stored(Generation)
+    /// A response that is not stored: a window for the one who asked; others ask for themselves.
+    case passing(Generation, owner: FollowerID)
+}
+
+/// How a fetch ended.
+package enum FetchEnd: Sendable {
+    /// All that was wanted is in the file.
+    case completed
+    /// Nobody followed it any more, or it met bytes that are there already.
+    case stopped
+    case failed(FillError)
+}
+
+/// What all loops may know of a fetch: how far it is, who follows it. The fetch itself lives on one loop.
+///
+/// Lock order: a resource's lock may be held when this one is taken, never the other way round.
+package final class FetchStatus: Sendable {
+    private let state: Mutex<State>
+
+    struct State {
+        /// nil until the origin has said what the resource is.
+        var opening: Opening?
+        /// Offsets that this fetch fills; the upper end is open (`Int64.max`) while the length is unknown.
+        var range: Range<Int64>
+        /// Up to here its bytes are in the file.
+        var frontier: Int64
+        var end: FetchEnd?
+        /// At the horizon: waits for its furthest follower.
+        var isPaused = false
+        /// Each follower's offset.
+        var followers: [FollowerID: Int64] = [:]
+        var waiters: [FollowerID: @Sendable () -> Void] = [:]
+        var fetch: LoopBound<Fetch>?
+        /// How far past its furthest follower the fetch goes, in bytes.
+        var horizon: Int64
+    }
+
+    /// A follower that is at most so far ahead of the frontier waits for it; one further on gets a fetch of its own.
+    static let joinDistance: Int64 = 1 << 20
+
+    init(range: Range<Int64>, horizon: Int64, follower: FollowerID, at offset: Int64) {
+        var state = State(range: range, frontier: range.lowerBound, horizon: horizon)
+        state.followers[follower] = offset
+        self.state = Mutex(state)
+    }
+
+    // MARK: For readers
+
+    /// What a follower sees.
+    package enum View: Sendable {
+        case running(range: Range<Int64>, frontier: Int64)
+        case ended(FetchEnd)
+    }
+
+    package var view: View {
+        state.withLock { state in
+            state.end.map { .ended($0) } ?? .running(range: state.range, frontier: state.frontier)
+        }
+    }
+
+    package var opening: Opening? { state.withLock { $0.opening } }
+
+    /// Follows this fetch, if it runs and fills `offset` now or soon.
+    func join(_ follower: FollowerID, at offset: Int64) -> Bool {
+        state.withLock { state in
+            guard state.end == nil, state.reaches(offset) else { return false }
+            state.followers[follower] = offset
+            return true
+        }
+    }
+
+    /// Follows this fetch, if it runs, wherever it is.
+    func joinAnywhere(_ follower: FollowerID, at offset: Int64) -> Bool {
+        state.withLock { state in
+            guard state.end == nil else { return false }
+            state.followers[follower] = offset
+            return true
+        }
+    }
+
+    /// Follows an opening fetch, whatever it will find. False when it has ended.
+    func joinOpening(_ follower: FollowerID) -> Bool {
+        state.withLock { state in
+            guard state.end == nil, state.opening == nil else { return false }
+            state.followers[follower] = state.range.lowerBound
+            return true
+        }
+    }
+
+    /// Whether `offset` will come from this fetch soon enough to wait for it.
+    package func reaches(_ offset: Int64) -> Bool {
+        state.withLock { $0.end == nil && $0.reaches(offset) }
+    }
+
+    /// Tells how far a follower has read; a fetch that paused for it goes on.
+    package func advance(_ follower: FollowerID, to offset: Int64) {
+        let resumed: LoopBound<Fetch>? = state.withLock { state in
+            guard state.followers[follower] != nil else { return nil }
+            state.followers[follower] = offset
+            guard state.isPaused, state.end == nil, state.lead < state.horizon / 4 * 3 else { return nil }
+            state.isPaused = false
+            return state.fetch
+        }
+        resumed?.post { $0.resume() }
+    }
+
+    /// Calls `wake` once, at the next news. If there are some already (the frontier is past `offset`, the fetch has ended, or has
+    /// found what it opens while `offset` is nil), nothing is registered.
+    /// - Returns: whether `wake` will be called.
+    package func wait(_ follower: FollowerID, at offset: Int64?, wake: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            if state.end != nil { return false }
+            if let offset { if state.frontier > offset { return false } } else if state.opening != nil { return false }
+            state.waiters[follower] = wake
+            return true
+        }
+    }
+
+    /// Follows no longer. A fetch without followers comes to an end.
+    package func leave(_ follower: FollowerID) {
+        let abandoned: LoopBound<Fetch>? = state.withLock { state in
+            state.waiters[follower] = nil
+            guard state.followers.removeValue(forKey: follower) != nil, state.followers.isEmpty, state.end == nil else { return nil }
+            return state.fetch
+        }
+        abandoned?.post { $0.considerStopping() }
+    }
+
+    // MARK: For the fetch
+
+    func attach(_ fetch: LoopBound<Fetch>) {
+        state.withLock { $0.fetch = fetch }
+    }
+
+    /// The origin has answered: what it is, and which bytes come.
+    func opened(_ opening: Opening, range: Range<Int64>, horizon: Int64) {
+        ring { state in
+            state.opening = opening
+            state.horizon = horizon
+            state.range = range
+            state.frontier = range.lowerBound
+        }
+    }
+
+    /// A fetch for a gap turned out to bring another range, such as the whole.
+    func moved(to range: Range<Int64>) {
+        ring { state in
+            state.range = range
+            state.frontier = range.lowerBound
+        }
+    }
+
+    func published(_ frontier: Int64) {
+        ring { $0.frontier = frontier }
+    }
+
+    func ended(_ end: FetchEnd) {
+        ring { state in
+            state.end = end
+            state.fetch = nil
+        }
+    }
+
+    /// Ends the fetch if nobody follows it; nobody can join once this has answered true.
+    func endIfAbandoned() -> Bool {
+        state.withLock { state in
+            guard state.followers.isEmpty, state.end == nil else { return false }
+            state.end = .stopped
+            state.fetch = nil
+            return true
+        }
+    }
+
+    var isAbandoned: Bool { state.withLock { $0.followers.isEmpty } }
+
+    /// Pauses at the horizon. Answers whether it did; then a follower's `advance` resumes.
+    func pauseIfFarAhead(at position: Int64) -> Bool {
+        state.withLock { state in
+            state.frontier = position
+            guard !state.followers.isEmpty, state.lead >= state.horizon else { return false }
+            state.isPaused = true
+            return true
+        }
+    }
+
+    /// The offset of the follower that is furthest behind; nil without followers.
+    var slowestFollower: Int64? { state.withLock { $0.followers.values.min() } }
+
+    /// Changes the state and wakes who waits, outside of the lock.
+    private func ring(_ change: (inout State) -> Void) {
+        let waiters = state.withLock { state in
+            change(&state)
+            guard !state.waiters.isEmpty else { return [FollowerID: @Sendable () -> Void]() }
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for wake in waiters.values { wake() }
+    }
+}
+
+extension FetchStatus.State {
+    /// Ahead of the furthest follower.
+    var lead: Int64 { frontier - (followers.values.max() ?? frontier) }
+
+    func reaches(_ offset: Int64) -> Bool {
+        range.contains(offset) && offset >= frontier && offset - frontier <= FetchStatus.joinDistance
+    }
+}

@@ -1,0 +1,26 @@
+import DiskCache
+import Upstream
+
+/// Why bytes that a client waits for do not come.
+package enum FillError: Error, Sendable, CustomStringConvertible {
+    /// The origin could not be asked, or its answer broke off.
+    case upstream(UpstreamError)
+    /// The origin answers a request for a part of what is cached with an error.
+    case originStatus(Int)
+    /// The origin's bytes are no longer those that are cached (another validator or length).
+    case changed
+    /// The origin's answer cannot be what was asked for.
+    case unusable(String)
+    /// The store has no room that it may take, or the disk failed: the response goes on without the cache.
+    case notStored(String)
+
+    package var description: String {
+        switch self {
+        case .upstream(let error): "\(error)"
+        case .originStatus(let status): "the origin answers \(status) to a request for a part of what is cached"
+        case .changed: "the origin's content has changed"
+        case .unusable(let why): "the origin's answer cannot be used: \(why)"
+        case .notStored(let why): why
+        }
+    }
+}

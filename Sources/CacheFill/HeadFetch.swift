@@ -1,0 +1,40 @@
+import DiskCache
+import HTTPModel
+import Upstream
+
+/// A client's HEAD for what is not cached, passed on. Loop-bound.
+package final class HeadFetch: TransferDelegate {
+    private var transfer: Transfer?
+    private let deliver: (Result<UpstreamHead, FillError>) -> Void
+    private var head: UpstreamHead?
+
+    init(_ demand: Demand, _ upstream: UpstreamClient, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) {
+        self.deliver = deliver
+        transfer = upstream.start(UpstreamRequest(url: demand.url.absolute, method: .head, span: nil, fields: demand.fields), delegate: self)
+    }
+
+    package func cancel() {
+        transfer?.cancel()
+        transfer = nil
+    }
+
+    package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+        self.head = head
+    }
+
+    package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
+
+    package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+        self.transfer = nil
+        if let head { return deliver(.success(head)) }
+        deliver(.failure(.upstream(error ?? .broken(detail: "no answer"))))
+    }
+}
+
+extension LoopFiller {
+    /// Asks an origin for a head. Delivers once, unless cancelled.
+    package func head(_ demand: Demand, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) -> HeadFetch {
+        filler.metrics.upstreamReasons[.head].add()
+        return HeadFetch(demand, upstream, deliver: deliver)
+    }
+}

@@ -1,0 +1,101 @@
+import CachePolicy
+import DiskCache
+import EventIO
+import HTTPModel
+import Metrics
+import Upstream
+
+/// Filling, as seen from one loop: the loop's transfers. Loop-bound.
+///
+/// Each request that meets a gap gets a fetch of its own, kept in a dictionary for as long as it runs, unless a running one brings
+/// the same bytes soon.
+package final class LoopFiller {
+    package let filler: CacheFiller
+    package let loop: EventLoop
+    let upstream: UpstreamClient
+    private var fetches: [ObjectIdentifier: Fetch] = [:]
+
+    package init(_ filler: CacheFiller, upstream: UpstreamClient, loop: EventLoop) {
+        self.filler = filler
+        self.upstream = upstream
+        self.loop = loop
+    }
+
+    /// Finds out what a resource is, by fetching what is wanted of it: joined with others that do the same.
+    /// - Parameter alone: not joined, since what others found was not for sharing.
+    package func open(_ resource: OpenResource, _ demand: Demand, follower: FollowerID, alone: Bool) -> (FetchStatus, isCollapsed: Bool) {
+        let span = openingSpan(demand.span)
+        let make = { [filler] in
+            FetchStatus(range: Self.expectedRange(span), horizon: filler.readAhead, follower: follower, at: Self.expectedRange(span).lowerBound)
+        }
+        let (status, isNew) = alone ? (make(), true) : resource.open(follower, make: make)
+        if isNew {
+            start(Fetch(status, self, resource, .opening(span, owner: follower), demand, position: Self.expectedRange(span).lowerBound), reason: alone ? .bypass : .uriMiss)
+        } else {
+            filler.metrics.collapsed.add()
+        }
+        return (status, !isNew)
+    }
+
+    /// Fills the gap at the start of what a reader still needs.
+    /// - Returns: nil where the generation is no longer current, or there is no gap any more: look again.
+    func fill(_ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID) -> (FetchStatus, isNew: Bool)? {
+        guard let (status, isNew) = resource.demand(wanted, of: generation, follower, horizon: filler.readAhead) else { return nil }
+        if isNew, case .running(let range, _) = status.view {
+            start(Fetch(status, self, resource, .gap(generation), demand, position: range.lowerBound), reason: .gap)
+        }
+        return (status, isNew)
+    }
+
+    /// Goes on with a response past the cache, through a window in memory.
+    func bypass(_ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID) -> FetchStatus {
+        let geometry = CacheStore.windowGeometry
+        let range = geometry.chunkStart(geometry.chunk(at: wanted.lowerBound))..<wanted.upperBound
+        let status = FetchStatus(range: range, horizon: filler.settings.windowReadAhead, follower: follower, at: wanted.lowerBound)
+        start(Fetch(status, self, resource, .bypass(generation, owner: follower), demand, position: range.lowerBound), reason: .bypass)
+        return status
+    }
+
+    private func start(_ fetch: Fetch, reason: FetchReason) {
+        fetches[ObjectIdentifier(fetch)] = fetch
+        filler.metrics.openFetches.add(1)
+        fetch.start(reason)
+    }
+
+    func ended(_ fetch: Fetch) {
+        guard fetches.removeValue(forKey: ObjectIdentifier(fetch)) != nil else { return }
+        filler.metrics.openFetches.add(-1)
+    }
+
+    /// Ends all transfers; who follows them fails.
+    package func shutdown() {
+        for fetch in Array(fetches.values) { fetch.abort() }
+        upstream.shutdown()
+    }
+
+    // MARK: What is asked for first
+
+    /// Rounded out to chunks, so that what comes can be kept whole.
+    private func openingSpan(_ span: ByteRangeSpec?) -> UpstreamRequest.Span? {
+        let geometry = filler.store.configuration.geometry
+        switch span {
+        case nil: return nil
+        case .bounded(let first, let last):
+            // A last offset at the end of the number range means no end.
+            guard last < Int64.max - geometry.chunkSize else { return .from(geometry.chunkStart(geometry.chunk(at: first))) }
+            return .bounded(geometry.roundedOut(first..<last + 1, length: nil))
+        case .from(let first): return .from(geometry.chunkStart(geometry.chunk(at: first)))
+        case .suffix(let count):
+            // The start of the chunk in which the suffix begins is not known before the length is: so many bytes more reach it.
+            return .suffix(count > Int64.max - geometry.chunkSize ? count : count + geometry.chunkSize - 1)
+        }
+    }
+
+    private static func expectedRange(_ span: UpstreamRequest.Span?) -> Range<Int64> {
+        switch span {
+        case .bounded(let range): range
+        case .from(let first): first..<Int64.max
+        case .suffix, nil: 0..<Int64.max
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import CachePolicy
+import DiskCache
+import EventIO
+import Synchronization
+
+/// A resource in use: its current generation, and the fetches that are running for it.
+///
+/// Loops use it at once; the state is inside the mutex. Lock order: this lock before a fetch's status, before a generation's state.
+package final class OpenResource: Sendable {
+    package let key: CacheKey
+    private let state = Mutex(State())
+
+    private struct State {
+        var lookup = Lookup.notStarted
+        var generation: Generation?
+        /// The fetch that will tell what this resource is.
+        var opening: FetchStatus?
+        /// Running fetches for gaps of the current generation.
+        var fetches: [ObjectIdentifier: FetchStatus] = [:]
+        var waiters: [@Sendable () -> Void] = []
+        var lastUse: UInt64 = 0
+    }
+
+    private enum Lookup { case notStarted, running, done }
+
+    init(_ key: CacheKey) { self.key = key }
+
+    /// What is known without waiting.
+    package enum View: Sendable {
+        case generation(Generation)
+        /// Nothing is cached.
+        case unknown
+        /// The index has to be asked; whoever gets this answer asks it (`CacheFiller.lookUp`).
+        case mustLookUp
+        case lookingUp
+    }
+
+    package func view() -> View {
+        state.withLock { state in
+            state.lastUse = MonotonicClock.nanoseconds()
+            if let generation = state.generation, !generation.isRetired { return .generation(generation) }
+            switch state.lookup {
+            case .notStarted:
+                state.lookup = .running
+                return .mustLookUp
+            case .running: return .lookingUp
+            case .done: return .unknown
+            }
+        }
+    }
+
+    /// Calls `wake` when the index has answered; at once if it has.
+    package func whenLookedUp(_ wake: @escaping @Sendable () -> Void) {
+        let isDone = state.withLock { state in
+            if case .done = state.lookup { return true }
+            state.waiters.append(wake)
+            return false
+        }
+        if isDone { wake() }
+    }
+
+    func lookedUp(_ generation: Generation?) {
+        let waiters = state.withLock { state in
+            state.lookup = .done
+            if state.generation == nil { state.generation = generation }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for wake in waiters { wake() }
+    }
+
+    // MARK: Fetches
+
+    /// Follows the opening fetch that is running, or becomes the one that starts it.
+    /// - Returns: the status, and whether the caller has to start the fetch.
+    func open(_ follower: FollowerID, make: () -> FetchStatus) -> (FetchStatus, isNew: Bool) {
+        state.withLock { state in
+            if let running = state.opening, running.joinOpening(follower) { return (running, false) }
+            let status = make()
+            state.opening = status
+            return (status, true)
+        }
+    }
+
+    /// Follows a running fetch that reaches `offset` soon, or becomes the one that starts a fetch for the gap there.
+    /// - Parameter wanted: what the reader still needs, from its offset on.
+    /// - Returns: nil where the generation is no longer the current one, or the gap is gone.
+    func demand(_ wanted: Range<Int64>, of generation: Generation, _ follower: FollowerID, horizon: Int64) -> (FetchStatus, isNew: Bool)? {
+        state.withLock { state in
+            guard state.generation === generation else { return nil }
+            for fetch in state.fetches.values where fetch.join(follower, at: wanted.lowerBound) { return (fetch, false) }
+            let length = generation.length
+            guard var gap = generation.gap(in: generation.geometry.roundedOut(wanted, length: length)), gap.contains(wanted.lowerBound) else { return nil }
+            // What another fetch is about to bring is left to it.
+            for fetch in state.fetches.values {
+                if case .running(let range, let frontier) = fetch.view, frontier > gap.lowerBound, frontier < gap.upperBound, !range.isEmpty {
+                    gap = gap.lowerBound..<generation.geometry.chunkStart(generation.geometry.chunk(at: frontier))
+                }
+            }
+            guard gap.contains(wanted.lowerBound) else { return nil }
+            let status = FetchStatus(range: gap, horizon: horizon, follower: follower, at: wanted.lowerBound)
+            state.fetches[ObjectIdentifier(status)] = status
+            return (status, true)
+        }
+    }
+
+    /// Follows the fetch that is finding out how long a generation is, wherever that is.
+    func followToLength(of generation: Generation, _ follower: FollowerID, at offset: Int64) -> FetchStatus? {
+        state.withLock { state in
+            guard state.generation === generation else { return nil }
+            return state.fetches.values.first { $0.joinAnywhere(follower, at: offset) }
+        }
+    }
+
+    /// An opening fetch found a generation to keep: it is the current one, and the fetch is one of its fetches.
+    /// - Returns: the generation that was current before.
+    func opened(_ generation: Generation, by status: FetchStatus) -> Generation? {
+        state.withLock { state in
+            let previous = state.generation
+            state.generation = generation
+            state.fetches = [ObjectIdentifier(status): status]
+            if state.opening === status { state.opening = nil }
+            return previous
+        }
+    }
+
+    func ended(_ status: FetchStatus) {
+        state.withLock { state in
+            state.fetches[ObjectIdentifier(status)] = nil
+            if state.opening === status { state.opening = nil }
+        }
+    }
+
+    /// The origin no longer has this generation.
+    func invalidate(_ generation: Generation) {
+        state.withLock { state in
+            guard state.generation === generation else { return }
+            state.generation = nil
+            state.fetches = [:]
+        }
+    }
+
+    /// Whether nothing runs here, and when it was last used.
+    var idleSince: UInt64? {
+        state.withLock { $0.opening == nil && $0.fetches.isEmpty && $0.waiters.isEmpty ? $0.lastUse : nil }
+    }
+}

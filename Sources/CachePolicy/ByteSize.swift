@@ -1,0 +1,36 @@
+/// A number of bytes as people write it: `20GB` (10⁹), `4MiB` (2²⁰), `1.5 GB`, `500000`.
+package struct ByteSize: Sendable, Equatable, CustomStringConvertible {
+    package let bytes: Int64
+
+    package init(bytes: Int64) { self.bytes = bytes }
+
+    /// Reads a size; nil where it is none, is negative, or exceeds the number range.
+    package init?(_ text: String) {
+        let trimmed = text.filter { $0 != " " && $0 != "_" }
+        let digits = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+        guard let number = Double(digits), number.isFinite, let factor = Self.factors[trimmed.dropFirst(digits.count).lowercased()] else { return nil }
+        let bytes = number * factor
+        guard bytes < 9.2e18 else { return nil }
+        self.bytes = Int64(bytes.rounded())
+    }
+
+    private static let factors: [String: Double] = [
+        "": 1, "b": 1,
+        "k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9, "t": 1e12, "tb": 1e12,
+        "kib": 1024, "mib": 1_048_576, "gib": 1_073_741_824, "tib": 1_099_511_627_776,
+    ]
+
+    /// Three digits and a decimal unit: `1.23 GB`.
+    package var description: String {
+        let units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"]
+        var (value, unit) = (Double(bytes), 0)
+        while value >= 999.5, unit < units.count - 1 { (value, unit) = (value / 1000, unit + 1) }
+        guard unit > 0 else { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
+        let decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0
+        let scale = [1.0, 10, 100][decimals]
+        let rounded = Int64((value * scale).rounded())
+        guard decimals > 0 else { return "\(rounded) \(units[unit])" }
+        let fraction = String(rounded % Int64(scale))
+        return "\(rounded / Int64(scale)).\(String(repeating: "0", count: decimals - fraction.count))\(fraction) \(units[unit])"
+    }
+}

@@ -1,0 +1,179 @@
+/// An IPv4 or IPv6 address.
+package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
+    enum Family: Sendable { case v4, v6 }
+
+    let family: Family
+    /// The first 64 bits of an IPv6 address; 0 for IPv4.
+    let high: UInt64
+    /// The last 64 bits; an IPv4 address in the last 32 of them.
+    let low: UInt64
+
+    /// - Parameter v4: in host order, 127.0.0.1 being 0x7F000001.
+    package init(v4: UInt32) {
+        family = .v4
+        high = 0
+        low = UInt64(v4)
+    }
+
+    /// - Parameter v6: the first and the last 64 bits, in host order.
+    package init(v6: (UInt64, UInt64)) {
+        family = .v6
+        (high, low) = v6
+    }
+
+    /// Four decimal numbers, or the forms of RFC 4291 §2.2, in brackets or without; nil for anything else. Numbers with leading
+    /// zeros, which some take for octal, zones, and the short forms of inet_aton are refused.
+    package init?(_ text: String) {
+        var bytes = text.utf8[...]
+        let isBracketed = bytes.first == UInt8(ascii: "[") && bytes.last == UInt8(ascii: "]")
+        if isBracketed { bytes = bytes.dropFirst().dropLast() }
+        if !isBracketed, let v4 = Self.parseV4(bytes) {
+            self.init(v4: v4)
+        } else if let v6 = Self.parseV6(bytes) {
+            self.init(v6: v6)
+        } else {
+            return nil
+        }
+    }
+
+    package var description: String {
+        switch family {
+        case .v4: Self.dotted(UInt32(truncatingIfNeeded: low))
+        case .v6: isMapped ? "::ffff:" + Self.dotted(UInt32(truncatingIfNeeded: low)) : colonSeparated
+        }
+    }
+}
+
+// MARK: - Text
+
+extension IPAddress {
+    private static func dotted(_ v4: UInt32) -> String {
+        [24, 16, 8, 0].map { String(v4 >> UInt32($0) & 0xFF) }.joined(separator: ".")
+    }
+
+    /// RFC 5952 §4: the first of the longest runs of two or more zero groups is left out.
+    private var colonSeparated: String {
+        let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { half >> UInt64($0) & 0xFFFF } }
+        let hex = { (part: ArraySlice<UInt64>) in part.map { String($0, radix: 16) }.joined(separator: ":") }
+        guard let gap = Self.longestZeroRun(groups) else { return hex(groups[...]) }
+        return hex(groups[..<gap.lowerBound]) + "::" + hex(groups[gap.upperBound...])
+    }
+
+    private static func longestZeroRun(_ groups: [UInt64]) -> Range<Int>? {
+        var longest = 0..<1
+        var start = 0
+        for (index, group) in groups.enumerated() {
+            if group != 0 { start = index + 1 }
+            if index + 1 - start > longest.count { longest = start..<index + 1 }
+        }
+        return longest.count >= 2 ? longest : nil
+    }
+
+    private static func parseV4(_ text: Substring.UTF8View) -> UInt32? {
+        let parts = text.split(separator: UInt8(ascii: "."), maxSplits: 4, omittingEmptySubsequences: false)
+        let numbers = parts.compactMap(parseOctet)
+        guard parts.count == 4, numbers.count == 4 else { return nil }
+        return numbers.reduce(0) { $0 << 8 | $1 }
+    }
+
+    private static func parseOctet(_ text: Substring.UTF8View) -> UInt32? {
+        guard 1...3 ~= text.count, text.count == 1 || text.first != UInt8(ascii: "0") else { return nil }
+        var number: UInt32 = 0
+        for byte in text {
+            guard 0x30...0x39 ~= byte else { return nil }
+            number = number * 10 + UInt32(byte - 0x30)
+        }
+        return number <= 255 ? number : nil
+    }
+
+    private static func parseV6(_ text: Substring.UTF8View) -> (UInt64, UInt64)? {
+        guard let gap = firstGap(text) else { return words(groups(text)) }
+        let after = text.index(gap, offsetBy: 2)
+        guard let head = groups(text[..<gap], isHead: true), let tail = groups(text[after...]) else { return nil }
+        let missing = 8 - head.count - tail.count
+        // RFC 4291 §2.2: "::" stands for one or more groups.
+        return missing >= 1 ? words(head + Array(repeating: 0, count: missing) + tail) : nil
+    }
+
+    private static func firstGap(_ text: Substring.UTF8View) -> Substring.UTF8View.Index? {
+        zip(text.indices, text.indices.dropFirst()).first { text[$0] == UInt8(ascii: ":") && text[$1] == UInt8(ascii: ":") }?.0
+    }
+
+    /// Groups of 16 bits; an IPv4 address may be the last two of a whole text. None for an empty text.
+    private static func groups(_ text: Substring.UTF8View, isHead: Bool = false) -> [UInt64]? {
+        if text.isEmpty { return [] }
+        var groups: [UInt64] = []
+        let parts = text.split(separator: UInt8(ascii: ":"), maxSplits: 8, omittingEmptySubsequences: false)
+        for (index, part) in parts.enumerated() {
+            if let group = parseGroup(part) {
+                groups.append(group)
+            } else if !isHead, index == parts.count - 1, let v4 = parseV4(part) {
+                groups += [UInt64(v4 >> 16), UInt64(v4 & 0xFFFF)]
+            } else {
+                return nil
+            }
+        }
+        return groups
+    }
+
+    private static func parseGroup(_ text: Substring.UTF8View) -> UInt64? {
+        guard 1...4 ~= text.count, text.first != UInt8(ascii: "+"), text.first != UInt8(ascii: "-") else { return nil }
+        return UInt64(Substring(text), radix: 16)
+    }
+
+    private static func words(_ groups: [UInt64]?) -> (UInt64, UInt64)? {
+        guard let groups, groups.count == 8 else { return nil }
+        return (groups[..<4].reduce(0) { $0 << 16 | $1 }, groups[4...].reduce(0) { $0 << 16 | $1 })
+    }
+}
+
+// MARK: - Reach
+
+extension IPAddress {
+    /// Whether the address belongs to the Internet at large, as opposed to this host, its networks, and blocks kept for special
+    /// uses (RFC 6890 and the registries that follow it). An IPv6 address that stands for an IPv4 one is judged as that.
+    package var isPublic: Bool {
+        let address = unwrapped
+        let networks = address.family == .v4 ? Self.specialV4 : Self.specialV6
+        return !networks.contains { $0.contains(address) } && (address.embeddedIn6to4?.isPublic ?? true)
+    }
+
+    /// ::ffff:0:0/96 (RFC 4291 §2.5.5.2)
+    var isMapped: Bool { family == .v6 && high == 0 && low >> 32 == 0xFFFF }
+
+    /// 64:ff9b::/96, the prefix of NAT64 (RFC 6052 §2.1)
+    private var isTranslated: Bool { family == .v6 && high == 0x0064_FF9B_0000_0000 && low >> 32 == 0 }
+
+    /// The IPv4 address that packets to this address end up at, where it is mapped or translated; else the address itself.
+    var unwrapped: IPAddress {
+        isMapped || isTranslated ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self
+    }
+
+    /// 2002::/16 (RFC 3056 §2)
+    private var embeddedIn6to4: IPAddress? {
+        family == .v6 && high >> 48 == 0x2002 ? IPAddress(v4: UInt32(truncatingIfNeeded: high >> 16)) : nil
+    }
+
+    private static let specialV4: [IPNetwork] = [
+        IPNetwork(v4: 0x0000_0000, 8),  // this network
+        IPNetwork(v4: 0x0A00_0000, 8),  // 10/8, private (RFC 1918)
+        IPNetwork(v4: 0x6440_0000, 10),  // 100.64/10, shared by carriers (RFC 6598)
+        IPNetwork(v4: 0x7F00_0000, 8),  // loopback
+        IPNetwork(v4: 0xA9FE_0000, 16),  // 169.254/16, link-local; clouds serve their credentials here
+        IPNetwork(v4: 0xAC10_0000, 12),  // 172.16/12, private (RFC 1918)
+        IPNetwork(v4: 0xC000_0000, 24),  // 192.0.0/24, protocol assignments
+        IPNetwork(v4: 0xC0A8_0000, 16),  // 192.168/16, private (RFC 1918)
+        IPNetwork(v4: 0xC612_0000, 15),  // 198.18/15, benchmarks (RFC 2544)
+        IPNetwork(v4: 0xE000_0000, 4),  // multicast
+        IPNetwork(v4: 0xF000_0000, 4),  // reserved, and broadcast
+    ]
+
+    private static let specialV6: [IPNetwork] = [
+        IPNetwork(v6: 0, 96),  // ::, ::1, and the IPv4-compatible form that nobody should use
+        IPNetwork(v6: 0x0064_FF9B_0001_0000, 48),  // 64:ff9b:1::/48, NAT64 of a local network (RFC 8215)
+        IPNetwork(v6: 0xFC00_0000_0000_0000, 7),  // fc00::/7, unique local (RFC 4193)
+        IPNetwork(v6: 0xFE80_0000_0000_0000, 10),  // link-local
+        IPNetwork(v6: 0xFEC0_0000_0000_0000, 10),  // site-local, deprecated (RFC 3879)
+        IPNetwork(v6: 0xFF00_0000_0000_0000, 8),  // multicast
+    ]
+}

@@ -1,0 +1,42 @@
+import HTTPModel
+
+/// A block of addresses that share their first bits: CIDR (RFC 4632 §3.1). A single address is a block of one.
+struct IPNetwork: Sendable, Hashable {
+    private let base: IPAddress
+    private let prefixLength: Int
+
+    init(base: IPAddress, prefixLength: Int) {
+        self.base = base
+        self.prefixLength = prefixLength
+    }
+
+    init(v4: UInt32, _ prefixLength: Int) {
+        self.init(base: IPAddress(v4: v4), prefixLength: prefixLength)
+    }
+
+    init(v6 high: UInt64, _ prefixLength: Int) {
+        self.init(base: IPAddress(v6: (high, 0)), prefixLength: prefixLength)
+    }
+
+    /// `address` or `address/bits`; bits of the address beyond the prefix do not matter. A block of mapped IPv4 addresses becomes
+    /// the block of these IPv4 addresses, as the addresses themselves do when they are judged.
+    init?(_ text: String) {
+        let parts = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = IPAddress(String(Substring(parts[0]))) else { return nil }
+        let width = address.family == .v4 ? 32 : 128
+        let bits = parts.count == 2 ? ASCII.decimal(parts[1]) : Int64(width)
+        guard let bits, bits <= width else { return nil }
+        let isWrapped = address.unwrapped != address && bits >= 96
+        self.init(base: isWrapped ? address.unwrapped : address, prefixLength: isWrapped ? Int(bits) - 96 : Int(bits))
+    }
+
+    func contains(_ address: IPAddress) -> Bool {
+        guard address.family == base.family else { return false }
+        // Shifting a word by its width or more leaves 0, so that bits beyond the prefix fall out, and all do for /0.
+        switch base.family {
+        case .v4: return (address.low ^ base.low) >> UInt64(32 - prefixLength) == 0
+        case .v6 where prefixLength <= 64: return (address.high ^ base.high) >> UInt64(64 - prefixLength) == 0
+        case .v6: return address.high == base.high && (address.low ^ base.low) >> UInt64(128 - prefixLength) == 0
+        }
+    }
+}

@@ -1,0 +1,57 @@
+/// Where a resource is: what a client asks the proxy for, taken apart and checked.
+package struct OriginURL: Sendable, Hashable {
+    package enum Scheme: String, Sendable, CaseIterable {
+        case http, https
+
+        package var defaultPort: Int {
+            switch self {
+            case .http: 80
+            case .https: 443
+            }
+        }
+    }
+
+    package let scheme: Scheme
+    /// In lower case; an IPv6 address stands in brackets.
+    package let host: String
+    /// 1 to 65535; nil for the scheme's default.
+    package let port: Int?
+    /// Begins with "/"; as the client sent it, but always ASCII and without a fragment.
+    package let pathAndQuery: String
+
+    init(scheme: Scheme, host: String, port: Int?, pathAndQuery: String) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port == scheme.defaultPort ? nil : port
+        self.pathAndQuery = pathAndQuery
+    }
+
+    /// From the target of a request to the proxy: `/https/host[:port]/path?query`, `/https://host[:port]/path?query`, or `/http`
+    /// likewise.
+    package init(target: String) throws(OriginURLError) {
+        self = try OriginURLParser(target).parseTarget()
+    }
+
+    /// From a URL as people write it: `https://host[:port]/path?query#fragment`.
+    package init(url: String) throws(OriginURLError) {
+        self = try OriginURLParser(url).parseURL()
+    }
+
+    /// Host and port as they stand in a URL and in `Host`.
+    package var authority: String { port.map { "\(host):\($0)" } ?? host }
+
+    /// `https://host[:port]/path?query`
+    package var absolute: String { scheme.rawValue + "://" + authority + pathAndQuery }
+
+    /// `/https/host[:port]/path?query`, which `init(target:)` reads back to an equal value.
+    package var proxyPath: String { "/" + scheme.rawValue + "/" + authority + pathAndQuery }
+}
+
+/// Why a URL cannot be fetched, in one line that tells what to write instead.
+package struct OriginURLError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let reason: String
+
+    package init(reason: String) { self.reason = reason }
+
+    package var description: String { reason }
+}

@@ -1,0 +1,138 @@
+import HTTPModel
+
+/// Reads a URL from left to right (RFC 3986 §3), on bytes: what two readers could understand in two ways is refused.
+struct OriginURLParser {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ text: String) { rest = Array(text.utf8)[...] }
+
+    /// `/https/host/path` and `/https://host/path`. Whoever merges slashes on the way makes the latter `/https:/host/path`.
+    func parseTarget() throws(OriginURLError) -> OriginURL {
+        var parser = self
+        guard parser.take("/") else { throw OriginURLError(reason: "the path must be /https/host/path or /http/host/path") }
+        let scheme = try parser.takeScheme()
+        guard parser.takeSlashes() else { throw .noHost }
+        return try parser.parse(after: scheme)
+    }
+
+    /// `https://host/path`
+    func parseURL() throws(OriginURLError) -> OriginURL {
+        var parser = self
+        let scheme = try parser.takeScheme()
+        guard parser.take("://") else { throw .notAbsolute }
+        return try parser.parse(after: scheme)
+    }
+
+    private mutating func takeSlashes() -> Bool { take("://") || take(":/") || take("/") }
+
+    private mutating func parse(after scheme: OriginURL.Scheme) throws(OriginURLError) -> OriginURL {
+        let authority = take { !Self.endsAuthority($0) }
+        guard !authority.contains(UInt8(ascii: "@")) else {
+            throw OriginURLError(reason: "credentials in the URL are not supported: remove what stands before the @")
+        }
+        let (host, port) = try Self.split(authority)
+        return OriginURL(scheme: scheme, host: try Self.host(host), port: try Self.port(port), pathAndQuery: try takePathAndQuery())
+    }
+
+    // MARK: - Scheme
+
+    private mutating func takeScheme() throws(OriginURLError) -> OriginURL.Scheme {
+        let name = Self.lowercased(take(while: Self.isSchemeCharacter))
+        guard rest.first.map(Self.endsScheme) ?? true, !name.isEmpty else { throw .notAbsolute }
+        guard let scheme = OriginURL.Scheme(rawValue: name) else { throw .unknownScheme(name) }
+        return scheme
+    }
+
+    /// RFC 3986 §3.1
+    private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
+        ASCII.isLetter(byte) || ASCII.isDigit(byte) || "+-.".utf8.contains(byte)
+    }
+
+    private static func endsScheme(_ byte: UInt8) -> Bool { byte == ASCII.colon || byte == UInt8(ascii: "/") }
+
+    // MARK: - Authority
+
+    private static func endsAuthority(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+    }
+
+    /// The port is what follows the colon; colons in brackets belong to an address.
+    private static func split(_ authority: ArraySlice<UInt8>) throws(OriginURLError) -> (ArraySlice<UInt8>, ArraySlice<UInt8>?) {
+        let isAddress = authority.first == UInt8(ascii: "[")
+        let tail = isAddress ? authority.drop { $0 != UInt8(ascii: "]") } : authority
+        guard let colon = tail.firstIndex(of: ASCII.colon) else { return (authority, nil) }
+        return (authority[..<colon], authority[authority.index(after: colon)...])
+    }
+
+    private static func host(_ bytes: ArraySlice<UInt8>) throws(OriginURLError) -> String {
+        guard !bytes.isEmpty else { throw .noHost }
+        let name = lowercased(bytes)
+        if bytes.first == UInt8(ascii: "[") {
+            guard bytes.last == UInt8(ascii: "]"), IPAddress(name) != nil else { throw .badHost(name, "it is not an IPv6 address") }
+            return name
+        }
+        guard bytes.allSatisfy({ $0 < 0x80 }) else { throw .badHost(name, "write it in its ASCII form, xn--...") }
+        guard bytes.allSatisfy(isHostCharacter) else { throw .badHost(name, "it holds a character that no name has") }
+        return name
+    }
+
+    /// `reg-name` without percent-encoding (RFC 3986 §3.2.2), which would give a host a second spelling.
+    private static func isHostCharacter(_ byte: UInt8) -> Bool {
+        PercentEncoding.isUnreserved(byte) || "!$&'()*+,;=".utf8.contains(byte)
+    }
+
+    private static func port(_ bytes: ArraySlice<UInt8>?) throws(OriginURLError) -> Int? {
+        // RFC 3986 §6.2.3: a colon with nothing behind it is the default port.
+        guard let bytes, !bytes.isEmpty else { return nil }
+        guard let port = ASCII.decimal(bytes), 1...65535 ~= port else {
+            throw OriginURLError(reason: "the port \(printable(bytes)) is not a number of 1 to 65535")
+        }
+        return Int(port)
+    }
+
+    // MARK: - Path and query
+
+    private mutating func takePathAndQuery() throws(OriginURLError) -> String {
+        let sent = take { $0 != UInt8(ascii: "#") }
+        guard sent.allSatisfy({ $0 > ASCII.space && $0 != 0x7F }) else {
+            throw OriginURLError(reason: "the URL holds a space or a control character: percent-encode it, a space as %20")
+        }
+        let path = sent.allSatisfy { $0 < 0x80 } ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
+        return path.utf8.first == UInt8(ascii: "/") ? path : "/" + path
+    }
+
+    // MARK: - Bytes
+
+    private mutating func take(_ text: String) -> Bool {
+        guard rest.starts(with: text.utf8) else { return false }
+        rest.removeFirst(text.utf8.count)
+        return true
+    }
+
+    private mutating func take(while condition: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+        let taken = rest.prefix(while: condition)
+        rest = rest[taken.endIndex...]
+        return taken
+    }
+
+    private static func lowercased(_ bytes: ArraySlice<UInt8>) -> String {
+        String(decoding: bytes.map { ASCII.lowercased($0) }, as: UTF8.self)
+    }
+
+    fileprivate static func printable(_ bytes: some Collection<UInt8>) -> String {
+        String(decoding: bytes.prefix(64).map { 0x21...0x7E ~= $0 ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+    }
+}
+
+extension OriginURLError {
+    fileprivate static let noHost = OriginURLError(reason: "the URL has no host: write https://host/path")
+    fileprivate static let notAbsolute = OriginURLError(reason: "the URL must begin with http:// or https://")
+
+    fileprivate static func unknownScheme(_ name: String) -> OriginURLError {
+        OriginURLError(reason: "\(OriginURLParser.printable(name.utf8)) is not supported: use http or https")
+    }
+
+    fileprivate static func badHost(_ name: String, _ why: String) -> OriginURLError {
+        OriginURLError(reason: "the host \(OriginURLParser.printable(name.utf8)) cannot be used: \(why)")
+    }
+}

@@ -1,0 +1,48 @@
+/// Which of the 64 chunks of one extent are in the file: its range bitmap. Bit 0 is the extent's first chunk.
+package struct Presence: Sendable, Hashable {
+    package var bits: UInt64
+
+    package init(bits: UInt64 = 0) { self.bits = bits }
+
+    package func contains(_ bit: Int) -> Bool { bits & Self.mask(bit..<bit + 1) != 0 }
+
+    package mutating func insert(_ bit: Int) { insert(bit..<bit + 1) }
+    package mutating func insert(_ range: Range<Int>) { bits |= Self.mask(range) }
+
+    package mutating func remove(_ bit: Int) { remove(bit..<bit + 1) }
+    package mutating func remove(_ range: Range<Int>) { bits &= ~Self.mask(range) }
+
+    package var count: Int { bits.nonzeroBitCount }
+    package var isEmpty: Bool { bits == 0 }
+
+    /// - Parameter chunks: how many chunks the extent has; the last of a resource may have fewer than 64.
+    package func isFull(chunks: Int) -> Bool { runOfPresent(from: 0) >= chunks }
+
+    /// How many chunks in a row are present, beginning with `bit`; 0 to `64 - bit`.
+    package func runOfPresent(from bit: Int) -> Int { Presence(bits: ~bits).runOfAbsent(from: bit) }
+
+    /// How many chunks in a row are absent, beginning with `bit`; 0 to `64 - bit`.
+    package func runOfAbsent(from bit: Int) -> Int {
+        precondition(0...64 ~= bit, "an extent has bits 0 to 63")
+        return min((bits >> UInt64(bit)).trailingZeroBitCount, 64 - bit)
+    }
+
+    /// A word in which the bits of a range, within 0..<64, are set.
+    package static func mask(_ range: Range<Int>) -> UInt64 {
+        precondition(range.lowerBound >= 0 && range.upperBound <= 64, "an extent has bits 0 to 63")
+        // Swift's `<<` by 64 gives 0, so that 0..<64 becomes 0 - 1, all ones.
+        return (1 << UInt64(range.upperBound)) &- (1 << UInt64(range.lowerBound))
+    }
+
+    /// The maximal runs of present chunks, in order.
+    package var runs: [Range<Int>] {
+        var runs: [Range<Int>] = []
+        var bit = runOfAbsent(from: 0)
+        while bit < 64 {
+            let end = bit + runOfPresent(from: bit)
+            runs.append(bit..<end)
+            bit = end + runOfAbsent(from: end)
+        }
+        return runs
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import Synchronization
+
+/// The bytes that the cache may take and has taken, in allocated blocks. Space is reserved here before it is written, so
+/// the sum never exceeds the limit, and the disk keeps `minFree`.
+package final class CapacityLedger: Sendable {
+    /// File systems allocate in blocks of this many bytes.
+    package static let blockSize: Int64 = 4096
+    /// Reserved for each file: its share of a directory, and the block in which the file system lists a sparse file's parts.
+    static let fileOverhead: Int64 = 8192
+
+    private let state: Mutex<State>
+    private let directory: String
+
+    fileprivate struct State {
+        var limit: Int64
+        var minFree: Int64
+        var data: Int64 = 0
+        var index: Int64 = 0
+        /// How much more the disk takes before `minFree` is touched, less what was reserved since it was asked.
+        var diskAllowance: Int64 = 0
+        var used: Int64 { data + index }
+    }
+
+    init(directory: String, limit: Int64, minFree: Int64) {
+        self.directory = directory
+        state = Mutex(State(limit: limit, minFree: minFree))
+        refreshDisk()
+    }
+
+    static func rounded(_ bytes: Int64) -> Int64 {
+        (bytes + blockSize - 1) / blockSize * blockSize
+    }
+
+    /// Takes so many bytes, or none.
+    /// - Returns: whether they were there to take.
+    func reserve(_ bytes: Int64) -> Bool {
+        if tryReserve(bytes) { return true }
+        // The allowance may be an old one.
+        refreshDisk()
+        return tryReserve(bytes)
+    }
+
+    private func tryReserve(_ bytes: Int64) -> Bool {
+        state.withLock { state in
+            guard state.used + bytes <= state.limit - state.headroom, bytes <= state.diskAllowance else { return false }
+            state.data += bytes
+            state.diskAllowance -= bytes
+            return true
+        }
+    }
+
+    func release(_ bytes: Int64) {
+        state.withLock {
+            $0.data -= bytes
+            $0.diskAllowance += bytes
+            assert($0.data >= 0, "more was released than reserved")
+        }
+    }
+
+    /// Counts what is there already, when the store opens.
+    func adopt(data: Int64) {
+        state.withLock { $0.data = data }
+    }
+
+    func setIndex(bytes: Int64) {
+        state.withLock { $0.index = bytes }
+    }
+
+    /// Asks the file system how much is free. An allowance counts at most a little, so that other programs' writes are seen soon.
+    func refreshDisk() {
+        var info = statvfs()
+        guard statvfs(directory, &info) == 0 else { return }
+        let free = Int64(info.f_bavail) * Int64(info.f_frsize)
+        state.withLock { $0.diskAllowance = min(free - $0.minFree, Self.longestAllowance) }
+    }
+
+    private static let longestAllowance: Int64 = 64 << 20
+
+    /// Bytes to evict so that what comes next finds room at once; 0 while there is enough.
+    var shortage: Int64 {
+        state.withLock { state in
+            let room = min(state.limit - state.headroom - state.used, state.diskAllowance)
+            return room < state.lowRoom ? state.lowRoom * 2 - room : 0
+        }
+    }
+
+    package var size: Int64 { state.withLock { $0.used } }
+    package var dataSize: Int64 { state.withLock { $0.data } }
+    package var limit: Int64 { state.withLock { $0.limit } }
+    package var minFree: Int64 { state.withLock { $0.minFree } }
+    /// How far ahead of its readers a transfer may write, so that several fit beside what they read.
+    package var fairWindow: Int64 { state.withLock { $0.limit / 8 } }
+}
+
+extension CapacityLedger {
+    /// The smallest limit that leaves room for the index and a few extents.
+    package static let smallestLimit: Int64 = 16_000_000
+}
+
+private extension CapacityLedger.State {
+    /// Kept for the growth of the index and its log between two looks at their size.
+    var headroom: Int64 { min(8 << 20, limit / 8) }
+    /// Evicting in the background begins below this.
+    var lowRoom: Int64 { min(32 << 20, limit / 16) }
+}

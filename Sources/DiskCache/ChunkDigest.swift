@@ -1,0 +1,27 @@
+import CXXHash
+
+/// The checksum of a chunk (XXH3, 64 bits), made while its bytes stream in.
+struct ChunkDigest: ~Copyable {
+    private let state: OpaquePointer
+
+    init() {
+        state = XXH3_createState()!
+        XXH3_64bits_reset(state)
+    }
+
+    deinit { XXH3_freeState(state) }
+
+    func update(_ bytes: UnsafeRawBufferPointer) {
+        XXH3_64bits_update(state, bytes.baseAddress, bytes.count)
+    }
+
+    /// The checksum of what came so far; begins anew.
+    func finish() -> UInt64 {
+        defer { XXH3_64bits_reset(state) }
+        return XXH3_64bits_digest(state)
+    }
+
+    static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        XXH3_64bits(bytes.baseAddress, bytes.count)
+    }
+}

@@ -1,0 +1,127 @@
+import CachePolicy
+import Glibc
+
+/// The right to fill chunks of a generation, in order from a chunk's start. Loop-bound; one transfer's.
+///
+/// Space is reserved before a chunk's first byte, and its bit is set after its last. Bytes of chunks that are present
+/// already are passed over.
+package final class ChunkWriter {
+    /// What became of bytes.
+    package enum Outcome {
+        /// So many were taken: all, unless the writer has reached what another writer is filling.
+        case taken(Int)
+        /// So many were taken; the next chunk finds no room. `CacheStore.makeRoom`, then try again with the rest.
+        case noRoom(taken: Int)
+        /// The chunk ahead is being filled by another writer, or is present where `stopsAtPresent`.
+        case met(taken: Int)
+        case failed(StoreError)
+    }
+
+    package let generation: Generation
+    /// Up to here bytes are in the file: the frontier.
+    package private(set) var position: Int64
+    /// Whether to end at the first chunk that is present, rather than pass over it.
+    private let stopsAtPresent: Bool
+    private let store: CacheStore
+    private let id: Int
+    private let digest = ChunkDigest()
+    private var openChunk: Int?
+    private var isPassingOver = false
+
+    /// - Parameter offset: the start of a chunk.
+    init(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool, store: CacheStore) {
+        self.generation = generation
+        self.stopsAtPresent = stopsAtPresent
+        self.store = store
+        position = offset
+        id = generation.state.withLock { state in
+            state.nextWriter += 1
+            return state.nextWriter
+        }
+        precondition(generation.geometry.chunkStart(generation.geometry.chunk(at: offset)) == offset, "a writer starts at a chunk")
+    }
+
+    deinit { close() }
+
+    package func append(_ bytes: UnsafeRawBufferPointer) -> Outcome {
+        var taken = 0
+        while taken < bytes.count {
+            if openChunk == nil {
+                switch openNext() {
+                case .opened: break
+                case .noRoom: return .noRoom(taken: taken)
+                case .met: return .met(taken: taken)
+                }
+            }
+            let chunk = openChunk!
+            let end = generation.geometry.chunkBytes(chunk, length: generation.length).upperBound
+            let part = UnsafeRawBufferPointer(rebasing: bytes[taken..<min(bytes.count, taken + Int(end - position))])
+            guard !part.isEmpty else { return .met(taken: taken) }
+            if let error = write(part, of: chunk, endingAt: end) { return .failed(error) }
+            taken += part.count
+        }
+        return .taken(taken)
+    }
+
+    /// The body ended here: the length is known now, and the last chunk is whole.
+    package func finish() {
+        guard generation.length == nil else { return }
+        if let chunk = openChunk, !isPassingOver { complete(chunk, length: position) }
+        openChunk = nil
+        generation.setLength(position)
+        try? generation.file.truncate(to: position)
+        if generation.isStored { store.noteWritten(generation, bytes: 0) }
+    }
+
+    /// Gives up what is not complete. Its blocks stay, and are counted, until the chunk is filled or evicted.
+    package func close() {
+        guard let chunk = openChunk else { return }
+        openChunk = nil
+        if !isPassingOver { generation.abandon(chunk, by: id) }
+    }
+
+    private enum Opening { case opened, noRoom, met }
+
+    private func openNext() -> Opening {
+        let chunk = generation.geometry.chunk(at: position)
+        switch generation.claim(chunk, by: id) {
+        case .claimed:
+            isPassingOver = false
+        case .present where !stopsAtPresent:
+            isPassingOver = true
+        case .present, .taken:
+            return .met
+        case .evicting:
+            return .noRoom
+        case .needsBlocks(let bytes):
+            guard !generation.isStored || store.ledger.reserve(bytes) else { return .noRoom }
+            guard generation.claimWithBlocks(chunk, by: id, bytes: bytes) else {
+                if generation.isStored { store.ledger.release(bytes) }
+                return .noRoom
+            }
+            isPassingOver = false
+        }
+        openChunk = chunk
+        return .opened
+    }
+
+    private func write(_ part: UnsafeRawBufferPointer, of chunk: Int, endingAt end: Int64) -> StoreError? {
+        if !isPassingOver {
+            do { try generation.file.write(part, at: position) } catch { return error }
+            digest.update(part)
+        }
+        position += Int64(part.count)
+        if position == end {
+            if !isPassingOver { complete(chunk, length: generation.length) }
+            openChunk = nil
+        } else if !isPassingOver {
+            generation.advance(id, to: position)
+        }
+        return nil
+    }
+
+    private func complete(_ chunk: Int, length: Int64?) {
+        generation.complete(chunk, by: id, checksum: digest.finish())
+        if generation.isStored { store.noteWritten(generation, bytes: generation.geometry.chunkSize) }
+    }
+}

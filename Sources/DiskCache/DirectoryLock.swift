@@ -1,0 +1,58 @@
+import Foundation
+
+/// Who owns a cache directory; stands in its `LOCK` file as JSON.
+package struct CacheOwner: Codable, Sendable, Equatable {
+    package var pid: Int32
+    /// Where its proxy can be reached; empty where it serves none.
+    package var url: String
+
+    package init(pid: Int32, url: String) {
+        self.pid = pid
+        self.url = url
+    }
+
+    /// Reads who holds the lock of a directory; nil where nobody does.
+    package static func current(of directory: String) -> CacheOwner? {
+        let path = directory + "/LOCK"
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return nil }
+        return read(descriptor)
+    }
+
+    fileprivate static func read(_ descriptor: Int32) -> CacheOwner? {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = pread(descriptor, &bytes, bytes.count, 0)
+        guard count > 0 else { return nil }
+        return try? JSONDecoder().decode(CacheOwner.self, from: Data(bytes[0..<count]))
+    }
+}
+
+/// The right to use a cache directory: held by one process at a time (`flock` on `LOCK`), given back on release or death.
+final class DirectoryLock: Sendable {
+    private let descriptor: Int32
+    private let path: String
+
+    init(directory: String) throws(StoreError) {
+        path = directory + "/LOCK"
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .lastSystemError("open", path) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let error: StoreError = errno == EWOULDBLOCK
+                ? .locked(directory: directory, owner: CacheOwner.read(descriptor)) : .lastSystemError("flock", path)
+            close(descriptor)
+            throw error
+        }
+        try announce(CacheOwner(pid: getpid(), url: ""))
+    }
+
+    deinit { close(descriptor) }
+
+    /// Writes who the owner is, for those who come second.
+    func announce(_ owner: CacheOwner) throws(StoreError) {
+        guard let data = try? JSONEncoder().encode(owner) else { return }
+        let written = data.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        guard written == data.count, ftruncate(descriptor, off_t(data.count)) == 0 else { throw .lastSystemError("write", path) }
+    }
+}

@@ -1,0 +1,233 @@
+import CachePolicy
+import Glibc
+import HTTPModel
+import Synchronization
+
+/// What is known of a generation besides its bytes. Never changes but for a length that was unknown.
+package struct GenerationHead: Sendable, Equatable {
+    /// The status that a plain GET answers with: 200, or the origin's own where this is its error page.
+    package let status: Int
+    /// The origin's header fields worth keeping.
+    package let fields: FieldLines
+    /// Where the bytes came from, after redirects.
+    package let finalURL: String
+    /// Seconds since 1970.
+    package let storedAt: Int64
+    /// `fields` as they go out, each line ended by CRLF.
+    package let fieldBytes: [UInt8]
+
+    package init(status: Int, fields: FieldLines, finalURL: String, storedAt: Int64) {
+        self.status = status
+        self.fields = fields
+        self.finalURL = finalURL
+        self.storedAt = storedAt
+        fieldBytes = fields.lines.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+        validators = RepresentationValidators(
+            etag: fields["ETag"].flatMap { EntityTag(parsing: $0) }, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
+    }
+
+    package let validators: RepresentationValidators
+
+    /// The value for `If-Range` by which a gap of this very generation is asked for: a strong `ETag`, else the date.
+    package var rangeCondition: String? {
+        if let tag = fields["ETag"].flatMap({ EntityTag(parsing: $0) }), !tag.isWeak { return tag.fieldValue }
+        guard let date = fields["Last-Modified"], HTTPDate.parse(date) != nil else { return nil }
+        return date
+    }
+}
+
+/// One version of a resource's bytes: which chunks are in its file, who needs them, who writes them.
+///
+/// - *present*: the whole chunk is in the file. *Claimed*: a writer is filling it; readers may follow up to its *frontier*.
+/// - *leased*: the extent must stay; the evictor passes it by.
+///
+/// Loops and the store's queue use it at once: the state is inside the mutex; nothing is called and no disk is touched under it.
+package final class Generation: Sendable {
+    package let id: GenerationID
+    package let key: CacheKey
+    package let head: GenerationHead
+    package let geometry: ChunkGeometry
+    package let file: SparseFile
+    /// Whether this generation is kept on disk; else it is a window in memory for one reader's pass-through.
+    package let isStored: Bool
+    let ledger: CapacityLedger
+    let state: Mutex<State>
+
+    struct State {
+        /// nil until the end of a body of unknown length is seen.
+        var length: Int64?
+        var extents: [Extent] = []
+        /// Claimed chunk and frontier, by writer.
+        var writers: [Int: Claim] = [:]
+        var nextWriter = 0
+        /// Chunks of the length that are not present; 0 means complete. Meaningless while the length is unknown.
+        var absentChunks = 0
+        /// Whether the index has this generation's row.
+        var isIndexed = false
+        /// Replaced by another generation: it is not given to new readers, and its file goes when nobody has it open.
+        var isRetired = false
+        var hits: Int64 = 0
+        var unsavedHits: Int64 = 0
+        /// Bytes of blocks that the ledger counts for this generation.
+        var allocated: Int64 = 0
+        /// Of these, what `discard` has yet to give back.
+        var discarded: Int64 = 0
+    }
+
+    struct Claim {
+        var chunk: Int
+        var frontier: Int64
+    }
+
+    init(
+        id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry, file: SparseFile, isStored: Bool,
+        ledger: CapacityLedger, extents: [Extent]? = nil, isIndexed: Bool = false
+    ) {
+        self.id = id
+        self.key = key
+        self.head = head
+        self.geometry = geometry
+        self.file = file
+        self.isStored = isStored
+        self.ledger = ledger
+        var state = State()
+        state.length = length
+        state.isIndexed = isIndexed
+        state.allocated = isStored ? CapacityLedger.fileOverhead : 0
+        if let length {
+            state.extents = extents ?? Array(repeating: Extent(), count: geometry.extentCount(length: length))
+            state.absentChunks = geometry.chunkCount(length: length) - state.extents.reduce(0) { $0 + $1.present.count }
+            for (ordinal, extent) in state.extents.enumerated() {
+                state.allocated += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: length)
+            }
+        }
+        self.state = Mutex(state)
+    }
+
+    /// The last one to have this generation open is gone: what nobody will find again is given back to the disk.
+    deinit {
+        guard isStored else { return }
+        let state = state.withLock { $0 }
+        if state.isRetired || state.length == nil || state.extents.allSatisfy({ $0.present.isEmpty }) {
+            unlink(file.path)
+            return ledger.release(state.allocated)
+        }
+        for (ordinal, extent) in state.extents.enumerated() where !extent.residue.isEmpty { punch(extent.residue, ofExtent: ordinal, state.length) }
+    }
+
+    private func punch(_ residue: Presence, ofExtent ordinal: Int, _ length: Int64?) {
+        for run in residue.runs {
+            let first = ordinal * ChunkGeometry.chunksPerExtent
+            let bytes = geometry.chunkStart(first + run.lowerBound)..<geometry.chunkBytes(first + run.upperBound - 1, length: length).upperBound
+            guard (try? file.punchHole(bytes)) != nil else { continue }
+            ledger.release(geometry.blockBytes(of: Presence(bits: Presence.mask(run)), inExtent: ordinal, length: length))
+        }
+    }
+
+    /// In bytes; nil while unknown.
+    package var length: Int64? { state.withLock { $0.length } }
+
+    package var isRetired: Bool { state.withLock { $0.isRetired } }
+
+    package var isComplete: Bool { state.withLock { $0.length != nil && $0.absentChunks == 0 } }
+
+    /// How much of a range is present.
+    package enum Coverage: Sendable { case whole, part, none }
+
+    package func coverage(of range: Range<Int64>) -> Coverage {
+        guard !range.isEmpty else { return .whole }
+        return state.withLock { state in
+            if state.length != nil && state.absentChunks == 0 { return .whole }
+            var (some, all) = (false, true)
+            let chunks = geometry.chunks(touching: range)
+            for ordinal in geometry.extent(ofChunk: chunks.lowerBound)...geometry.extent(ofChunk: chunks.upperBound - 1) {
+                let mask = geometry.mask(of: chunks, inExtent: ordinal)
+                let present = ordinal < state.extents.count ? state.extents[ordinal].present.bits & mask : 0
+                some = some || present != 0
+                all = all && present == mask
+            }
+            return all ? .whole : some ? .part : .none
+        }
+    }
+
+    /// The first absent run that begins at or after the start of a range and touches it, in whole chunks; nil where all is present.
+    package func gap(in range: Range<Int64>) -> Range<Int64>? {
+        state.withLock { state in
+            let chunks = geometry.chunks(touching: range)
+            guard let first = chunks.first(where: { !state.isPresent($0, geometry) }) else { return nil }
+            let end = chunks[first...].first { state.isPresent($0, geometry) } ?? chunks.upperBound
+            let bytes = geometry.chunkStart(first)..<geometry.chunkStart(end)
+            return state.length.map { bytes.clamped(to: 0..<$0) } ?? bytes
+        }
+    }
+
+    /// Counts a request that was answered from here.
+    package func countHit() {
+        state.withLock {
+            $0.hits += 1
+            $0.unsavedHits += 1
+        }
+    }
+}
+
+extension Generation.State {
+    func isPresent(_ chunk: Int, _ geometry: ChunkGeometry) -> Bool {
+        let ordinal = geometry.extent(ofChunk: chunk)
+        return ordinal < extents.count && extents[ordinal].present.contains(geometry.bit(ofChunk: chunk))
+    }
+
+    /// Unknown lengths grow extent by extent.
+    mutating func grow(toExtent ordinal: Int) {
+        while extents.count <= ordinal { extents.append(Extent()) }
+    }
+}
+
+/// Names a generation and its file.
+package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
+    let value: UInt64
+
+    static func random() -> GenerationID { GenerationID(value: UInt64.random(in: 1...UInt64(Int64.max))) }
+
+    /// 16 hexadecimal digits.
+    package var description: String {
+        let digits = String(value, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    init(value: UInt64) { self.value = value }
+
+    init?(fileName: String) {
+        guard fileName.utf8.count == 16, let value = UInt64(fileName, radix: 16) else { return nil }
+        self.value = value
+    }
+}
+
+extension ChunkGeometry {
+    /// The bits of an extent that belong to a run of chunks.
+    func mask(of chunks: Range<Int>, inExtent ordinal: Int) -> UInt64 {
+        let first = ordinal * Self.chunksPerExtent
+        let part = chunks.clamped(to: first..<first + Self.chunksPerExtent)
+        return part.isEmpty ? 0 : Presence.mask(part.lowerBound - first..<part.upperBound - first)
+    }
+
+    /// What chunks take on the disk.
+    func blockBytes(of bits: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
+        bits.runs.reduce(0) { sum, run in
+            run.reduce(sum) { $0 + blockBytes(ofChunk: ordinal * Self.chunksPerExtent + $1, length: length) }
+        }
+    }
+
+    func blockBytes(ofChunk chunk: Int, length: Int64?) -> Int64 {
+        let bytes = chunkBytes(chunk, length: length)
+        return CapacityLedger.rounded(bytes.upperBound - bytes.lowerBound)
+    }
+}
+
+/// Wall-clock time in microseconds: the order of last reads, across restarts.
+enum AccessClock {
+    static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME_COARSE, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+}

@@ -1,0 +1,30 @@
+import Glibc
+
+/// What the store cannot do. System errors keep operation, path and errno.
+package enum StoreError: Error, Sendable, CustomStringConvertible {
+    /// The cache directory belongs to another running process.
+    case locked(directory: String, owner: CacheOwner?)
+    /// A system call failed.
+    case system(operation: String, path: String, code: Int32)
+    /// The index could not be opened, read or written.
+    case index(detail: String)
+    /// A setting that cannot work.
+    case setting(String)
+
+    package var description: String {
+        switch self {
+        case .locked(let directory, let owner?):
+            "the cache \(directory) is in use by process \(owner.pid)\(owner.url.isEmpty ? "" : ", which serves \(owner.url)"); stop it or choose another --cache-dir"
+        case .locked(let directory, nil):
+            "the cache \(directory) is in use by another process; stop it or choose another --cache-dir"
+        case .system(let operation, let path, let code):
+            "\(operation) \(path): \(String(cString: strerror(code)))"
+        case .index(let detail): "the cache index: \(detail)"
+        case .setting(let detail): detail
+        }
+    }
+
+    static func lastSystemError(_ operation: String, _ path: String) -> StoreError {
+        .system(operation: operation, path: path, code: errno)
+    }
+}

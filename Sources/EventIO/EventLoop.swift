@@ -1,0 +1,161 @@
+import CEvent
+import Glibc
+import Synchronization
+
+/// One thread and one libevent `event_base`: everything that touches a socket of this loop runs here.
+///
+/// *Loop-bound* objects (connections, transfers, watchers, timers) are plain classes that are not `Sendable`, so the
+/// compiler keeps them on the thread that made them. Other threads reach them by `post`.
+///
+/// `@unchecked Sendable` because the base is handed to libevent's thread-safe calls only (`event_active`), what is
+/// local to the loop is touched on its thread alone (checked by `assertOnLoop`), and the inbox is inside a `Mutex`.
+package final class EventLoop: @unchecked Sendable {
+    package let index: Int
+    let base: OpaquePointer
+    private let inbox = Mutex(Inbox())
+    private var deferred: [() -> Void] = []
+    private var wake: OpaquePointer!
+    private var thread: pthread_t?
+
+    private struct Inbox {
+        var work: [@Sendable () -> Void] = []
+        var isWoken = false
+        var isStopped = false
+    }
+
+    private static let threadsEnabled: Bool = evthread_use_pthreads() == 0
+
+    /// - Parameter index: the loop's place in its group; names its thread.
+    /// - Throws: `EventLoopError` where libevent cannot make an event base.
+    package init(index: Int = 0) throws(EventLoopError) {
+        guard Self.threadsEnabled, let base = event_base_new() else { throw EventLoopError(operation: "event_base_new", code: errno) }
+        self.index = index
+        self.base = base
+        wake = event_new(base, -1, Int16(EV_PERSIST), { _, _, context in
+            Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().runPending()
+        }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit {
+        event_free(wake)
+        event_base_free(base)
+    }
+
+    /// Starts the loop's thread. The thread keeps the loop alive until `stop`.
+    package func start() {
+        let context = Unmanaged.passRetained(self).toOpaque()
+        var id = pthread_t()
+        let status = pthread_create(&id, nil, { context in
+            let loop = Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue()
+            EventLoop.setCurrent(loop)
+            reel_name_thread("loop-\(loop.index)")
+            event_base_loop(loop.base, EVLOOP_NO_EXIT_ON_EMPTY)
+            EventLoop.setCurrent(nil)
+            return nil
+        }, context)
+        precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
+        thread = id
+    }
+
+    /// Ends the loop and joins its thread. What was posted before has run. Not to be called on the loop itself.
+    package func stop() {
+        guard let thread else { return }
+        post {
+            self.inbox.withLock { $0.isStopped = true }
+            event_base_loopbreak(self.base)
+        }
+        pthread_join(thread, nil)
+        self.thread = nil
+        Unmanaged.passUnretained(self).release()
+    }
+
+    /// Runs `work` on the loop, soon, in the order of the calls. From any thread.
+    /// What is posted after `stop` does not run.
+    package func post(_ work: @escaping @Sendable () -> Void) {
+        let mustWake = inbox.withLock { inbox in
+            guard !inbox.isStopped else { return false }
+            inbox.work.append(work)
+            defer { inbox.isWoken = true }
+            return !inbox.isWoken
+        }
+        if mustWake { event_active(wake, 0, 0) }
+    }
+
+    /// Runs `work` once the callback that is running now has returned. On the loop only.
+    package func afterCallback(_ work: @escaping () -> Void) {
+        assertOnLoop()
+        if deferred.isEmpty { event_active(wake, 0, 0) }
+        deferred.append(work)
+    }
+
+    /// Runs `work` on the loop and waits for its result. From another thread only.
+    package func sync<Result: Sendable>(_ work: @escaping @Sendable () -> Result) -> Result {
+        precondition(!isCurrent, "sync on the loop itself would wait for ever")
+        let box = SyncBox<Result>()
+        post { box.put(work()) }
+        return box.take()
+    }
+
+    package var isCurrent: Bool { EventLoop.current === self }
+
+    package func assertOnLoop() {
+        assert(isCurrent, "called off the loop")
+    }
+
+    private func runPending() {
+        let local = deferred
+        deferred.removeAll()
+        for work in local { work() }
+        let work = inbox.withLock { inbox in
+            inbox.isWoken = false
+            return exchange(&inbox.work, with: [])
+        }
+        for item in work { item() }
+    }
+
+    // MARK: The loop of this thread
+
+    private static let currentKey: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key, nil)
+        return key
+    }()
+
+    private static func setCurrent(_ loop: EventLoop?) {
+        pthread_setspecific(currentKey, loop.map { UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()) })
+    }
+
+    /// The loop whose thread this is, if it is one's.
+    package static var current: EventLoop? {
+        pthread_getspecific(currentKey).map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// libevent refused to make something.
+package struct EventLoopError: Error, CustomStringConvertible {
+    package let operation: String
+    package let code: Int32
+    package var description: String { "\(operation): \(String(cString: strerror(code)))" }
+}
+
+func exchange<Value>(_ value: inout Value, with new: Value) -> Value {
+    defer { value = new }
+    return value
+}
+
+/// One value handed from the loop to a thread that waits for it.
+/// `@unchecked Sendable` because the semaphore orders the write before the read.
+private final class SyncBox<Value>: @unchecked Sendable {
+    private var value: Value?
+    private var semaphore = sem_t()
+    init() { sem_init(&semaphore, 0, 0) }
+    deinit { sem_destroy(&semaphore) }
+    func put(_ value: Value) {
+        self.value = value
+        sem_post(&semaphore)
+    }
+    func take() -> Value {
+        while sem_wait(&semaphore) != 0 {}
+        return value!
+    }
+}

@@ -1,0 +1,22 @@
+/// A loop-bound object on its way through other threads, to be used on its own loop again.
+///
+/// `@unchecked Sendable` because the value is reached on its loop only, which `value` checks.
+package struct LoopBound<Value>: @unchecked Sendable {
+    package let loop: EventLoop
+    private let stored: Value
+
+    package init(_ value: Value, on loop: EventLoop) {
+        self.loop = loop
+        stored = value
+    }
+
+    package var value: Value {
+        precondition(loop.isCurrent, "a loop-bound value was reached off its loop")
+        return stored
+    }
+
+    /// Calls `body` with the value on its loop, soon. From any thread.
+    package func post(_ body: @escaping @Sendable (Value) -> Void) {
+        loop.post { body(self.value) }
+    }
+}

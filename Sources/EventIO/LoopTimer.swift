@@ -1,0 +1,27 @@
+import CEvent
+import Glibc
+
+/// Calls back once, after a time. Loop-bound; scheduling again replaces the earlier time.
+package final class LoopTimer {
+    private var event: OpaquePointer!
+    private let handler: () -> Void
+
+    package init(on loop: EventLoop, handler: @escaping () -> Void) {
+        self.handler = handler
+        event = event_new(loop.base, -1, 0, { _, _, context in
+            let timer = Unmanaged<LoopTimer>.fromOpaque(context!).takeUnretainedValue()
+            withExtendedLifetime(timer) { timer.handler() }
+        }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit { event_free(event) }
+
+    package func schedule(afterSeconds seconds: Double) {
+        var time = timeval(tv_sec: Int(seconds), tv_usec: Int((seconds - seconds.rounded(.down)) * 1e6))
+        event_add(event, &time)
+    }
+
+    package func cancel() {
+        event_del(event)
+    }
+}

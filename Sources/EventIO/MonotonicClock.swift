@@ -1,0 +1,11 @@
+import Glibc
+
+/// Time that never goes back, for deadlines and durations.
+package enum MonotonicClock {
+    /// Nanoseconds since an arbitrary start.
+    package static func nanoseconds() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}

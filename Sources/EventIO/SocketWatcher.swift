@@ -1,0 +1,36 @@
+import CEvent
+
+/// Tells when a socket can be read or written. Loop-bound; does not own the descriptor.
+package final class SocketWatcher {
+    package enum Interest { case read, write }
+
+    private var event: OpaquePointer!
+    private let handler: () -> Void
+    private var isArmed = false
+
+    /// - Parameters:
+    ///   - interest: what to wait for. Level-triggered, until `disarm`.
+    ///   - handler: called on the loop, as often as the socket is ready.
+    package init(_ fd: Int32, _ interest: Interest, on loop: EventLoop, handler: @escaping () -> Void) {
+        self.handler = handler
+        let what = (interest == .read ? EV_READ : EV_WRITE) | EV_PERSIST
+        event = event_new(loop.base, fd, Int16(what), { _, _, context in
+            let watcher = Unmanaged<SocketWatcher>.fromOpaque(context!).takeUnretainedValue()
+            withExtendedLifetime(watcher) { watcher.handler() }
+        }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit { event_free(event) }
+
+    package func arm() {
+        guard !isArmed else { return }
+        isArmed = true
+        event_add(event, nil)
+    }
+
+    package func disarm() {
+        guard isArmed else { return }
+        isArmed = false
+        event_del(event)
+    }
+}

@@ -1,0 +1,81 @@
+/// The characters and the decimal numbers that HTTP's grammar is made of (RFC 9110 §5.6).
+///
+/// Inlinable, because loops over URLs and fields in other modules call these for each byte.
+package enum ASCII {
+    @inlinable package static var tab: UInt8 { 0x09 }
+    @inlinable package static var lineFeed: UInt8 { 0x0A }
+    @inlinable package static var carriageReturn: UInt8 { 0x0D }
+    @inlinable package static var space: UInt8 { 0x20 }
+    @inlinable package static var quote: UInt8 { 0x22 }
+    @inlinable package static var comma: UInt8 { 0x2C }
+    @inlinable package static var colon: UInt8 { 0x3A }
+    @inlinable package static var backslash: UInt8 { 0x5C }
+
+    /// `tchar` as two bitmaps, for codes 0 to 63 and 64 to 127 (RFC 9110 §5.6.2).
+    @inlinable static var tokenLow: UInt64 { 0x03FF_6CFA_0000_0000 }
+    @inlinable static var tokenHigh: UInt64 { 0x57FF_FFFF_C7FF_FFFE }
+
+    @inlinable package static func isToken(_ byte: UInt8) -> Bool {
+        guard byte < 128 else { return false }
+        return (byte < 64 ? tokenLow : tokenHigh) >> (byte & 63) & 1 == 1
+    }
+
+    @inlinable package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+
+    @inlinable package static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
+
+    /// OWS, the white space that may surround values (RFC 9110 §5.6.3).
+    @inlinable package static func isOptionalSpace(_ byte: UInt8) -> Bool { byte == space || byte == tab }
+
+    /// What may stand in a field value: visible characters, spaces, tabs and `obs-text` (RFC 9110 §5.5).
+    @inlinable package static func isFieldContent(_ byte: UInt8) -> Bool { byte >= space && byte != 0x7F || byte == tab }
+
+    @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
+
+    /// The value of a hexadecimal digit, 0 to 15.
+    @inlinable package static func hexValue(_ byte: UInt8) -> UInt8? {
+        if isDigit(byte) { return byte - 0x30 }
+        let letter = byte | 0x20
+        return letter &- 0x61 < 6 ? letter - 0x61 + 10 : nil
+    }
+
+    /// The upper-case digit for a value of 0 to 15.
+    @inlinable package static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x41 + value - 10 }
+
+    /// Names of fields, units and directives are compared without regard to case, letters of ASCII only.
+    @inlinable package static func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
+        a.count == b.count && zip(a, b).allSatisfy { lowercased($0) == lowercased($1) }
+    }
+
+    @inlinable package static func equalIgnoringCase(_ a: some StringProtocol, _ b: some StringProtocol) -> Bool {
+        equalIgnoringCase(a.utf8, b.utf8)
+    }
+
+    /// A copy of `text` in which the letters of ASCII, and only these, are in lower case.
+    @inlinable package static func lowercased(_ text: some StringProtocol) -> String {
+        String(decoding: text.utf8.lazy.map { lowercased($0) }, as: UTF8.self)
+    }
+
+    @inlinable package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence
+    where Bytes.SubSequence: BidirectionalCollection<UInt8> {
+        let tail = bytes.drop(while: isOptionalSpace)
+        guard let last = tail.lastIndex(where: { !isOptionalSpace($0) }) else { return tail }
+        return tail[...last]
+    }
+
+    /// `1*DIGIT`, held at `Int64.max` where it would not fit; nil where it is anything else, a sign included.
+    @inlinable package static func saturatingDecimal(_ digits: some Collection<UInt8>) -> Int64? {
+        guard !digits.isEmpty, digits.allSatisfy(isDigit) else { return nil }
+        return digits.reduce(into: Int64(0)) { sum, digit in
+            let (tens, over) = sum.multipliedReportingOverflow(by: 10)
+            let (next, overAgain) = tens.addingReportingOverflow(Int64(digit - 0x30))
+            sum = over || overAgain ? .max : next
+        }
+    }
+
+    /// `1*DIGIT` that fits; nil otherwise. `Int64.max` itself does not: no number in HTTP means it.
+    @inlinable package static func decimal(_ digits: some Collection<UInt8>) -> Int64? {
+        guard let value = saturatingDecimal(digits), value < .max else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,82 @@
+/// One range of bytes as a request names it (RFC 9110 §14.1.2). Positions are offsets; `last` is inclusive, as on the wire.
+package enum ByteRangeSpec: Sendable, Equatable {
+    case bounded(first: Int64, last: Int64)
+    case from(Int64)
+    /// The last so many bytes.
+    case suffix(Int64)
+
+    /// The bytes of a representation of `length` bytes that are meant, half-open; nil where there are none (§14.1.2).
+    ///
+    ///     bounded(2, 5)      |  [=======)    |       2..<6
+    ///     bounded(2, 999)    |  [============)       2..<length
+    ///     suffix(4)          |        [======)       length-4..<length
+    ///
+    /// Of an empty representation nothing can be asked for: a `Content-Range` cannot state an empty range.
+    package func resolve(length: Int64) -> Range<Int64>? {
+        guard length > 0 else { return nil }
+        switch self {
+        case .bounded(let first, let last):
+            guard 0 <= first, first < length, first <= last else { return nil }
+            return first..<min(last, length - 1) + 1
+        case .from(let first):
+            guard 0 <= first, first < length else { return nil }
+            return first..<length
+        case .suffix(let count):
+            guard count > 0 else { return nil }
+            return length - min(count, length)..<length
+        }
+    }
+}
+
+/// What a `Range` field asks for (RFC 9110 §14.2).
+package enum RangeRequest: Sendable, Equatable {
+    /// No field, or a unit other than bytes: to be ignored (§14.2).
+    case none
+    case single(ByteRangeSpec)
+    /// Two or more, in the order in which they were asked for.
+    case multiple([ByteRangeSpec])
+    /// Not the grammar of §14.1.1, or a range that ends before it begins.
+    case malformed
+
+    /// Numbers too great for an `Int64` are held at its greatest value; empty elements of the list are passed over (§5.6.1.2).
+    package static func parse(_ value: String?) -> RangeRequest {
+        guard let value else { return .none }
+        let field = ASCII.trimmed(value.utf8)
+        guard let equals = field.firstIndex(of: UInt8(ascii: "=")) else { return .malformed }
+        let unit = field[..<equals]
+        guard !unit.isEmpty, unit.allSatisfy(ASCII.isToken) else { return .malformed }
+        // RFC 9110 §14.1: names of units have no case.
+        guard ASCII.equalIgnoringCase(unit, "bytes".utf8) else { return .none }
+        return parse(set: field[field.index(after: equals)...])
+    }
+
+    private static func parse(set: Substring.UTF8View) -> RangeRequest {
+        var specs: [ByteRangeSpec] = []
+        for element in set.split(separator: ASCII.comma) {
+            let trimmed = ASCII.trimmed(element)
+            if trimmed.isEmpty { continue }
+            guard let spec = ByteRangeSpec(trimmed) else { return .malformed }
+            specs.append(spec)
+        }
+        switch specs.count {
+        case 0: return .malformed
+        case 1: return .single(specs[0])
+        default: return .multiple(specs)
+        }
+    }
+}
+
+extension ByteRangeSpec {
+    /// `first-last`, `first-` or `-count` (RFC 9110 §14.1.1).
+    fileprivate init?(_ text: Substring.UTF8View) {
+        guard let dash = text.firstIndex(of: UInt8(ascii: "-")) else { return nil }
+        let before = text[..<dash]
+        let after = text[text.index(after: dash)...]
+        switch (ASCII.saturatingDecimal(before), ASCII.saturatingDecimal(after)) {
+        case (let first?, let last?) where first <= last: self = .bounded(first: first, last: last)
+        case (let first?, nil) where after.isEmpty: self = .from(first)
+        case (nil, let count?) where before.isEmpty: self = .suffix(count)
+        default: return nil
+        }
+    }
+}

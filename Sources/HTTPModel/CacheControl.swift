@@ -1,0 +1,55 @@
+/// The directives of `Cache-Control` that matter to a private cache (RFC 9111 §5.2, RFC 5861, RFC 8246). Times are seconds.
+package struct CacheControl: Sendable, Equatable {
+    package var noStore = false
+    package var noCache = false
+    package var mustRevalidate = false
+    package var isPrivate = false
+    package var immutable = false
+    package var onlyIfCached = false
+    package var maxAge: Int64?
+    package var sMaxAge: Int64?
+    package var staleIfError: Int64?
+    package var staleWhileRevalidate: Int64?
+
+    /// - Parameter field: all field lines, joined by commas; nil where there is none. Unknown directives are passed over.
+    package init(parsing field: String?) {
+        guard let field else { return }
+        var scanner = FieldScanner(field)
+        while !scanner.isAtEnd {
+            scanner.skipOptionalSpace()
+            let name = ASCII.lowercased(Substring(scanner.take(while: ASCII.isToken)))
+            let argument = scanner.take(UInt8(ascii: "=")) ? Self.takeArgument(&scanner) : nil
+            note(name, argument)
+            scanner.skipElement()
+        }
+    }
+
+    /// RFC 9111 §5.2: a token or a quoted string, whichever the directive's definition says.
+    private static func takeArgument(_ scanner: inout FieldScanner) -> String {
+        scanner.takeQuotedString() ?? String(Substring(scanner.take(while: ASCII.isToken)))
+    }
+
+    /// `no-cache` and `private` with names of fields are taken as if they had none: stricter, and allowed (RFC 9111 §5.2.2.4).
+    private mutating func note(_ name: String, _ argument: String?) {
+        switch name {
+        case "no-store": noStore = true
+        case "no-cache": noCache = true
+        case "must-revalidate": mustRevalidate = true
+        case "private": isPrivate = true
+        case "immutable": immutable = true
+        case "only-if-cached": onlyIfCached = true
+        case "max-age": Self.note(argument, in: &maxAge)
+        case "s-maxage": Self.note(argument, in: &sMaxAge)
+        case "stale-if-error": Self.note(argument, in: &staleIfError)
+        case "stale-while-revalidate": Self.note(argument, in: &staleWhileRevalidate)
+        default: break
+        }
+    }
+
+    /// RFC 9111 §4.2.1: of repeated directives the strictest counts, and one that is no number of seconds counts as 0, so that
+    /// what it says is stale. A number too great to hold means "long enough" (§1.2.2).
+    private static func note(_ argument: String?, in seconds: inout Int64?) {
+        let stated = argument.flatMap { ASCII.saturatingDecimal($0.utf8) } ?? 0
+        seconds = min(seconds ?? stated, stated)
+    }
+}

@@ -1,0 +1,78 @@
+/// How this cache handled a request, for `Cache-Status` (RFC 9211), the log and the dashboard alike.
+package struct CacheStatus: Sendable, Equatable {
+    /// Why a request went to the origin (RFC 9211 §2.2).
+    package enum Forward: String, Sendable, CaseIterable {
+        case bypass, method
+        case uriMiss = "uri-miss"
+        case varyMiss = "vary-miss"
+        case miss, request, stale, partial
+    }
+
+    /// Answered without the origin. A request that was forwarded is no hit (RFC 9211 §2.1): then only `fwd` is sent.
+    package var isHit: Bool
+    package var forward: Forward?
+    /// The status that the origin gave.
+    package var forwardStatus: Int?
+    package var isStored: Bool
+    /// Joined to the transfer of another request.
+    package var isCollapsed: Bool
+    /// Seconds of freshness that are left; negative when stale.
+    package var ttl: Int64?
+    package var key: String?
+    package var detail: String?
+
+    package init(
+        isHit: Bool = false, forward: Forward? = nil, forwardStatus: Int? = nil, isStored: Bool = false, isCollapsed: Bool = false,
+        ttl: Int64? = nil, key: String? = nil, detail: String? = nil
+    ) {
+        self.isHit = isHit
+        self.forward = forward
+        self.forwardStatus = forwardStatus
+        self.isStored = isStored
+        self.isCollapsed = isCollapsed
+        self.ttl = ttl
+        self.key = key
+        self.detail = detail
+    }
+
+    package static func hit(ttl: Int64? = nil, detail: String? = nil) -> CacheStatus {
+        CacheStatus(isHit: true, ttl: ttl, detail: detail)
+    }
+
+    package static func forwarded(
+        _ reason: Forward, status: Int? = nil, isStored: Bool = false, isCollapsed: Bool = false, detail: String? = nil
+    ) -> CacheStatus {
+        CacheStatus(forward: reason, forwardStatus: status, isStored: isStored, isCollapsed: isCollapsed, detail: detail)
+    }
+
+    /// As it stands in the field: `reelcache; fwd=uri-miss; stored; collapsed`.
+    package var fieldValue: String {
+        var value = "reelcache"
+        if let forward { value += "; fwd=\(forward.rawValue)" } else if isHit { value += "; hit" }
+        if let forwardStatus { value += "; fwd-status=\(forwardStatus)" }
+        if isStored { value += "; stored" }
+        if isCollapsed { value += "; collapsed" }
+        if let ttl { value += "; ttl=\(Self.integer(ttl))" }
+        if let key { value += "; key=\(Self.string(key))" }
+        if let detail { value += "; detail=\(Self.string(detail))" }
+        return value
+    }
+
+    /// An Integer of RFC 9651 §3.3.1 has 15 digits at most.
+    private static func integer(_ value: Int64) -> Int64 {
+        min(max(value, -999_999_999_999_999), 999_999_999_999_999)
+    }
+
+    /// A String of RFC 9651 §3.3.3 is printable ASCII; other characters become question marks.
+    private static func string(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case " "..."~": quoted.unicodeScalars.append(scalar)
+            default: quoted += "?"
+            }
+        }
+        return quoted + "\""
+    }
+}

@@ -1,0 +1,49 @@
+/// Which part of which whole a body is (RFC 9110 §14.4).
+package struct ContentRange: Sendable, Equatable {
+    /// The bytes enclosed, half-open; nil in the answer to a range that cannot be satisfied, `bytes */N`.
+    package var range: Range<Int64>?
+    /// The whole length; nil where the sender does not know it, `*`.
+    package var total: Int64?
+
+    package init(range: Range<Int64>?, total: Int64?) {
+        self.range = range
+        self.total = total
+    }
+
+    /// Nil for other units, for a last byte before the first, for bytes beyond the total, and for numbers beyond `Int64`: such a
+    /// body must not be kept (§14.4).
+    package init?(parsing field: String) {
+        var scanner = FieldScanner(field)
+        scanner.skipOptionalSpace()
+        let unit = scanner.take(while: ASCII.isToken)
+        guard ASCII.equalIgnoringCase(unit, "bytes".utf8), scanner.take(ASCII.space) else { return nil }
+        let text = ASCII.trimmed(scanner.rest)
+        guard let slash = text.firstIndex(of: UInt8(ascii: "/")) else { return nil }
+        self.init(range: text[..<slash], total: text[text.index(after: slash)...])
+    }
+
+    private init?(range rangeText: Substring.UTF8View, total totalText: Substring.UTF8View) {
+        range = Self.range(rangeText)
+        total = ASCII.decimal(totalText)
+        guard range != nil || Self.isUnknown(rangeText), total != nil || Self.isUnknown(totalText) else { return nil }
+        guard range != nil || total != nil else { return nil }
+        if let range, let total, range.upperBound > total { return nil }
+    }
+
+    private static func isUnknown(_ text: Substring.UTF8View) -> Bool { text.elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) }
+
+    private static func range(_ text: Substring.UTF8View) -> Range<Int64>? {
+        let positions = text.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        guard positions.count == 2 else { return nil }
+        guard let first = ASCII.decimal(positions[0]), let last = ASCII.decimal(positions[1]) else { return nil }
+        return first <= last ? first..<last + 1 : nil
+    }
+
+    /// As it stands in the field: `bytes 0-9/100`. An empty range cannot be stated and must not be asked for.
+    package var fieldValue: String {
+        let total = total.map(String.init) ?? "*"
+        guard let range else { return "bytes */\(total)" }
+        precondition(!range.isEmpty, "a Content-Range cannot be empty")
+        return "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"
+    }
+}

@@ -1,0 +1,66 @@
+/// Reads a field value from left to right, for grammars that commas alone do not split.
+struct FieldScanner {
+    private(set) var rest: Substring.UTF8View
+
+    init(_ text: String) { rest = text.utf8[...] }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    /// Steps over `byte` if it is next.
+    mutating func take(_ byte: UInt8) -> Bool {
+        guard rest.first == byte else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    /// Steps over `text` if it is next, in exactly this case.
+    mutating func take(_ text: String) -> Bool {
+        guard rest.starts(with: text.utf8) else { return false }
+        rest.removeFirst(text.utf8.count)
+        return true
+    }
+
+    /// Steps over the one of `texts` that is next, and tells which.
+    mutating func take(anyOf texts: [String]) -> Int? {
+        for (index, text) in texts.enumerated() where take(text) { return index }
+        return nil
+    }
+
+    mutating func take(while condition: (UInt8) -> Bool) -> Substring.UTF8View {
+        let taken = rest.prefix(while: condition)
+        rest = rest[taken.endIndex...]
+        return taken
+    }
+
+    /// Exactly `count` digits, as a number.
+    mutating func take(digits count: Int) -> Int64? {
+        let digits = rest.prefix(count)
+        guard digits.count == count, let value = ASCII.decimal(digits) else { return nil }
+        rest = rest[digits.endIndex...]
+        return value
+    }
+
+    mutating func skipOptionalSpace() { _ = take(while: ASCII.isOptionalSpace) }
+
+    /// Goes on to the element after the next comma, or to the end.
+    mutating func skipElement() {
+        _ = take { $0 != ASCII.comma }
+        _ = take(ASCII.comma)
+    }
+
+    /// The text inside a quoted-string, its escapes resolved; nil, and nothing taken, where none is next (RFC 9110 §5.6.4).
+    mutating func takeQuotedString() -> String? {
+        var scanner = self
+        guard scanner.take(ASCII.quote) else { return nil }
+        var text: [UInt8] = []
+        while let byte = scanner.rest.popFirst() {
+            if byte == ASCII.quote {
+                self = scanner
+                return String(decoding: text, as: UTF8.self)
+            }
+            guard let literal = byte == ASCII.backslash ? scanner.rest.popFirst() : byte else { return nil }
+            text.append(literal)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,51 @@
+/// Percent-encoding of URLs (RFC 3986 §2.1 and §6.2.2), on bytes.
+package enum PercentEncoding {
+    /// Encodes what lies outside of ASCII, and nothing else.
+    package static func encodingNonASCII(_ bytes: some Collection<UInt8>) -> String {
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(bytes.count + 16)
+        for byte in bytes {
+            if byte < 0x80 { encoded.append(byte) } else { append(byte, to: &encoded) }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    /// One spelling for all that mean the same: upper-case digits, and what needs no encoding decoded (RFC 3986 §6.2.2).
+    ///
+    /// A text in which a percent sign does not begin an encoded byte stays as it is, all of it: decoding what follows such a sign
+    /// could complete it, and `%%411` would come to mean the same as `%A1`.
+    package static func normalized(_ text: String) -> String {
+        var normal: [UInt8] = []
+        normal.reserveCapacity(text.utf8.count)
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                normal.append(byte)
+                continue
+            }
+            guard let decoded = hexPair(rest) else { return text }
+            rest.removeFirst(2)
+            if isUnreserved(decoded) { normal.append(decoded) } else { append(decoded, to: &normal) }
+        }
+        return String(decoding: normal, as: UTF8.self)
+    }
+
+    /// RFC 3986 §2.3
+    package static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+        default: ASCII.isLetter(byte) || ASCII.isDigit(byte)
+        }
+    }
+
+    private static func append(_ byte: UInt8, to encoded: inout [UInt8]) {
+        encoded.append(UInt8(ascii: "%"))
+        encoded.append(ASCII.hexDigit(byte >> 4))
+        encoded.append(ASCII.hexDigit(byte & 15))
+    }
+
+    private static func hexPair(_ bytes: Substring.UTF8View) -> UInt8? {
+        let pair = bytes.prefix(2).compactMap { ASCII.hexValue($0) }
+        return pair.count == 2 ? pair[0] << 4 | pair[1] : nil
+    }
+}

@@ -1,0 +1,114 @@
+package enum RequestMethod: Sendable, Equatable {
+    case get, head, options
+    case other(String)
+
+    /// As it stands on the wire.
+    package var name: String {
+        switch self {
+        case .get: "GET"
+        case .head: "HEAD"
+        case .options: "OPTIONS"
+        case .other(let name): name
+        }
+    }
+}
+
+package enum HTTPVersion: Sendable {
+    case http10, http11
+}
+
+/// The half-open range of bytes in a head where a target, a name or a value stands.
+struct ByteSpan: Sendable {
+    let lower: UInt32
+    let upper: UInt32
+
+    init(_ range: Range<Int>) {
+        lower = UInt32(range.lowerBound)
+        upper = UInt32(range.upperBound)
+    }
+
+    var range: Range<Int> { Int(lower)..<Int(upper) }
+}
+
+struct FieldSpan: Sendable {
+    let name: ByteSpan
+    let value: ByteSpan
+}
+
+/// A request line and its fields: one copy of the bytes as they came, and where in them each part stands.
+///
+/// Strings are made when somebody asks, since most fields of a player's request are never looked at.
+package struct RequestHead: Sendable {
+    package let method: RequestMethod
+    package let version: HTTPVersion
+    private let bytes: [UInt8]
+    private let targetSpan: ByteSpan
+    private let fieldSpans: [FieldSpan]
+
+    init(method: RequestMethod, version: HTTPVersion, bytes: [UInt8], target: ByteSpan, fields: [FieldSpan]) {
+        self.method = method
+        self.version = version
+        self.bytes = bytes
+        targetSpan = target
+        fieldSpans = fields
+    }
+
+    /// The request target as sent, in ASCII: other bytes, which a URL must not hold but players send, are percent-encoded.
+    package var target: String {
+        let sent = bytes[targetSpan.range]
+        return sent.allSatisfy { $0 < 0x80 } ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
+    }
+
+    /// The first value of that field, without the white space around it; nil, and nothing allocated, where there is none.
+    package func value(of name: StaticString) -> String? {
+        fieldSpans.first { isNamed($0, name) }.map { text($0.value) }
+    }
+
+    /// All values of that field, joined by ", " (RFC 9110 §5.3); nil, and nothing allocated, where there is none.
+    package func combined(_ name: StaticString) -> String? {
+        guard var list = value(of: name) else { return nil }
+        for field in fieldSpans.drop(while: { !isNamed($0, name) }).dropFirst() where isNamed(field, name) {
+            list += ", " + text(field.value)
+        }
+        return list
+    }
+
+    /// All field lines, in their order.
+    package var fields: FieldLines {
+        FieldLines(fieldSpans.map { .init(name: text($0.name), value: text($0.value)) })
+    }
+
+    /// Whether another request may follow on the connection (RFC 9112 §9.3).
+    package var keepsAlive: Bool {
+        if hasConnectionOption("close") { return false }
+        switch version {
+        case .http11: return true
+        // RFC 9112 §9.3: a proxy must not keep a connection with an HTTP/1.0 client; it is one for the absolute form only.
+        case .http10: return isOriginForm && hasConnectionOption("keep-alive")
+        }
+    }
+
+    /// RFC 9112 §3.2.1
+    private var isOriginForm: Bool {
+        targetSpan.lower < targetSpan.upper && bytes[Int(targetSpan.lower)] == UInt8(ascii: "/")
+    }
+
+    private func hasConnectionOption(_ option: StaticString) -> Bool {
+        fieldSpans.contains { field in
+            isNamed(field, "connection")
+                && bytes[field.value.range].split(separator: ASCII.comma).contains { matches(ASCII.trimmed($0), option) }
+        }
+    }
+
+    private func isNamed(_ field: FieldSpan, _ name: StaticString) -> Bool {
+        field.name.range.count == name.utf8CodeUnitCount && matches(bytes[field.name.range], name)
+    }
+
+    private func matches(_ bytes: ArraySlice<UInt8>, _ name: StaticString) -> Bool {
+        name.withUTF8Buffer { ASCII.equalIgnoringCase(bytes, $0) }
+    }
+
+    private func text(_ span: ByteSpan) -> String {
+        String(decoding: bytes[span.range], as: UTF8.self)
+    }
+}

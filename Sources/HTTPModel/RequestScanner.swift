@@ -1,0 +1,209 @@
+/// One pass over a request head. Each step reads one part of the grammar and leaves `position` behind it.
+struct RequestScanner {
+    enum Stop: Error {
+        case incomplete
+        case fault(RequestFault)
+    }
+
+    /// RFC 9112 §2.2 asks to bear "at least one" empty line before a request; a client that sends more than this sends no request.
+    private static let maxEmptyLines = 4
+    private static let maxMethodBytes = 32
+
+    private let bytes: UnsafeRawBufferPointer
+    private let limits: RequestLimits
+    private let end: Int
+    private(set) var position = 0
+    /// Where the request line begins; the spans in a head count from here.
+    private var start = 0
+
+    init(_ bytes: UnsafeRawBufferPointer, limits: RequestLimits) {
+        self.bytes = bytes
+        self.limits = limits
+        end = min(bytes.count, limits.maxHeadBytes)
+    }
+
+    mutating func scanHead() throws(Stop) -> RequestHead {
+        try skipEmptyLines()
+        start = position
+        let method = try scanMethod()
+        let target = try scanTarget()
+        let version = try scanVersion()
+        let fields = try scanFields(method, version)
+        let copy = [UInt8](bytes[start..<position])
+        return RequestHead(method: method, version: version, bytes: copy, target: target, fields: fields)
+    }
+
+    // MARK: - Request line
+
+    private mutating func skipEmptyLines() throws(Stop) {
+        var lines = 0
+        while try isAtLineEnd() {
+            guard lines < Self.maxEmptyLines else { throw .fault(.tooManyEmptyLines) }
+            try takeLineEnd()
+            lines += 1
+        }
+    }
+
+    private mutating func scanMethod() throws(Stop) -> RequestMethod {
+        skip(while: ASCII.isToken)
+        guard position - start <= Self.maxMethodBytes else { throw .fault(.methodTooLong) }
+        guard try next() == ASCII.space, position > start else { throw .fault(notAMethod) }
+        defer { position += 1 }
+        return method(bytes[start..<position])
+    }
+
+    /// A TLS handshake begins with record type 22; people who write `https://127.0.0.1` deserve to be told.
+    private var notAMethod: RequestFault { position == start && bytes[position] == 22 ? .isTLS : .notHTTP }
+
+    /// Methods are told apart by case (RFC 9110 §9.1).
+    private func method(_ name: Slice<UnsafeRawBufferPointer>) -> RequestMethod {
+        if name.elementsEqual("GET".utf8) { return .get }
+        if name.elementsEqual("HEAD".utf8) { return .head }
+        if name.elementsEqual("OPTIONS".utf8) { return .options }
+        return .other(String(decoding: name, as: UTF8.self))
+    }
+
+    private mutating func scanTarget() throws(Stop) -> ByteSpan {
+        let first = position
+        skip { $0 > ASCII.space && $0 != 0x7F }
+        guard position - first <= limits.maxTargetBytes else { throw .fault(.targetTooLong(limits)) }
+        guard try next() == ASCII.space else { throw .fault(notATarget) }
+        guard position > first else { throw .fault(.notHTTP) }
+        defer { position += 1 }
+        return span(first..<position)
+    }
+
+    private var notATarget: RequestFault {
+        let byte = bytes[position]
+        return byte == ASCII.carriageReturn || byte == ASCII.lineFeed ? .noVersion : .badTarget
+    }
+
+    /// RFC 9112 §2.3. A minor version above 1 is served as 1.1 (RFC 9110 §2.5).
+    private mutating func scanVersion() throws(Stop) -> HTTPVersion {
+        try take("HTTP/")
+        let major = try takeDigit()
+        guard major < 2 else { throw .fault(.unsupportedVersion) }
+        guard major == 1 else { throw .fault(.badVersion) }
+        try take(".")
+        let minor = try takeDigit()
+        guard try isAtLineEnd() else { throw .fault(.badVersion) }
+        try takeLineEnd()
+        return minor == 0 ? .http10 : .http11
+    }
+
+    private mutating func take(_ text: StaticString) throws(Stop) {
+        for offset in 0..<text.utf8CodeUnitCount {
+            guard try next() == text.utf8Start[offset] else { throw .fault(.badVersion) }
+            position += 1
+        }
+    }
+
+    private mutating func takeDigit() throws(Stop) -> UInt8 {
+        let byte = try next()
+        guard ASCII.isDigit(byte) else { throw .fault(.badVersion) }
+        position += 1
+        return byte - 0x30
+    }
+
+    // MARK: - Field lines
+
+    private mutating func scanFields(_ method: RequestMethod, _ version: HTTPVersion) throws(Stop) -> [FieldSpan] {
+        var fields: [FieldSpan] = []
+        fields.reserveCapacity(16)
+        var framing = MessageFraming()
+        while try !isAtLineEnd() {
+            guard fields.count < limits.maxFields else { throw .fault(.tooManyFields(limits)) }
+            fields.append(try scanField(&framing))
+        }
+        try takeLineEnd()
+        do { try framing.check(method, version) } catch { throw .fault(error) }
+        return fields
+    }
+
+    private mutating func scanField(_ framing: inout MessageFraming) throws(Stop) -> FieldSpan {
+        let name = try scanFieldName()
+        let value = try scanFieldValue()
+        try takeLineEnd()
+        do { try framing.note(name: bytes[name], value: bytes[value]) } catch { throw .fault(error) }
+        return FieldSpan(name: span(name), value: span(value))
+    }
+
+    private mutating func scanFieldName() throws(Stop) -> Range<Int> {
+        let first = position
+        skip(while: ASCII.isToken)
+        guard try next() == ASCII.colon else { throw .fault(notAName(from: first)) }
+        guard position > first else { throw .fault(.badFieldName) }
+        defer { position += 1 }
+        return first..<position
+    }
+
+    /// RFC 9112 §5.1 and §5.2: white space before a colon and folded lines are how one server's header becomes another's request.
+    private func notAName(from first: Int) -> RequestFault {
+        guard ASCII.isOptionalSpace(bytes[position]) else { return .badFieldName }
+        return position == first ? .foldedLine : .spaceBeforeColon
+    }
+
+    /// The value without the white space around it; stops at the line's end.
+    private mutating func scanFieldValue() throws(Stop) -> Range<Int> {
+        skip(while: ASCII.isOptionalSpace)
+        let first = position
+        skipPlainWords()
+        skip(while: ASCII.isFieldContent)
+        guard try isAtLineEnd() else { throw .fault(.badFieldValue) }
+        var last = position
+        while last > first, ASCII.isOptionalSpace(bytes[last - 1]) { last -= 1 }
+        return first..<last
+    }
+
+    // MARK: - Bytes
+
+    @inline(__always)
+    private func next() throws(Stop) -> UInt8 {
+        guard position < end else { throw noMoreBytes }
+        return bytes[position]
+    }
+
+    /// What it means that the head goes on and the bytes do not.
+    private var noMoreBytes: Stop { bytes.count >= limits.maxHeadBytes ? .fault(.headTooLong(limits)) : .incomplete }
+
+    /// Goes to the first byte that does not belong, or to the end of what is there.
+    private mutating func skip(while belongs: (UInt8) -> Bool) {
+        var place = position
+        while place < end, belongs(bytes[place]) { place += 1 }
+        position = place
+    }
+
+    /// Field values are most of a head: they are passed over 8 bytes at a time while there is no control character among these.
+    private mutating func skipPlainWords() {
+        var place = position
+        while place + 8 <= end, Self.isPlain(bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) { place += 8 }
+        position = place
+    }
+
+    /// Whether none of 8 bytes is below 0x20 or equal to 0x7F. In each byte that is, a subtraction sets the highest bit, which it
+    /// did not have before ("hasless" and "haszero" of S. E. Anderson's Bit Twiddling Hacks).
+    @inline(__always)
+    private static func isPlain(_ word: UInt64) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let delete = word ^ (ones &* 0x7F)
+        let isControl = (word &- ones &* 0x20) & ~word
+        let isDelete = (delete &- ones) & ~delete
+        return (isControl | isDelete) & (ones &* 0x80) == 0
+    }
+
+    private func isAtLineEnd() throws(Stop) -> Bool {
+        let byte = try next()
+        return byte == ASCII.carriageReturn || byte == ASCII.lineFeed
+    }
+
+    /// CR LF, or LF alone (RFC 9112 §2.2); a CR alone is neither.
+    private mutating func takeLineEnd() throws(Stop) {
+        if try next() == ASCII.carriageReturn { position += 1 }
+        guard try next() == ASCII.lineFeed else { throw .fault(.bareCarriageReturn) }
+        position += 1
+    }
+
+    private func span(_ range: Range<Int>) -> ByteSpan {
+        ByteSpan(range.lowerBound - start..<range.upperBound - start)
+    }
+}

@@ -1,0 +1,161 @@
+import EventIO
+import Glibc
+import HTTPModel
+
+extension Connection {
+    func send(_ response: Response, body: (any BodySource)?, for exchange: Exchange) {
+        guard let current = self.exchange, current === exchange else {
+            body?.finish()
+            return
+        }
+        let request = exchange.request
+        output.keepsAlive = request.keepsAlive && !response.closes && !server.isDraining
+        // RFC 9110 §9.3.2, §15.4.5: no content in these answers.
+        let hasContent = request.method != .head && response.status != 304 && response.status != 204
+        layOut(response, for: request, hasContent: hasContent)
+        output.hasBodyBegun = false
+        if hasContent, let body {
+            output.source = body
+            output.isComplete = false
+        } else {
+            output.framing = .none
+            output.isComplete = true
+            body?.finish()
+        }
+        pump()
+    }
+
+    private func layOut(_ response: Response, for request: RequestHead, hasContent: Bool) {
+        output.framed.append(contentsOf: server.statusLine(response.status))
+        output.framed.append(contentsOf: server.dateLine())
+        output.framed.append(contentsOf: response.fieldBytes)
+        if let length = response.length {
+            // RFC 9110 §8.6: no Content-Length with 204.
+            if response.status != 204 {
+                output.frame("Content-Length: ")
+                output.framed.append(contentsOf: String(length).utf8)
+                output.frame("\r\n")
+            }
+            output.framing = .length(length)
+        } else if request.version == .http11 {
+            if hasContent { output.frame("Transfer-Encoding: chunked\r\n") }
+            output.framing = .chunked
+        } else {
+            if hasContent { output.keepsAlive = false }
+            output.framing = .untilClose
+        }
+        if !output.keepsAlive {
+            output.frame("Connection: close\r\n")
+        } else if request.version == .http10 {
+            output.frame("Connection: keep-alive\r\n")
+        }
+        output.frame("\r\n")
+    }
+
+    func resumeBody(of exchange: Exchange) {
+        guard let current = self.exchange, current === exchange, output.source != nil else { return }
+        pump()
+    }
+
+    func writable() {
+        writeWatcher.disarm()
+        pump()
+    }
+
+    /// Sends until the socket is full, the source has nothing, the answer is out, or the turn is over.
+    private func pump() {
+        var turn = server.limits.writeTurnBytes
+        while let exchange {
+            if output.span.isEmpty && !output.isComplete {
+                guard pull(for: exchange) else { return }
+            }
+            guard output.hasUnsent else {
+                if output.isComplete { return finishAnswer() }
+                return  // the source will call
+            }
+            guard turn > 0 else {
+                // Others first. The write event comes round again, as the socket still takes bytes.
+                return writeWatcher.arm()
+            }
+            switch transmit() {
+            case .sent(let count): turn -= count
+            case .full: return writeWatcher.arm()
+            case .failed: return close()
+            }
+        }
+    }
+
+    /// Asks the source for the next span.
+    /// - Returns: false when the connection was cut.
+    private func pull(for exchange: Exchange) -> Bool {
+        guard let source = output.source else { return true }
+        switch source.next(limit: server.limits.maxWriteBytes) {
+        case .span(let span):
+            if !output.hasBodyBegun { exchange.onFirstByte?(MonotonicClock.nanoseconds() - exchange.startedAt) }
+            if output.take(span) { return true }
+        case .wait:
+            return true
+        case .end:
+            if output.complete() { return true }
+        case .cut:
+            break
+        }
+        // RFC 9112 §8: an incomplete message is told by closing; the client must not take it for the end.
+        close()
+        return false
+    }
+
+    private func finishAnswer() {
+        let keepsAlive = output.keepsAlive
+        exchange?.isOpen = false
+        output.end()
+        answered(keepsAlive: keepsAlive)
+    }
+
+    // MARK: The one place where bytes go to the kernel
+
+    private enum Sent {
+        case sent(Int), full, failed
+    }
+
+    private func transmit() -> Sent {
+        if server.limits.transmission == .sendfile, let file = output.file, output.framedBytesSent == output.framed.count {
+            return sendFile(file)
+        }
+        return sendMemory(withSpan: server.limits.transmission == .mapping || output.file == nil)
+    }
+
+    /// Framed bytes and the span in one call. Where the mapped file shrank or cannot be read, the kernel answers EFAULT:
+    /// the process itself never touches mapped bytes here, so there is no SIGBUS.
+    private func sendMemory(withSpan: Bool) -> Sent {
+        let count = output.framed.withUnsafeBytes { framed in
+            withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { vectors in
+                let head = UnsafeRawBufferPointer(rebasing: framed[output.framedBytesSent...])
+                vectors[0] = iovec(iov_base: UnsafeMutableRawPointer(mutating: head.baseAddress), iov_len: head.count)
+                vectors[1] = iovec(iov_base: UnsafeMutableRawPointer(mutating: output.span.baseAddress), iov_len: output.span.count)
+                var message = msghdr()
+                message.msg_iov = vectors.baseAddress
+                message.msg_iovlen = withSpan ? 2 : 1
+                let more = withSpan ? 0 : Int32(MSG_MORE)
+                return sendmsg(socket, &message, Int32(MSG_NOSIGNAL) | more)
+            }
+        }
+        return note(count)
+    }
+
+    private func sendFile(_ file: (descriptor: Int32, offset: Int64)) -> Sent {
+        var offset = off_t(file.offset)
+        return note(sendfile(socket, file.descriptor, &offset, output.span.count))
+    }
+
+    private func note(_ count: Int) -> Sent {
+        if count > 0 {
+            output.sent(count)
+            return .sent(count)
+        }
+        if count < 0 && errno == EINTR { return .sent(0) }
+        if count < 0 && errno == EAGAIN { return .full }
+        if count < 0 && errno == EFAULT { server.metrics.errors.add("disk-read") }
+        return .failed
+    }
+}

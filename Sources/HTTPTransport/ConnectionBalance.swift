@@ -1,0 +1,39 @@
+import EventIO
+import Synchronization
+
+/// How many connections each loop has, so that they are spread evenly: the kernel's choice among listeners is by hash,
+/// and eight players must not sit on one loop while the other idles.
+final class ConnectionBalance: Sendable {
+    private let counts: Mutex<[Int]>
+    private let loops: [EventLoop]
+    private let servers = Mutex<[Int: LoopBound<LoopServer>]>([:])
+
+    init(loops: [EventLoop]) {
+        self.loops = loops
+        counts = Mutex(Array(repeating: 0, count: loops.count))
+    }
+
+    func register(_ server: LoopServer) {
+        let bound = LoopBound(server, on: server.loop)
+        let index = server.loop.index
+        servers.withLock { $0[index] = bound }
+    }
+
+    var total: Int { counts.withLock { $0.reduce(0, +) } }
+
+    func removed(from loop: Int) {
+        counts.withLock { $0[loop] -= 1 }
+    }
+
+    /// Gives a new socket to the loop that accepted it, which costs nothing, unless that one has more than another.
+    func place(_ socket: Int32, from loop: Int, here adopt: () -> Void) {
+        let chosen = counts.withLock { counts in
+            let least = counts.indices.min { counts[$0] < counts[$1] }!
+            let chosen = counts[loop] > counts[least] + 1 || (counts[loop] >= 2 && counts[loop] > counts[least]) ? least : loop
+            counts[chosen] += 1
+            return chosen
+        }
+        guard chosen != loop, let server = servers.withLock({ $0[chosen] }) else { return adopt() }
+        server.post { $0.adopt(socket) }
+    }
+}

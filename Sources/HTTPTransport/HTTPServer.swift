@@ -1,0 +1,79 @@
+import EventIO
+import Glibc
+import HTTPModel
+import Metrics
+import Synchronization
+
+/// An HTTP/1.1 server on several loops that share a port (`SO_REUSEPORT`). A connection lives on one loop.
+package final class HTTPServer: Sendable {
+    /// The address with the port that is really bound.
+    package let address: ListenAddress
+    private let servers: [LoopBound<LoopServer>]
+
+    /// Listens and serves at once.
+    /// - Parameter makeHandler: called on each loop for that loop's handler.
+    /// - Throws: `ListenError`, also when another process has the port.
+    package init(
+        _ address: ListenAddress, loops: [EventLoop], limits: TransportLimits, metrics: ProxyMetrics,
+        makeHandler: @escaping @Sendable (EventLoop) -> any RequestHandler
+    ) throws(ListenError) {
+        // With SO_REUSEPORT the kernel would let two processes share the port. A listener without it tells.
+        close(try address.listen(shared: false))
+        let first = try address.listen(shared: true)
+        let bound = ListenAddress(host: address.host, port: ListenAddress.port(of: first))
+        var sockets = [first]
+        for _ in loops.dropFirst() { sockets.append(try bound.listen(shared: true)) }
+        let balance = ConnectionBalance(loops: loops)
+        servers = zip(loops, sockets).map { loop, socket in
+            loop.sync {
+                let server = LoopServer(loop: loop, listeningSocket: socket, limits: limits, metrics: metrics, balance: balance, handler: makeHandler(loop))
+                balance.register(server)
+                return LoopBound(server, on: loop)
+            }
+        }
+        self.address = bound
+    }
+
+    /// Accepts no more; gives running answers so many seconds to end, then cuts them. Blocks; not to be called on a loop.
+    package func stop(graceSeconds: Double) {
+        let drained = Latch(servers.count)
+        for server in servers {
+            server.post { $0.drain { drained.countDown() } }
+        }
+        drained.wait(seconds: graceSeconds)
+        for server in servers {
+            server.loop.sync { server.value.cut() }
+        }
+    }
+}
+
+/// Counts down to zero while another thread waits for it.
+/// `@unchecked Sendable` because the semaphore is made for several threads.
+private final class Latch: @unchecked Sendable {
+    private let remaining: Mutex<Int>
+    private var semaphore = sem_t()
+
+    init(_ count: Int) {
+        remaining = Mutex(count)
+        sem_init(&semaphore, 0, 0)
+    }
+
+    deinit { sem_destroy(&semaphore) }
+
+    func countDown() {
+        let isLast = remaining.withLock { count in
+            count -= 1
+            return count == 0
+        }
+        if isLast { sem_post(&semaphore) }
+    }
+
+    func wait(seconds: Double) {
+        var until = timespec()
+        clock_gettime(CLOCK_REALTIME, &until)
+        until.tv_sec += Int(seconds)
+        until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9)
+        if until.tv_nsec >= 1_000_000_000 { until = timespec(tv_sec: until.tv_sec + 1, tv_nsec: until.tv_nsec - 1_000_000_000) }
+        while sem_timedwait(&semaphore, &until) != 0 && errno == EINTR {}
+    }
+}

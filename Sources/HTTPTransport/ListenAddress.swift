@@ -1,0 +1,81 @@
+import Glibc
+
+/// Where the server listens.
+package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
+    /// A host name or an IP address, IPv6 without brackets.
+    package let host: String
+    /// 0 lets the system choose.
+    package let port: Int
+
+    package init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Reads `host:port`, `[ipv6]:port` or `:port`, which means all addresses.
+    package init?(_ text: String) {
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port) else { return nil }
+        var host = String(text[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = String(host.dropFirst().dropLast())
+        } else if host.contains(":") {
+            return nil
+        }
+        self.init(host: host.isEmpty ? "0.0.0.0" : host, port: port)
+    }
+
+    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Makes a listening socket.
+    /// - Parameter shared: whether other sockets of this process will listen there too (`SO_REUSEPORT`).
+    func listen(shared: Bool) throws(ListenError) -> Int32 {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = AI_PASSIVE
+        var found: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(host, String(port), &hints, &found)
+        guard status == 0, let address = found else { throw ListenError(address: self, operation: "resolve", detail: String(cString: gai_strerror(status))) }
+        defer { freeaddrinfo(found) }
+
+        let descriptor = socket(address.pointee.ai_family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw failure("socket") }
+        var on: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        if shared { setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, socklen_t(MemoryLayout<Int32>.size)) }
+        guard bind(descriptor, address.pointee.ai_addr, address.pointee.ai_addrlen) == 0 else {
+            let error = failure("bind")
+            close(descriptor)
+            throw error
+        }
+        guard Glibc.listen(descriptor, 1024) == 0 else {
+            let error = failure("listen")
+            close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
+    private func failure(_ operation: String) -> ListenError {
+        let hint = errno == EADDRINUSE ? "; another process has this port, choose another with --listen" : ""
+        return ListenError(address: self, operation: operation, detail: String(cString: strerror(errno)) + hint)
+    }
+
+    /// The port that a socket is bound to.
+    static func port(of descriptor: Int32) -> Int {
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(descriptor, $0, &size) }
+            // The port stands at the same place in sockaddr_in and sockaddr_in6.
+            return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { Int(UInt16(bigEndian: $0.pointee.sin_port)) }
+        }
+    }
+}
+
+/// The server cannot listen.
+package struct ListenError: Error, CustomStringConvertible {
+    package let address: ListenAddress
+    package let operation: String
+    package let detail: String
+    package var description: String { "cannot listen on \(address): \(operation): \(detail)" }
+}

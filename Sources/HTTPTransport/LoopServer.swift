@@ -1,0 +1,145 @@
+import CLinux
+import EventIO
+import Glibc
+import HTTPModel
+import Metrics
+
+/// The part of the server that lives on one loop: its listener and its connections. Loop-bound.
+final class LoopServer {
+    let loop: EventLoop
+    let limits: TransportLimits
+    let metrics: ProxyMetrics
+    let handler: any RequestHandler
+    /// Where input is received before anyone needs to keep it.
+    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
+    private let balance: ConnectionBalance
+    private var listener: SocketWatcher?
+    private var listeningSocket: Int32
+    private var connections: [ObjectIdentifier: Connection] = [:]
+    private var sweepTimer: LoopTimer!
+    private var onDrained: (() -> Void)?
+    private(set) var isDraining = false
+    private var date = (second: 0, line: [UInt8]())
+    private var statusLines: [Int: [UInt8]] = [:]
+
+    init(loop: EventLoop, listeningSocket: Int32, limits: TransportLimits, metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler) {
+        self.loop = loop
+        self.listeningSocket = listeningSocket
+        self.limits = limits
+        self.metrics = metrics
+        self.balance = balance
+        self.handler = handler
+        sweepTimer = LoopTimer(on: loop) { [unowned self] in sweep() }
+        listener = SocketWatcher(listeningSocket, .read, on: loop) { [unowned self] in accept() }
+        listener?.arm()
+        sweepTimer.schedule(afterSeconds: 1)
+    }
+
+    deinit { scratch.deallocate() }
+
+    // MARK: Connections
+
+    private func accept() {
+        for _ in 0..<64 {
+            guard balance.total < limits.maxConnections else { return listener!.disarm() }
+            let socket = accept4(listeningSocket, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
+            guard socket >= 0 else {
+                // Out of descriptors: the listener stays readable and would spin; the sweep arms it again.
+                if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
+                    metrics.errors.add("accept")
+                    listener!.disarm()
+                }
+                return
+            }
+            Self.configure(socket)
+            metrics.acceptedConnections.add()
+            balance.place(socket, from: loop.index) { [unowned self] in adopt(socket) }
+        }
+    }
+
+    /// Takes over a socket that is already counted for this loop.
+    func adopt(_ socket: Int32) {
+        guard !isDraining else {
+            balance.removed(from: loop.index)
+            close(socket)
+            return
+        }
+        metrics.connections.add(1)
+        let connection = Connection(socket: socket, server: self)
+        connections[ObjectIdentifier(connection)] = connection
+    }
+
+    func remove(_ connection: Connection) {
+        metrics.connections.add(-1)
+        balance.removed(from: loop.index)
+        // Its watcher's callback may be running: it goes when that has returned.
+        let removed = connections.removeValue(forKey: ObjectIdentifier(connection))
+        loop.afterCallback { withExtendedLifetime(removed) {} }
+        drainedIfEmpty()
+    }
+
+    private static func configure(_ socket: Int32) {
+        var on: Int32 = 1
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
+        // A paused player is never timed out, so a vanished one has to be found by the kernel.
+        setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, size)
+        var seconds: Int32 = 60
+        setsockopt(socket, Int32(IPPROTO_TCP), TCP_KEEPIDLE, &seconds, size)
+        setsockopt(socket, Int32(IPPROTO_TCP), TCP_KEEPINTVL, &seconds, size)
+    }
+
+    // MARK: Time
+
+    func deadline(in seconds: Double) -> UInt64 {
+        MonotonicClock.nanoseconds() + UInt64(seconds * 1e9)
+    }
+
+    private func sweep() {
+        let now = MonotonicClock.nanoseconds()
+        for connection in Array(connections.values) {
+            if let deadline = connection.deadline, deadline <= now { connection.timeOut() }
+        }
+        listener?.arm()
+        sweepTimer.schedule(afterSeconds: min(1, limits.requestSeconds / 2))
+    }
+
+    // MARK: Draining
+
+    /// Accepts no more, lets running answers end, then calls back.
+    func drain(whenEmpty: @escaping () -> Void) {
+        isDraining = true
+        listener = nil
+        close(listeningSocket)
+        onDrained = whenEmpty
+        for connection in Array(connections.values) where connection.isIdle { connection.close() }
+        drainedIfEmpty()
+    }
+
+    /// Cuts what is still open.
+    func cut() {
+        for connection in Array(connections.values) { connection.close() }
+        sweepTimer.cancel()
+    }
+
+    private func drainedIfEmpty() {
+        guard isDraining, connections.isEmpty, let onDrained else { return }
+        self.onDrained = nil
+        onDrained()
+    }
+
+    // MARK: Lines that many answers share
+
+    func dateLine() -> [UInt8] {
+        let second = time(nil)
+        if second != date.second { date = (second, Array("Date: \(HTTPDate.format(Int64(second)))\r\n".utf8)) }
+        return date.line
+    }
+
+    func statusLine(_ status: Int) -> [UInt8] {
+        if let line = statusLines[status] { return line }
+        let line = Array("HTTP/1.1 \(status) \(StatusCode.reason(status))\r\n".utf8)
+        statusLines[status] = line
+        return line
+    }
+}

@@ -1,0 +1,40 @@
+import HTTPModel
+
+/// The head of a response, but for what the connection itself says (`Date`, `Connection`, framing).
+package struct Response {
+    package var status: Int
+    /// Field lines as they go out, each ended by CRLF.
+    package private(set) var fieldBytes: [UInt8] = []
+    /// The body's length in bytes where it is known; for HEAD the length that GET would have.
+    package var length: Int64?
+    /// Whether the connection ends with this response.
+    package var closes = false
+
+    package init(_ status: Int, length: Int64?) {
+        self.status = status
+        self.length = length
+    }
+
+    /// Appends a field line. Neither part may hold a line break; callers pass values that a parser has already checked.
+    package mutating func field(_ name: StaticString, _ value: String) {
+        fieldBytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        fieldBytes.append(contentsOf: Self.separator)
+        fieldBytes.append(contentsOf: value.utf8)
+        fieldBytes.append(contentsOf: Self.lineEnd)
+    }
+
+    package mutating func field(_ name: String, _ value: String) {
+        fieldBytes.append(contentsOf: name.utf8)
+        fieldBytes.append(contentsOf: Self.separator)
+        fieldBytes.append(contentsOf: value.utf8)
+        fieldBytes.append(contentsOf: Self.lineEnd)
+    }
+
+    /// Appends field lines that were laid out before.
+    package mutating func fields(rendered bytes: [UInt8]) {
+        fieldBytes.append(contentsOf: bytes)
+    }
+
+    private static let separator: [UInt8] = Array(": ".utf8)
+    private static let lineEnd: [UInt8] = Array("\r\n".utf8)
+}

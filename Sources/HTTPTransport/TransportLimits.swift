@@ -1,0 +1,30 @@
+import HTTPModel
+
+/// What a client may cost. Times are seconds.
+package struct TransportLimits: Sendable {
+    package var request = RequestLimits()
+    /// From the first byte of a request to the end of its head; also the time a new connection has to send something.
+    package var requestSeconds: Double = 30
+    /// How long a connection without a request stays open.
+    package var idleSeconds: Double = 60
+    /// After an error the rest of what the client sends is read and dropped for so long, so that the answer arrives.
+    package var lingerSeconds: Double = 2
+    /// Connections of all loops together; what comes above waits in the kernel's backlog.
+    package var maxConnections = 8192
+    /// Bytes written to one connection before the others of its loop get their turn.
+    package var writeTurnBytes = 4 << 20
+    /// Bytes handed to the kernel in one call.
+    package var maxWriteBytes = 1 << 20
+    /// How spans that stand in a file go out.
+    package var transmission = Transmission.mapping
+
+    package init() {}
+}
+
+/// The two ways from the page cache to a socket. `docs/PERFORMANCE.md` compares them.
+package enum Transmission: String, Sendable, CaseIterable {
+    /// `sendmsg` from a mapping that is kept.
+    case mapping
+    /// `sendfile` from the file.
+    case sendfile
+}

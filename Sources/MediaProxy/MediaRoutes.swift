@@ -1,0 +1,27 @@
+import CachePolicy
+import HTTPModel
+
+/// Reads which resource a request target means; what was read lately is remembered. Loop-bound.
+final class MediaRoutes {
+    struct Route {
+        let url: OriginURL
+        let key: CacheKey
+    }
+
+    private var recent: [String: Route] = [:]
+    private static let capacity = 1024
+
+    /// Whether the target names a resource of an origin, well-formed or not.
+    static func isMedia(_ target: String) -> Bool {
+        target.hasPrefix("/http/") || target.hasPrefix("/https/") || target.hasPrefix("/http:") || target.hasPrefix("/https:")
+    }
+
+    func route(_ target: String) throws(OriginURLError) -> Route {
+        if let route = recent[target] { return route }
+        let url = try OriginURL(target: target)
+        let route = Route(url: url, key: url.cacheKey)
+        if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
+        recent[target] = route
+        return route
+    }
+}

@@ -1,0 +1,26 @@
+import Synchronization
+
+/// A number that only grows. Any thread may add.
+package final class Counter: Sendable {
+    private let total = Atomic<UInt64>(0)
+
+    package init() {}
+
+    package func add(_ amount: Int64 = 1) {
+        total.wrappingAdd(UInt64(amount), ordering: .relaxed)
+    }
+
+    package var value: UInt64 { total.load(ordering: .relaxed) }
+}
+
+/// A number that goes up and down. Any thread may change it.
+package final class Gauge: Sendable {
+    private let level = Atomic<Int64>(0)
+
+    package init() {}
+
+    package func add(_ amount: Int64) { level.wrappingAdd(amount, ordering: .relaxed) }
+    package func set(_ amount: Int64) { level.store(amount, ordering: .relaxed) }
+
+    package var value: Int64 { level.load(ordering: .relaxed) }
+}

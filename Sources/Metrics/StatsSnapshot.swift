@@ -1,0 +1,70 @@
+/// What `GET /stats` answers: the counters at one moment. Counts are since the start of the process.
+package struct StatsSnapshot: Codable, Sendable, Equatable {
+    package struct Requests: Codable, Sendable, Equatable {
+        package var total, hits, partialHits, misses, bypasses, collapsed: UInt64
+    }
+    package struct Bytes: Codable, Sendable, Equatable {
+        package var fromCache, fromUpstream: UInt64
+        /// Bytes served from the cache over bytes served, 0...1; nil before the first byte.
+        package var hitRatio: Double?
+    }
+    package struct Upstream: Codable, Sendable, Equatable {
+        /// Requests sent to origins, by reason.
+        package var requests: [String: UInt64]
+        package var bytes: UInt64
+        package var openFetches: Int64
+        package var resumedTransfers: UInt64
+    }
+    package struct Cache: Codable, Sendable, Equatable {
+        /// Bytes: allocated on the disk, the limit, and what must stay free on the disk.
+        package var size, limit, minFree: Int64
+        package var evictedExtents, evictedBytes, droppedChunks, checkpoints: UInt64
+        package var openResources: Int
+    }
+    /// Milliseconds from a request to the first byte of its body.
+    package struct FirstByte: Codable, Sendable, Equatable {
+        package var count: UInt64
+        package var p50, p90, p99: Double?
+
+        package init(_ histogram: LatencyHistogram) {
+            count = histogram.count
+            (p50, p90, p99) = (Self.milliseconds(histogram, 0.5), Self.milliseconds(histogram, 0.9), Self.milliseconds(histogram, 0.99))
+        }
+
+        private static func milliseconds(_ histogram: LatencyHistogram, _ quantile: Double) -> Double? {
+            histogram.quantile(quantile).map { Double($0 / 1000) / 1000 }
+        }
+    }
+
+    package var version: String
+    package var uptimeSeconds: Double
+    package var requests: Requests
+    package var bytes: Bytes
+    package var upstream: Upstream
+    package var cache: Cache
+    package var connections: Int64
+    package var acceptedConnections: UInt64
+    package var firstByteOfHits, firstByteOfMisses: FirstByte
+    package var errors: [String: UInt64]
+
+    package init(_ metrics: ProxyMetrics, version: String, uptimeSeconds: Double, size: Int64, limit: Int64, minFree: Int64, openResources: Int) {
+        self.version = version
+        self.uptimeSeconds = uptimeSeconds
+        requests = Requests(
+            total: metrics.requests.value, hits: metrics.hits.value, partialHits: metrics.partialHits.value,
+            misses: metrics.misses.value, bypasses: metrics.bypasses.value, collapsed: metrics.collapsed.value)
+        let (cached, fetched) = (metrics.bytesFromCache.value, metrics.bytesFromUpstream.value)
+        bytes = Bytes(fromCache: cached, fromUpstream: fetched, hitRatio: cached + fetched == 0 ? nil : Double(cached) / Double(cached + fetched))
+        upstream = Upstream(
+            requests: Dictionary(uniqueKeysWithValues: FetchReason.allCases.map { ($0.rawValue, metrics.upstreamReasons[$0].value) }),
+            bytes: metrics.upstreamBytes.value, openFetches: metrics.openFetches.value, resumedTransfers: metrics.resumedTransfers.value)
+        cache = Cache(
+            size: size, limit: limit, minFree: minFree, evictedExtents: metrics.evictedExtents.value, evictedBytes: metrics.evictedBytes.value,
+            droppedChunks: metrics.droppedChunks.value, checkpoints: metrics.checkpoints.value, openResources: openResources)
+        connections = metrics.connections.value
+        acceptedConnections = metrics.acceptedConnections.value
+        firstByteOfHits = FirstByte(metrics.firstByteOfHits)
+        firstByteOfMisses = FirstByte(metrics.firstByteOfMisses)
+        errors = metrics.errors.values
+    }
+}

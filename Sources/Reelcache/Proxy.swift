@@ -1,0 +1,148 @@
+import CacheFill
+import CachePolicy
+import ControlAPI
+import DiskCache
+import EventIO
+import Foundation
+import HTTPModel
+import HTTPTransport
+import Logging
+import MediaProxy
+import Metrics
+import Synchronization
+import Upstream
+
+/// A running proxy: where the parts are put together.
+///
+/// Safe to use from any thread. Starting and stopping block, so they are not for the main actor of a program with a window.
+///
+/// ```swift
+/// var configuration = ProxyConfiguration()
+/// configuration.listen = "127.0.0.1:0"
+/// let proxy = try Proxy(configuration)
+/// player.open(try proxy.url(for: "https://example.org/film.mp4"))
+/// ```
+public final class Proxy: Sendable {
+    /// The version of this library.
+    public static let version = "0.1.0"
+
+    /// Where the proxy can be reached, such as `http://127.0.0.1:7335`.
+    public let baseURL: String
+    private let server: HTTPServer
+    private let loops: EventLoopGroup
+    private let store: CacheStore
+    private let filler: CacheFiller
+    private let fillers: [LoopBound<LoopFiller>]
+    private let metrics: ProxyMetrics
+    private let snapshot: @Sendable () -> StatsSnapshot
+    private let isStopped = Mutex(false)
+
+    /// Opens the cache and serves.
+    /// - Parameter logger: where events go that nobody asked for.
+    /// - Throws: `ProxyError`: a setting that cannot work, a port or a cache directory that another process has, a disk that fails.
+    public init(_ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache")) throws {
+        guard let address = ListenAddress(configuration.listen) else {
+            throw ProxyError("cannot listen on '\(configuration.listen)': write HOST:PORT, such as 127.0.0.1:7335")
+        }
+        guard let transmission = Transmission(rawValue: configuration.transmission) else {
+            throw ProxyError("there is no transmission '\(configuration.transmission)': mapping or sendfile")
+        }
+        let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
+        guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
+        do {
+            let policy = try AddressPolicy(allow: configuration.allow)
+            let openFiles = OpenFileLimit.raise()
+            let metrics = ProxyMetrics()
+            let store = try Self.openStore(configuration, metrics, logger)
+            let filler = CacheFiller(store: store, settings: FillSettings(), capacity: max(64, min(4096, openFiles / 3)), metrics: metrics, logger: logger)
+            let started = MonotonicClock.nanoseconds()
+            let snapshot: @Sendable () -> StatsSnapshot = {
+                StatsSnapshot(
+                    metrics, version: Self.version, uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
+                    size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree, openResources: filler.openCount)
+            }
+            var settings = UpstreamSettings()
+            settings.caFile = configuration.certificateFile
+            settings.userAgent = "reelcache/\(Self.version)"
+            var limits = TransportLimits()
+            limits.transmission = transmission
+            limits.maxConnections = max(64, min(8192, openFiles / 3))
+
+            let loops = try EventLoopGroup(count: threads)
+            loops.start()
+            let fillers = loops.loops.map { loop in
+                loop.sync { [settings] in LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: policy, settings: settings), loop: loop), on: loop) }
+            }
+            self.loops = loops
+            self.store = store
+            self.filler = filler
+            self.fillers = fillers
+            self.metrics = metrics
+            self.snapshot = snapshot
+            do {
+                server = try HTTPServer(address, loops: loops.loops, limits: limits, metrics: metrics) { loop in
+                    MediaHandler(fillers[loop.index].value, hosts: HostPolicy(names: [address.host]), metrics: metrics, control: ControlHandler(snapshot: snapshot))
+                }
+            } catch {
+                Self.stop(fillers, loops)
+                try store.close()
+                throw error
+            }
+            baseURL = "http://\(server.address)"
+            try store.announce(url: baseURL)
+        } catch let error as ProxyError {
+            throw error
+        } catch {
+            throw ProxyError("\(error)")
+        }
+    }
+
+    private static func openStore(_ configuration: ProxyConfiguration, _ metrics: ProxyMetrics, _ logger: Logger) throws(StoreError) -> CacheStore {
+        var store = StoreConfiguration(directory: configuration.cacheDirectory)
+        store.maxSize = configuration.maxSize
+        store.minFree = configuration.minFree
+        return try CacheStore(store, metrics: metrics, logger: logger)
+    }
+
+    private static func stop(_ fillers: [LoopBound<LoopFiller>], _ loops: EventLoopGroup) {
+        for filler in fillers {
+            filler.loop.sync { filler.value.shutdown() }
+        }
+        loops.stop()
+    }
+
+    /// Accepts no more requests, lets running answers end for so long, cuts what is left, saves the cache. Later calls do nothing.
+    /// - Parameter graceSeconds: seconds that running answers have.
+    /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
+    public func stop(graceSeconds: Double = 5) throws {
+        let isFirst = isStopped.withLock { isStopped in
+            defer { isStopped = true }
+            return !isStopped
+        }
+        guard isFirst else { return }
+        server.stop(graceSeconds: graceSeconds)
+        Self.stop(fillers, loops)
+        filler.closeAll()
+        do { try store.close() } catch { throw ProxyError("the cache could not be closed in order: \(error)") }
+    }
+
+    /// The URL that a player opens for a media URL.
+    /// - Throws: `ProxyError` where it is not an http or https URL.
+    public func url(for url: String) throws -> String {
+        try Self.url(for: url, through: baseURL)
+    }
+
+    /// The URL that a player opens for a media URL, through a proxy that is reached at `baseURL`.
+    /// - Throws: `ProxyError` where it is not an http or https URL.
+    public static func url(for url: String, through baseURL: String) throws -> String {
+        do throws(OriginURLError) { return baseURL + (try OriginURL(url: url)).proxyPath } catch { throw ProxyError(error.reason) }
+    }
+
+    /// The port that is listened on.
+    public var port: Int { server.address.port }
+
+    /// The counters now, as `GET /stats` gives them: a JSON object.
+    public func statistics() throws -> Data {
+        try JSONEncoder().encode(snapshot())
+    }
+}

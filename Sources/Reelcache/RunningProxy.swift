@@ -1,0 +1,32 @@
+import DiskCache
+import Foundation
+import Upstream
+
+/// The proxy that serves a cache directory, as other processes see it.
+public struct RunningProxy: Sendable {
+    /// Where it can be reached.
+    public let baseURL: String
+    /// Its process.
+    public let processID: Int32
+
+    /// Finds the proxy of a cache directory; nil where none runs.
+    public init?(cacheDirectory: String) {
+        guard let owner = CacheOwner.current(of: cacheDirectory), !owner.url.isEmpty else { return nil }
+        baseURL = owner.url
+        processID = owner.pid
+    }
+
+    /// Asks for something of its control interface, such as `/stats`. Blocks.
+    /// - Throws: `ProxyError` where it does not answer, or not with 200.
+    public func get(_ path: String) throws -> Data {
+        do {
+            let (status, body) = try BlockingFetch.get(url: baseURL + path, timeout: 10)
+            guard status == 200 else { throw ProxyError("the proxy at \(baseURL) answers \(status) to \(path)") }
+            return Data(body)
+        } catch let error as ProxyError {
+            throw error
+        } catch {
+            throw ProxyError("the proxy at \(baseURL) does not answer: \(error)")
+        }
+    }
+}

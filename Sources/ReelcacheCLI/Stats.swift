@@ -1,0 +1,49 @@
+import ArgumentParser
+import CachePolicy
+import Foundation
+import Metrics
+import Reelcache
+
+struct Stats: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Print what a running proxy has counted.")
+
+    @Flag(help: "Print the JSON that GET /stats answers.")
+    var json = false
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        guard let proxy = RunningProxy(cacheDirectory: cache.path) else {
+            Failure.exit("no proxy is running for the cache \(cache.path); start one with reelcache serve, or name its --cache-dir")
+        }
+        let data = try proxy.get("/stats")
+        guard !json else { return FileHandle.standardOutput.write(data) }
+        print(Self.table(try JSONDecoder().decode(StatsSnapshot.self, from: data), baseURL: proxy.baseURL))
+    }
+
+    static func table(_ stats: StatsSnapshot, baseURL: String) -> String {
+        let upstream = stats.upstream.requests.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+        var rows: [(String, String)] = [
+            ("proxy", "\(baseURL), version \(stats.version), up \(Int(stats.uptimeSeconds)) s, \(stats.connections) connections"),
+            ("requests", "\(stats.requests.total): \(stats.requests.hits) hits, \(stats.requests.partialHits) partial, \(stats.requests.misses) misses, "
+                + "\(stats.requests.bypasses) bypassed; \(stats.requests.collapsed) collapsed"),
+            ("bytes", "\(size(stats.bytes.fromCache)) from the cache, \(size(stats.bytes.fromUpstream)) from upstream"
+                + (stats.bytes.hitRatio.map { " (\(Int(($0 * 100).rounded())) % from the cache)" } ?? "")),
+            ("upstream", "\(size(Int64(stats.upstream.bytes) as Int64)) fetched, \(stats.upstream.openFetches) running"
+                + (upstream.isEmpty ? "" : "; requests: \(upstream.joined(separator: ", "))")),
+            ("cache", "\(size(stats.cache.size)) of \(size(stats.cache.limit)); \(stats.cache.evictedExtents) extents (\(size(stats.cache.evictedBytes))) evicted"),
+            ("first byte", "hits \(time(stats.firstByteOfHits)); misses \(time(stats.firstByteOfMisses))"),
+        ]
+        if !stats.errors.isEmpty {
+            rows.append(("errors", stats.errors.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")))
+        }
+        return rows.map { name, value in name.padding(toLength: 12, withPad: " ", startingAt: 0) + value }.joined(separator: "\n")
+    }
+
+    private static func size(_ bytes: UInt64) -> String { size(Int64(bytes)) }
+    private static func size(_ bytes: Int64) -> String { ByteSize(bytes: bytes).description }
+
+    private static func time(_ times: StatsSnapshot.FirstByte) -> String {
+        guard let p50 = times.p50, let p90 = times.p90, let p99 = times.p99 else { return "none yet" }
+        return "p50 \(p50) ms, p90 \(p90) ms, p99 \(p99) ms"
+    }
+}

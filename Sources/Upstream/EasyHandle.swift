@@ -1,0 +1,106 @@
+import CCurl
+import HTTPModel
+
+/// One of curl's easy handles, with what curl borrows from us while it is in use. Loop-bound; used again and again.
+final class EasyHandle {
+    let curl: UnsafeMutableRawPointer
+    private let errorText: UnsafeMutablePointer<CChar>
+    private var lines: UnsafeMutablePointer<curl_slist>?
+
+    init() {
+        CurlLibrary.start()
+        guard let curl = curl_easy_init() else { fatalError("curl_easy_init: out of memory") }
+        self.curl = curl
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        curl_easy_cleanup(curl)
+        curl_slist_free_all(lines)
+        errorText.deallocate()
+    }
+
+    /// Forgets all that was set. Connections, names and TLS sessions stay in the multi handle's caches.
+    func reset() {
+        curl_easy_reset(curl)
+        curl_slist_free_all(lines)
+        lines = nil
+    }
+
+    /// What curl has to say about its last error.
+    var detail: String {
+        errorText[0] == 0 ? "" : String(cString: errorText)
+    }
+
+    /// A connection is made and the request is going out, or has gone.
+    var isConnected: Bool { microsecondsToConnect > 0 }
+
+    /// From the start of the hop until the request could go out; 0 before that.
+    var microsecondsToConnect: Int64 {
+        var time: curl_off_t = 0
+        reel_curl_get_off(curl, CURLINFO_PRETRANSFER_TIME_T, &time)
+        return Int64(time)
+    }
+
+    func set(_ option: CURLoption, _ value: Int) { check(reel_curl_set_long(curl, option, value), option) }
+    func set(_ option: CURLoption, _ value: String?) { check(reel_curl_set_string(curl, option, value), option) }
+    func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) { check(reel_curl_set_pointer(curl, option, pointer), option) }
+
+    private func check(_ code: CURLcode, _ option: CURLoption) {
+        precondition(code == CURLE_OK, "curl option \(option.rawValue): \(String(cString: curl_easy_strerror(code)))")
+    }
+
+    /// What is the same for every request. Without a word about it curl would take a proxy from the environment; the address
+    /// check would then see the proxy's address and not the origin's.
+    func setUp(url: String, settings: UpstreamSettings) {
+        errorText[0] = 0
+        set(CURLOPT_ERRORBUFFER, pointer: errorText)
+        set(CURLOPT_URL, url)
+        set(CURLOPT_PROTOCOLS_STR, "http,https")
+        set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        set(CURLOPT_PROXY, "")
+        set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+        set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        set(CURLOPT_TCP_NODELAY, 1)
+        set(CURLOPT_TCP_KEEPALIVE, 1)
+        set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(settings.connectTimeout * 1000)))
+        set(CURLOPT_BUFFERSIZE, settings.receiveBufferBytes)
+        // Else removing a handle waits for its running name look-up, and the loop with it.
+        set(CURLOPT_QUICK_EXIT, 1)
+        if let caFile = settings.caFile {
+            set(CURLOPT_CAINFO, caFile)
+            set(CURLOPT_CAPATH, nil)
+        }
+    }
+
+    func set(_ request: UpstreamRequest, fields: FieldLines, userAgent: String) {
+        if request.method == .head { set(CURLOPT_NOBODY, 1) }
+        for line in fields.lines where !Self.ownFields.contains(line.name.lowercased()) { append(line.name, line.value) }
+        append("Accept-Encoding", "identity")
+        if let span = request.span { append("Range", span.fieldValue) }
+        if fields["User-Agent"] == nil { append("User-Agent", userAgent) }
+        check(reel_curl_set_list(curl, CURLOPT_HTTPHEADER, lines), CURLOPT_HTTPHEADER)
+    }
+
+    private static let ownFields: Set<String> = ["host", "range", "accept-encoding", "content-length", "transfer-encoding"]
+
+    private func append(_ name: String, _ value: String) {
+        // A line end in a value would make a second field of its rest: such a line does not go out.
+        guard !name.isEmpty, !(name + value).utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else { return }
+        // To curl "Name:" means "not this field"; the semicolon means an empty one.
+        lines = curl_slist_append(lines, value.isEmpty ? "\(name);" : "\(name): \(value)")
+    }
+}
+
+enum CurlLibrary {
+    private static let isStarted: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+    /// Once in the process, before anything else of curl's.
+    static func start() {
+        precondition(isStarted, "curl_global_init failed")
+    }
+}

@@ -1,0 +1,99 @@
+import HTTPModel
+
+/// Puts a response's head together from curl's lines. Pure.
+///
+/// Interim responses (1xx) come before the final head, trailers after it; both are passed over.
+struct HeadCollector {
+    enum Outcome: Equatable {
+        /// Nothing to do yet, or any more.
+        case more
+        case complete(status: Int, fields: FieldLines)
+        case malformed(String)
+    }
+
+    /// Status line, field lines and line ends of all heads of one hop.
+    static let byteLimit = 64 * 1024
+
+    private var status = 0
+    private var fields = FieldLines()
+    private var bytes = 0
+    private(set) var isComplete = false
+
+    /// - Parameter line: one line with its line end, or the empty line that ends a head.
+    mutating func take(_ line: UnsafeRawBufferPointer) -> Outcome {
+        guard !isComplete else { return .more }
+        bytes += line.count
+        guard bytes <= Self.byteLimit else { return .malformed("the head of the response is larger than \(Self.byteLimit) bytes") }
+        var end = line.count
+        while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
+        let text = UnsafeRawBufferPointer(rebasing: line[..<end])
+        if text.isEmpty { return endHead() }
+        if text.count >= 5, text.prefix(5).elementsEqual("HTTP/".utf8) { return startHead(text) }
+        return takeField(text)
+    }
+
+    private mutating func startHead(_ line: UnsafeRawBufferPointer) -> Outcome {
+        fields = FieldLines()
+        let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
+        guard words.count >= 2, let code = Int(Self.string(words[1])), (100...999).contains(code) else {
+            return .malformed("status line \"\(Self.string(line))\"")
+        }
+        status = code
+        return .more
+    }
+
+    private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Outcome {
+        if line[0] == 0x20 || line[0] == 0x09 {
+            // RFC 9112 §5.2: a folded line goes on with the one before; the fold reads as one space.
+            guard var last = fields.lines.popLast() else { return .malformed("the head begins with a folded line") }
+            last.value += " " + Self.string(Self.trimmed(line[...]))
+            fields.lines.append(last)
+            return .more
+        }
+        // A line without a colon is no field; browsers pass over it, and so do we.
+        guard let colon = line.firstIndex(of: 0x3A), colon > 0 else { return .more }
+        fields.append(Self.string(Self.trimmed(line[..<colon])), Self.string(Self.trimmed(line[(colon + 1)...])))
+        return .more
+    }
+
+    private mutating func endHead() -> Outcome {
+        switch status {
+        case 101: return .malformed("the origin switched protocols unasked")
+        case 100..<200:
+            status = 0
+            return .more
+        case 0: return .more
+        default:
+            isComplete = true
+            return .complete(status: status, fields: fields)
+        }
+    }
+
+    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        var bytes = bytes
+        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes = bytes.dropFirst() }
+        while let last = bytes.last, last == 0x20 || last == 0x09 { bytes = bytes.dropLast() }
+        return bytes
+    }
+
+    private static func string(_ bytes: some Collection<UInt8>) -> String {
+        String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension FieldLines {
+    /// What `Content-Length` says; nil where it is absent or overridden by `Transfer-Encoding` (RFC 9112 §6.3).
+    /// - Throws: `protocolViolation` where it is no number, or several that differ: whoever believes one of them may be wrong.
+    func declaredLength() throws(UpstreamError) -> Int64? {
+        guard self["Transfer-Encoding"] == nil, let list = combined("Content-Length") else { return nil }
+        var length: Int64?
+        for item in list.split(separator: ",", omittingEmptySubsequences: false) {
+            let digits = item.drop { $0 == " " || $0 == "\t" }
+            guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let value = Int64(digits),
+                length == nil || length == value
+            else { throw .protocolViolation(detail: "Content-Length: \(list)") }
+            length = value
+        }
+        return length
+    }
+}

@@ -1,0 +1,35 @@
+import CCurl
+import Glibc
+import HTTPModel
+import CachePolicy
+
+/// Whom curl is about to connect to.
+struct SocketPeer {
+    let address: IPAddress
+    let text: String
+
+    /// nil where it is neither IPv4 nor IPv6.
+    init?(_ peer: UnsafeMutablePointer<curl_sockaddr>) {
+        // `addr` is declared as a plain sockaddr; behind it there is room for any kind.
+        let raw = UnsafeRawPointer(peer) + MemoryLayout<curl_sockaddr>.offset(of: \.addr)!
+        switch peer.pointee.family {
+        case AF_INET:
+            var address = raw.loadUnaligned(as: sockaddr_in.self).sin_addr
+            self.address = IPAddress(v4: UInt32(bigEndian: address.s_addr))
+            text = Self.text(AF_INET, &address)
+        case AF_INET6:
+            var address = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            let halves = withUnsafeBytes(of: address) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
+            self.address = IPAddress(v6: (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1)))
+            text = Self.text(AF_INET6, &address)
+        default: return nil
+        }
+    }
+
+    private static func text(_ family: Int32, _ address: UnsafeRawPointer) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
+            guard inet_ntop(family, address, buffer.baseAddress!, socklen_t(buffer.count)) != nil else { return "" }
+            return String(cString: buffer.baseAddress!)
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/// Hears of one transfer, on its loop. No call comes after `cancel`, and none from inside `start`, `pause` or `resume`.
+package protocol TransferDelegate: AnyObject {
+    /// Once, before any byte of the body: the final response, after redirects and interim responses.
+    func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead)
+
+    /// The next bytes of the body, at most 16 KiB of them (curl cuts its buffer so), valid during the call only.
+    /// `transfer.bodyBytesReceived` is their offset in the body.
+    ///
+    /// - Returns: false where they are not taken: the transfer is then paused, and the same bytes come again after `resume`,
+    ///   perhaps with more behind them.
+    func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool
+
+    /// Once, the last call: nil where the response ended as its framing said. No callback of curl's is running, so new
+    /// transfers can be started here.
+    func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?)
+}

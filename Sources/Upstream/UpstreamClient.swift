@@ -1,0 +1,191 @@
+import CCurl
+import CachePolicy
+import EventIO
+import HTTPModel
+
+/// All transfers of one loop: one multi handle of curl's, with its connections, driven by the loop. Loop-bound.
+///
+/// Curl forbids most calls from inside its callbacks. What a delegate asks for there waits until curl has returned
+/// (`settle`), and what curl reports as done is told to delegates only then.
+package final class UpstreamClient {
+    package let settings: UpstreamSettings
+    package let policy: AddressPolicy
+    package let loop: EventLoop
+
+    /// Idle connections that are kept.
+    private static let connectionLimit = 64
+    private static let idleHandleLimit = 32
+
+    /// nil after `shutdown`.
+    private var multi: UnsafeMutableRawPointer?
+    private var timer: LoopTimer?
+    private var sockets: [curl_socket_t: SocketInterest] = [:]
+    private var transfers: [ObjectIdentifier: Transfer] = [:]
+    private var unsettled: [Transfer] = []
+    private var idleHandles: [EasyHandle] = []
+    private var isInsideCurl = false
+
+    package init(loop: EventLoop, policy: AddressPolicy, settings: UpstreamSettings = UpstreamSettings()) {
+        loop.assertOnLoop()
+        CurlLibrary.start()
+        guard let multi = curl_multi_init() else { fatalError("curl_multi_init: out of memory") }
+        self.loop = loop
+        self.policy = policy
+        self.settings = settings
+        self.multi = multi
+        timer = LoopTimer(on: loop) { [unowned self] in self.act(CURL_SOCKET_TIMEOUT, 0) }
+        setUp(multi)
+    }
+
+    deinit {
+        assert(multi == nil, "an UpstreamClient was dropped without shutdown()")
+    }
+
+    /// Transfers that have neither finished nor been cancelled.
+    package var openTransfers: Int { transfers.count }
+
+    /// Starts a request. The delegate hears of it later, never from inside this call; also that the URL is none.
+    /// After `shutdown` the transfer is as if cancelled.
+    package func start(_ request: UpstreamRequest, delegate: any TransferDelegate) -> Transfer {
+        loop.assertOnLoop()
+        let transfer = Transfer(request, client: self, delegate: delegate)
+        guard multi != nil else {
+            transfer.cancel()
+            return transfer
+        }
+        transfers[ObjectIdentifier(transfer)] = transfer
+        settle(transfer)
+        return transfer
+    }
+
+    /// Cancels all transfers and closes all connections. Not from inside `receivedHead` or `receivedBody`.
+    package func shutdown() {
+        loop.assertOnLoop()
+        precondition(!isInsideCurl, "shutdown from inside curl")
+        guard let multi else { return }
+        for transfer in Array(transfers.values) { transfer.cancel() }
+        idleHandles.removeAll()
+        self.multi = nil
+        curl_multi_cleanup(multi)
+        timer = nil
+        sockets.removeAll()
+    }
+
+    // MARK: For transfers
+
+    /// Lets the transfer do what it wants of curl: now, or when curl's callback has returned.
+    func settle(_ transfer: Transfer) {
+        if isInsideCurl { unsettled.append(transfer) } else { transfer.settle() }
+    }
+
+    func takeHandle() -> EasyHandle { idleHandles.popLast() ?? EasyHandle() }
+
+    func add(_ easy: EasyHandle) {
+        guard let multi else { return }
+        let code = curl_multi_add_handle(multi, easy.curl)
+        precondition(code == CURLM_OK, "curl_multi_add_handle: \(String(cString: curl_multi_strerror(code)))")
+    }
+
+    func giveBack(_ easy: EasyHandle) {
+        guard let multi else { return }
+        let code = curl_multi_remove_handle(multi, easy.curl)
+        precondition(code == CURLM_OK, "curl_multi_remove_handle: \(String(cString: curl_multi_strerror(code)))")
+        easy.reset()
+        if idleHandles.count < Self.idleHandleLimit { idleHandles.append(easy) }
+    }
+
+    func forget(_ transfer: Transfer) {
+        transfers[ObjectIdentifier(transfer)] = nil
+    }
+
+    /// Calls what may run curl's callbacks, and then does what they left to do.
+    func callCurl(_ body: () -> Void) {
+        isInsideCurl = true
+        body()
+        isInsideCurl = false
+        while !unsettled.isEmpty {
+            let batch = unsettled
+            unsettled.removeAll()
+            for transfer in batch { transfer.settle() }
+        }
+        reportDone()
+    }
+
+    private func reportDone() {
+        var left: Int32 = 0
+        // A delegate may shut the client down.
+        while let multi, let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE else { continue }
+            let code = message.pointee.data.result
+            var context: UnsafeMutableRawPointer?
+            reel_curl_get_pointer(message.pointee.easy_handle, CURLINFO_PRIVATE, &context)
+            Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().hopEnded(code)
+        }
+    }
+
+    // MARK: Between curl and the loop
+
+    private func setUp(_ multi: UnsafeMutableRawPointer) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        reel_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Self.connectionLimit)
+        // HTTP/2, but one transfer to a connection: of a paused stream curl takes in 32 MiB while others on its connection go on.
+        reel_curl_multi_set_long(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING)
+        reel_curl_multi_set_pointer(multi, CURLMOPT_SOCKETDATA, context)
+        reel_curl_multi_set_pointer(multi, CURLMOPT_TIMERDATA, context)
+        reel_curl_multi_set_socket(multi) { _, fd, what, context, _ in
+            Unmanaged<UpstreamClient>.fromOpaque(context!).takeUnretainedValue().watch(fd, what)
+            return 0
+        }
+        reel_curl_multi_set_timer(multi) { _, milliseconds, context in
+            Unmanaged<UpstreamClient>.fromOpaque(context!).takeUnretainedValue().scheduleTimer(milliseconds)
+            return 0
+        }
+    }
+
+    private func act(_ fd: curl_socket_t, _ what: Int32) {
+        callCurl {
+            guard let multi else { return }
+            var running: Int32 = 0
+            curl_multi_socket_action(multi, fd, what, &running)
+        }
+    }
+
+    private func watch(_ fd: curl_socket_t, _ what: Int32) {
+        if what == CURL_POLL_REMOVE {
+            // Before curl closes it: the number may mean another socket at once.
+            sockets.removeValue(forKey: fd)?.release()
+            return
+        }
+        let interest = sockets[fd] ?? makeInterest(fd)
+        interest.set(read: what == CURL_POLL_IN || what == CURL_POLL_INOUT, write: what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
+    }
+
+    private func makeInterest(_ fd: curl_socket_t) -> SocketInterest {
+        let interest = SocketInterest(
+            reader: SocketWatcher(fd, .read, on: loop) { [unowned self] in self.act(fd, CURL_CSELECT_IN) },
+            writer: SocketWatcher(fd, .write, on: loop) { [unowned self] in self.act(fd, CURL_CSELECT_OUT) })
+        sockets[fd] = interest
+        return interest
+    }
+
+    /// - Parameter milliseconds: -1 for never. 0 is no call from here either: curl is on the stack.
+    private func scheduleTimer(_ milliseconds: Int) {
+        if milliseconds < 0 { timer?.cancel() } else { timer?.schedule(afterSeconds: Double(milliseconds) / 1000) }
+    }
+}
+
+/// What curl waits for on one socket.
+private struct SocketInterest {
+    let reader: SocketWatcher
+    let writer: SocketWatcher
+
+    func set(read: Bool, write: Bool) {
+        if read { reader.arm() } else { reader.disarm() }
+        if write { writer.arm() } else { writer.disarm() }
+    }
+
+    func release() {
+        reader.disarm()
+        writer.disarm()
+    }
+}

@@ -1,0 +1,52 @@
+/// Why a transfer failed.
+package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// How far a transfer had come.
+    package enum Phase: String, Sendable {
+        /// Looking up the name, connecting, shaking hands.
+        case connect
+        /// Waiting for the response's head.
+        case response
+        case body
+    }
+
+    /// Not an http or https URL that can be asked for.
+    case badURL(String)
+    /// The host's address is one that the address policy does not permit.
+    case addressRefused(host: String, address: String)
+    case cannotResolve(host: String)
+    case cannotConnect(host: String, detail: String)
+    case tls(host: String, detail: String)
+    case timedOut(host: String, phase: Phase)
+    case tooManyRedirects(limit: Int)
+    /// A redirect to what is not an http or https URL.
+    case badRedirect(location: String)
+    /// The connection was lost before the end of the response, or before its head.
+    case broken(detail: String)
+    case protocolViolation(detail: String)
+
+    /// Worth another attempt: the same request may well succeed later.
+    package var isTransient: Bool {
+        switch self {
+        case .cannotResolve, .cannotConnect, .timedOut, .broken: true
+        case .badURL, .addressRefused, .tls, .tooManyRedirects, .badRedirect, .protocolViolation: false
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .badURL(let url): "\(url): not a URL that can be fetched"
+        case .addressRefused(let host, let address):
+            host == address ? "\(host): address not permitted" : "\(host): its address \(address) is not permitted"
+        case .cannotResolve(let host): "\(host): no such host"
+        case .cannotConnect(let host, let detail): "\(host): cannot connect: \(detail)"
+        case .tls(let host, let detail): "\(host): TLS: \(detail)"
+        case .timedOut(let host, .connect): "\(host): timed out while connecting"
+        case .timedOut(let host, .response): "\(host): timed out while waiting for the response"
+        case .timedOut(let host, .body): "\(host): timed out in the body of the response"
+        case .tooManyRedirects(let limit): "more than \(limit) redirects"
+        case .badRedirect(let location): "redirected to \(location), which cannot be fetched"
+        case .broken(let detail): "connection lost: \(detail)"
+        case .protocolViolation(let detail): "not proper HTTP: \(detail)"
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import Glibc
+import HTTPModel
+
+/// The head of the response that counts: after redirects and interim (1xx) responses.
+package struct UpstreamHead: Sendable {
+    package let status: Int
+    /// As they came, in their order; trailers are not among them.
+    package let fields: FieldLines
+    /// Where the response came from, after redirects.
+    package let finalURL: String
+    /// Bytes of this response's body (of a HEAD: of the body that a GET would have); nil where it is not told.
+    package let contentLength: Int64?
+    package let contentRange: ContentRange?
+    /// Unix seconds.
+    package let receivedAt: Int64
+
+    package init(status: Int, fields: FieldLines, finalURL: String, contentLength: Int64?, receivedAt: Int64) {
+        self.status = status
+        self.fields = fields
+        self.finalURL = finalURL
+        self.contentLength = contentLength
+        self.contentRange = fields["Content-Range"].flatMap(ContentRange.init(parsing:))
+        self.receivedAt = receivedAt
+    }
+}

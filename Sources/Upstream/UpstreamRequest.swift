@@ -1,0 +1,39 @@
+import HTTPModel
+
+/// What to ask an origin for: one URL, whole or one range of it.
+package struct UpstreamRequest: Sendable {
+    package enum Method: Sendable { case get, head }
+
+    /// The bytes that are wanted.
+    package enum Span: Sendable, Equatable {
+        /// Half-open; not empty.
+        case bounded(Range<Int64>)
+        /// From this offset to the end.
+        case from(Int64)
+        /// That many bytes at the end.
+        case suffix(Int64)
+
+        /// As it goes into `Range`, whose ends are inclusive (RFC 9110 §14.1.2).
+        var fieldValue: String {
+            switch self {
+            case .bounded(let range): "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
+            case .from(let offset): "bytes=\(offset)-"
+            case .suffix(let length): "bytes=-\(length)"
+            }
+        }
+    }
+
+    package var url: String
+    package var method: Method
+    package var span: Span?
+    /// Further lines as they go out: `If-Range`, and what the client sent. `Host`, `Range`, `Accept-Encoding` are not taken
+    /// from here, they are the transfer's own.
+    package var fields: FieldLines
+
+    package init(url: String, method: Method = .get, span: Span? = nil, fields: FieldLines = FieldLines()) {
+        self.url = url
+        self.method = method
+        self.span = span
+        self.fields = fields
+    }
+}

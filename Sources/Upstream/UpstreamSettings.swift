@@ -1,0 +1,26 @@
+/// How transfers of one client behave.
+package struct UpstreamSettings: Sendable {
+    /// Seconds for looking up the name, connecting and shaking hands.
+    package var connectTimeout: Double
+    /// Seconds without a byte, once connected, after which a transfer that is not paused fails.
+    package var stallTimeout: Double
+    package var maxRedirects: Int
+    /// PEM certificates that are trusted instead of the system's.
+    package var caFile: String?
+    /// Sent where the request brings no `User-Agent` of its own.
+    package var userAgent: String
+    /// What curl reads from a socket at a time, 16 KiB to 512 KiB.
+    package var receiveBufferBytes: Int
+
+    package init(
+        connectTimeout: Double = 10, stallTimeout: Double = 30, maxRedirects: Int = 10, caFile: String? = nil,
+        userAgent: String = "reelcache/0.1", receiveBufferBytes: Int = 262_144
+    ) {
+        self.connectTimeout = connectTimeout
+        self.stallTimeout = stallTimeout
+        self.maxRedirects = maxRedirects
+        self.caFile = caFile
+        self.userAgent = userAgent
+        self.receiveBufferBytes = receiveBufferBytes
+    }
+}

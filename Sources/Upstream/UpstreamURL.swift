@@ -1,0 +1,53 @@
+import CCurl
+
+/// An http or https URL, read by curl's own parser: what the address policy is asked about is then what curl connects to.
+struct UpstreamURL: Equatable {
+    /// Without user and password: this client sends no credentials but those in the request's fields.
+    let text: String
+    let scheme: String
+    /// Lower case; an IPv6 address without its brackets.
+    let host: String
+    let port: String
+
+    init?(_ text: String) {
+        self.init(base: nil, text)
+    }
+
+    /// What `Location: reference` in a response from here means (RFC 9110 §10.2.2); nil where it cannot be fetched.
+    func resolving(_ reference: String) -> UpstreamURL? {
+        UpstreamURL(base: text, reference)
+    }
+
+    /// Same scheme, host and port (RFC 9110 §4.3.1).
+    func hasSameOrigin(as other: UpstreamURL) -> Bool {
+        scheme == other.scheme && host == other.host && port == other.port
+    }
+
+    private init?(base: String?, _ reference: String) {
+        guard let handle = curl_url() else { return nil }
+        defer { curl_url_cleanup(handle) }
+        if let base, curl_url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
+        // Servers put raw spaces and UTF-8 into Location.
+        let flags = base == nil ? 0 : UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)
+        guard curl_url_set(handle, CURLUPART_URL, reference, flags) == CURLUE_OK else { return nil }
+        for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT] {
+            curl_url_set(handle, part, nil, 0)
+        }
+        guard let text = Self.part(CURLUPART_URL, of: handle),
+            let scheme = Self.part(CURLUPART_SCHEME, of: handle), scheme == "http" || scheme == "https",
+            let host = Self.part(CURLUPART_HOST, of: handle), !host.isEmpty,
+            let port = Self.part(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT))
+        else { return nil }
+        self.text = text
+        self.scheme = scheme
+        self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host.lowercased()
+        self.port = port
+    }
+
+    private static func part(_ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+}

@@ -1,0 +1,217 @@
+import Foundation
+import Synchronization
+
+/// A program run by a test: its output is collected line by line, and it is killed when this object goes.
+package final class ChildProcess: Sendable {
+    package enum Stream: Sendable, CaseIterable {
+        case stdout, stderr
+    }
+
+    package enum Exit: Sendable, Equatable {
+        /// It ended by itself, with this status.
+        case exited(Int32)
+        /// This signal ended it.
+        case signalled(Int32)
+    }
+
+    /// What a program that has ended left behind.
+    package struct Outcome: Sendable, Equatable {
+        package let exit: Exit
+        package let stdout: String
+        package let stderr: String
+    }
+
+    struct State: Sendable {
+        var output: [Stream: [UInt8]] = [:]
+        var openStreams = Set(Stream.allCases)
+        var exit: Exit?
+
+        func text(_ stream: Stream) -> String { String(decoding: output[stream] ?? [], as: UTF8.self) }
+
+        /// The lines that are complete, and the rest too once the stream has ended.
+        func lines(_ stream: Stream) -> [String] {
+            let lines = text(stream).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+            return openStreams.contains(stream) || lines.last == "" ? lines.dropLast() : lines
+        }
+    }
+
+    package let pid: pid_t
+    private let name: String
+    private let state = Monitor(State())
+
+    /// Starts `executable`, a path, with standard input from `/dev/null`.
+    /// - Parameter environment: changes to this process's environment; `nil` removes a variable.
+    /// - Throws: `SystemError` when it cannot be started.
+    package init(_ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:]) throws {
+        name = executable
+        let outputs: [Int32]
+        (pid, outputs) = try spawnWithPipes([executable] + arguments, mergedEnvironment(environment), count: Stream.allCases.count)
+        for (stream, output) in zip(Stream.allCases, outputs) { try startThread { [state] in collect(stream, from: output, into: state) } }
+        try startThread { [state, pid] in reap(pid, into: state) }
+    }
+
+    deinit {
+        signal(SIGKILL)
+    }
+
+    /// Runs a program to its end.
+    package static func run(
+        _ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:], within patience: Duration = .patience
+    ) throws -> Outcome {
+        let child = try ChildProcess(executable, arguments, environment: environment)
+        let exit = try child.waitForExit(within: patience)
+        return Outcome(exit: exit, stdout: child.stdout, stderr: child.stderr)
+    }
+
+    /// All that it has written to standard output until now.
+    package var stdout: String { state.read { $0.text(.stdout) } }
+
+    /// All that it has written to standard error until now.
+    package var stderr: String { state.read { $0.text(.stderr) } }
+
+    /// How it ended, or `nil` while it runs.
+    package var exit: Exit? { state.read(\.exit) }
+
+    /// Waits until `stream` has a line that contains `text`, and returns the first such line, without its newline.
+    /// - Throws: `DeadlinePassed` with the output, also as soon as the stream has ended without the line.
+    @discardableResult
+    package func waitForLine(containing text: String, on stream: Stream = .stdout, within patience: Duration = .patience) throws -> String {
+        try waitForLine("a line with \"\(text)\"", on: stream, within: patience) { $0.contains(text) }
+    }
+
+    /// Waits until `stream` has a line that `matches`; `what` describes it.
+    /// - Throws: `DeadlinePassed` with the output, also as soon as the stream has ended without the line.
+    @discardableResult
+    package func waitForLine(
+        _ what: String, on stream: Stream = .stdout, within patience: Duration = .patience, _ matches: (String) -> Bool
+    ) throws -> String {
+        try describingOutput {
+            try state.wait(for: "\(what) from \(name)", within: patience) { state in
+                if let line = state.lines(stream).first(where: matches) { return line }
+                if state.openStreams.contains(stream) { return nil }
+                throw DeadlinePassed(what: "\(what) from \(name), whose \(stream) has ended")
+            }
+        }
+    }
+
+    /// Waits until it has ended and, unless told otherwise, its output too (a child of its own may hold that open).
+    @discardableResult
+    package func waitForExit(andOutput: Bool = true, within patience: Duration = .patience) throws -> Exit {
+        try describingOutput {
+            try state.wait(for: "\(name) to end", within: patience) { andOutput && !$0.openStreams.isEmpty ? nil : $0.exit }
+        }
+    }
+
+    /// Sends the signal, unless it has ended: its pid may be another's by then.
+    package func signal(_ number: Int32) {
+        state.read { if $0.exit == nil { kill(pid, number) } }
+    }
+
+    /// Sends SIGTERM and waits for the end.
+    @discardableResult
+    package func terminate() throws -> Exit {
+        signal(SIGTERM)
+        return try waitForExit(andOutput: false)
+    }
+
+    /// Sends SIGKILL and waits for the end.
+    @discardableResult
+    package func killNow() throws -> Exit {
+        signal(SIGKILL)
+        return try waitForExit(andOutput: false)
+    }
+
+    private func describingOutput<T>(_ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch var error as DeadlinePassed {
+            error.instead = "stdout: \(stdout)\nstderr: \(stderr)\nexit: \(exit.map { "\($0)" } ?? "running")"
+            throw error
+        }
+    }
+}
+
+private func mergedEnvironment(_ changes: [String: String?]) -> [String] {
+    var environment = ProcessInfo.processInfo.environment
+    for (name, value) in changes { environment[name] = value }
+    return environment.map { "\($0)=\($1)" }
+}
+
+/// Held from the making of a child's pipes until it runs: glibc gives Swift no `pipe2`, and another child started
+/// between `pipe` and `fcntl` would hold the pipe open.
+private let spawning = Mutex(())
+
+/// Starts the program with a pipe on each of the descriptors 1 to `count`, and returns the ends to read.
+private func spawnWithPipes(_ arguments: [String], _ environment: [String], count: Int) throws -> (pid_t, [Int32]) {
+    try spawning.withLock { _ in
+        let pipes = try (0..<count).map { _ in try Pipe.make() }
+        defer { for pipe in pipes { close(pipe.writeEnd) } }
+        do {
+            return (try spawn(arguments, environment, outputs: pipes.map(\.writeEnd)), pipes.map(\.readEnd))
+        } catch {
+            for pipe in pipes { close(pipe.readEnd) }
+            throw error
+        }
+    }
+}
+
+/// Starts the program with descriptors 1, 2, … from `outputs`, default signal handling and nothing blocked.
+private func spawn(_ arguments: [String], _ environment: [String], outputs: [Int32]) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    for (index, output) in outputs.enumerated() { posix_spawn_file_actions_adddup2(&actions, output, Int32(index + 1)) }
+    var attributes = defaultSignals()
+    defer { posix_spawnattr_destroy(&attributes) }
+    let argv = CStrings(arguments), envp = CStrings(environment)
+    var pid = pid_t()
+    let code = posix_spawn(&pid, arguments[0], &actions, &attributes, argv.pointers, envp.pointers)
+    guard code == 0 else { throw SystemError("start \(arguments[0])", code) }
+    return pid
+}
+
+private func defaultSignals() -> posix_spawnattr_t {
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    sigaddset(&signals, SIGPIPE)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    return attributes
+}
+
+/// A null-terminated array of C strings that lives as long as this object.
+private final class CStrings {
+    let pointers: [UnsafeMutablePointer<CChar>?]
+
+    init(_ strings: [String]) {
+        pointers = strings.map { strdup($0) } + [nil]
+    }
+
+    deinit {
+        for pointer in pointers { free(pointer) }
+    }
+}
+
+private func collect(_ stream: ChildProcess.Stream, from descriptor: Int32, into state: Monitor<ChildProcess.State>) {
+    var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+    while let count = try? retryingInterrupts("read", { read(descriptor, &buffer, buffer.count) }), count > 0 {
+        state.update { $0.output[stream, default: []].append(contentsOf: buffer[..<count]) }
+    }
+    close(descriptor)
+    state.update { _ = $0.openStreams.remove(stream) }
+}
+
+/// Waits for the end, and takes the pid back only under the lock, so that `signal` never meets a reused one.
+private func reap(_ pid: pid_t, into state: Monitor<ChildProcess.State>) {
+    var info = siginfo_t()
+    _ = try? retryingInterrupts("waitid") { waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) }
+    state.update {
+        var status: Int32 = 0
+        waitpid(pid, &status, 0)
+        $0.exit = status & 0x7F == 0 ? .exited((status >> 8) & 0xFF) : .signalled(status & 0x7F)
+    }
+}

@@ -1,0 +1,67 @@
+import Glibc
+import TestSupport
+import Testing
+import Upstream
+
+@Suite struct AddressTests {
+    private let origin: ScriptedOrigin
+
+    init() throws {
+        origin = try ScriptedOrigin()
+        origin.serve("/a.mp4", Media(seed: 3, size: 1000))
+    }
+
+    @Test func loopbackIsRefusedUnlessAllowed() throws {
+        let (recorder, error) = try Upstreams(allow: []).fetch(origin.url("/a.mp4"))
+        #expect(error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
+        #expect(error?.isTransient == false)
+        #expect(recorder.heads.isEmpty)
+        #expect(origin.snapshot.connectionCount == 0)
+    }
+
+    @Test(arguments: ["[::ffff:127.0.0.1]", "2130706433", "0x7f.1"])
+    func loopbackInDisguiseIsRefused(_ host: String) throws {
+        guard case .addressRefused = try Upstreams(allow: []).fetch(origin.url("/a.mp4", host: host)).error else {
+            Issue.record("\(host) was not refused")
+            return
+        }
+        #expect(origin.snapshot.connectionCount == 0)
+    }
+
+    @Test func mappedLoopbackIsAllowedWithLoopback() throws {
+        #expect(try Upstreams(allow: ["127.0.0.1"]).fetch(origin.url("/a.mp4", host: "[::ffff:127.0.0.1]")).error == nil)
+    }
+
+    @Test func allowedNameMayStandForAnyAddress() throws {
+        #expect(try Upstreams(allow: ["localhost"]).fetch(origin.url("/a.mp4", host: "localhost")).error == nil)
+    }
+
+    // localhost is ::1 too, which nobody allowed: its other address is taken.
+    @Test func nameWithOneAllowedAddressConnectsThere() throws {
+        #expect(try Upstreams(allow: ["127.0.0.1"]).fetch(origin.url("/a.mp4", host: "localhost")).error == nil)
+    }
+
+    @Test func everyHopIsChecked() throws {
+        origin.script("/hop") { $0.redirect = origin.url("/a.mp4") }
+        let (recorder, error) = try Upstreams(allow: ["localhost"]).fetch(origin.url("/hop", host: "localhost"))
+        #expect(error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
+        #expect(recorder.heads.isEmpty)
+        #expect(origin.requestCount("/a.mp4") == 0)
+    }
+
+    // The connection that "localhost" was allowed is not one for "127.0.0.1".
+    @Test func openConnectionOfAnotherNameIsNotBorrowed() throws {
+        let upstreams = try Upstreams(allow: ["localhost"])
+        #expect(try upstreams.fetch(origin.url("/a.mp4", host: "localhost")).error == nil)
+        #expect(try upstreams.fetch(origin.url("/a.mp4")).error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
+    }
+
+    @Test func proxyOfTheEnvironmentIsNotUsed() throws {
+        // What curl reads is read at each transfer, so the variable need be there for this one only.
+        let proxy = try ScriptedOrigin()
+        setenv("http_proxy", proxy.url(""), 1)
+        defer { unsetenv("http_proxy") }
+        #expect(try Upstreams().fetch(origin.url("/a.mp4")).error == nil)
+        #expect(proxy.snapshot.connectionCount == 0)
+    }
+}

@@ -1,0 +1,60 @@
+import Glibc
+import Synchronization
+import TestSupport
+
+/// Answers each connection's first request with the same bytes, then closes. For what no proper server sends.
+final class CannedOrigin: Sendable {
+    let port: Int
+    private let listener: Int32
+    private let thread: Mutex<Background<Void>?> = Mutex(nil)
+
+    /// - Parameter response: sent as it is; nil: connections are never accepted, and wait in the kernel.
+    init(_ response: String?) throws {
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        port = withUnsafeMutableBytes(of: &address) { [listener] bytes in
+            let pointer = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress!
+            bind(listener, pointer, length)
+            listen(listener, 16)
+            getsockname(listener, pointer, &length)
+            return Int(UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self)))
+        }
+        guard let response else { return }
+        let background = try Background { [listener] in
+            while case let connection = accept(listener, nil, nil), connection >= 0 {
+                Self.answer(connection, Array(response.utf8))
+            }
+        }
+        thread.withLock { $0 = background }
+    }
+
+    deinit {
+        shutdown(listener, Int32(SHUT_RDWR))
+        thread.withLock { try? $0?.value() }
+        close(listener)
+    }
+
+    var url: String { "http://127.0.0.1:\(port)/" }
+
+    private static func answer(_ connection: Int32, _ response: [UInt8]) {
+        var request: [UInt8] = [], buffer = [UInt8](repeating: 0, count: 4096)
+        while !request.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+            let count = recv(connection, &buffer, buffer.count, 0)
+            if count <= 0 { break }
+            request += buffer[..<count]
+        }
+        var sent = 0
+        while sent < response.count {
+            let count = response[sent...].withUnsafeBytes { send(connection, $0.baseAddress!, $0.count, Int32(MSG_NOSIGNAL)) }
+            if count <= 0 { break }
+            sent += count
+        }
+        shutdown(connection, Int32(SHUT_WR))
+        // Closing with unread bytes would reset the connection, and take the response with it.
+        while recv(connection, &buffer, buffer.count, 0) > 0 {}
+        close(connection)
+    }
+}
