@@ -66,5 +66,14 @@ let package = Package(
         .target(name: "TestSupport", path: "Tests/TestSupport"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
+        .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
+        .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
+        .testTarget(name: "DiskCacheTests", dependencies: ["DiskCache", "HTTPModel", "CachePolicy", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log")]),
+        .testTarget(
+            name: "ScenarioTests",
+            dependencies: [
+                "Reelcache", "CacheFill", "HTTPTransport", "Upstream", "CachePolicy", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]),
+        .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),
     ]
 )

@@ -40,7 +40,11 @@ public final class Proxy: Sendable {
     /// Opens the cache and serves.
     /// - Parameter logger: where events go that nobody asked for.
     /// - Throws: `ProxyError`: a setting that cannot work, a port or a cache directory that another process has, a disk that fails.
-    public init(_ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache")) throws {
+    public convenience init(_ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache")) throws {
+        try self.init(configuration, tuning: ProxyTuning(), logger: logger)
+    }
+
+    package init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
         guard let address = ListenAddress(configuration.listen) else {
             throw ProxyError("cannot listen on '\(configuration.listen)': write HOST:PORT, such as 127.0.0.1:7335")
         }
@@ -53,20 +57,20 @@ public final class Proxy: Sendable {
             let policy = try AddressPolicy(allow: configuration.allow)
             let openFiles = OpenFileLimit.raise()
             let metrics = ProxyMetrics()
-            let store = try Self.openStore(configuration, metrics, logger)
-            let filler = CacheFiller(store: store, settings: FillSettings(), capacity: max(64, min(4096, openFiles / 3)), metrics: metrics, logger: logger)
+            let store = try Self.openStore(configuration, tuning, metrics, logger)
+            let filler = CacheFiller(store: store, settings: tuning.fill, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics, logger: logger)
             let started = MonotonicClock.nanoseconds()
             let snapshot: @Sendable () -> StatsSnapshot = {
                 StatsSnapshot(
                     metrics, version: Self.version, uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
                     size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree, openResources: filler.openCount)
             }
-            var settings = UpstreamSettings()
+            var settings = tuning.upstream
             settings.caFile = configuration.certificateFile
             settings.userAgent = "reelcache/\(Self.version)"
-            var limits = TransportLimits()
+            var limits = tuning.limits
             limits.transmission = transmission
-            limits.maxConnections = max(64, min(8192, openFiles / 3))
+            limits.maxConnections = max(64, min(limits.maxConnections, openFiles / 3))
 
             let loops = try EventLoopGroup(count: threads)
             loops.start()
@@ -97,10 +101,11 @@ public final class Proxy: Sendable {
         }
     }
 
-    private static func openStore(_ configuration: ProxyConfiguration, _ metrics: ProxyMetrics, _ logger: Logger) throws(StoreError) -> CacheStore {
+    private static func openStore(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ metrics: ProxyMetrics, _ logger: Logger) throws(StoreError) -> CacheStore {
         var store = StoreConfiguration(directory: configuration.cacheDirectory)
         store.maxSize = configuration.maxSize
         store.minFree = configuration.minFree
+        store.geometry = tuning.geometry
         return try CacheStore(store, metrics: metrics, logger: logger)
     }
 

@@ -56,12 +56,14 @@ import Upstream
         #expect(try upstreams.fetch(origin.url("/a.mp4")).error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
     }
 
-    @Test func proxyOfTheEnvironmentIsNotUsed() throws {
-        // What curl reads is read at each transfer, so the variable need be there for this one only.
-        let proxy = try ScriptedOrigin()
-        setenv("http_proxy", proxy.url(""), 1)
-        defer { unsetenv("http_proxy") }
-        #expect(try Upstreams().fetch(origin.url("/a.mp4")).error == nil)
-        #expect(proxy.snapshot.connectionCount == 0)
+    // In a process of its own: the environment belongs to all tests of this one.
+    @Test func proxyOfTheEnvironmentIsNotUsed() async {
+        await #expect(processExitsWith: .success) {
+            let origin = try ScriptedOrigin(), proxy = try ScriptedOrigin()
+            origin.serve("/a.mp4", Media(seed: 3, size: 1000))
+            setenv("http_proxy", proxy.url(""), 1)
+            try #require(try Upstreams().fetch(origin.url("/a.mp4")).error == nil)
+            try #require(proxy.snapshot.connectionCount == 0)
+        }
     }
 }

@@ -74,6 +74,11 @@ final class Recorder: TransferDelegate, Sendable {
         try state.wait(for: "the head of a response") { $0.heads.first }
     }
 
+    /// Whether the body is that part of the media, or the whole. Not `==` in the test: its report would compare each byte.
+    func received(_ media: Media, _ range: Range<Int64>? = nil) -> Bool {
+        body == media.bytes(range ?? 0..<media.size)
+    }
+
     var body: [UInt8] { state.read(\.body) }
     var heads: [UpstreamHead] { state.read(\.heads) }
 }
