@@ -2,7 +2,7 @@ import CachePolicy
 import HTTPModel
 
 /// What a client asks an origin for.
-package struct Demand: Sendable {
+package final class Demand: Sendable {
     package let url: OriginURL
     /// nil for the whole.
     package let span: ByteRangeSpec?

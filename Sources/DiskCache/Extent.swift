@@ -18,6 +18,9 @@ struct Extent {
     var isEvicting = false
     /// Microseconds since 1970.
     var lastAccess: Int64 = 0
+    /// Chunks found in memory a moment ago, until when that is taken for granted.
+    var resident = Presence(bits: 0)
+    var residentUntil: Int64 = 0
     /// Touched since the index was last told.
     var isTouched = false
 

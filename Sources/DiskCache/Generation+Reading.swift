@@ -32,13 +32,13 @@ extension Generation {
     ///   - lease: the lease held so far; replaced when the offset is in another extent and something is there.
     package func acquire(at offset: Int64, limit: Int64, lease: inout ExtentLease?) -> Availability {
         let chunk = geometry.chunk(at: offset), ordinal = geometry.extent(ofChunk: chunk), bit = geometry.bit(ofChunk: chunk)
-        let holds = lease?.ordinal == ordinal
+        let holds = lease?.ordinal == ordinal, now = AccessClock.now()
         let found: Availability = state.withLock { state in
             guard ordinal < state.extents.count, !state.extents[ordinal].isEvicting else { return .absent }
             let found = state.available(at: offset, chunk: chunk, extent: ordinal, bit: bit, geometry)
             guard case .bytes = found else { return found }
             if !holds { state.extents[ordinal].leases += 1 }
-            state.extents[ordinal].lastAccess = AccessClock.now()
+            state.extents[ordinal].lastAccess = now
             state.extents[ordinal].isTouched = true
             return found
         }
@@ -62,18 +62,33 @@ extension Generation {
         (file.mapped(range), file.descriptor)
     }
 
-    /// Whether a range can be sent without waiting for the disk.
+    /// Whether a range of one extent can be sent without waiting for the disk. The system is asked for each chunk every few seconds only.
     package func isResident(_ range: Range<Int64>) -> Bool {
-        file.isResident(range)
+        let chunks = geometry.chunks(touching: range), ordinal = geometry.extent(ofChunk: chunks.lowerBound)
+        let mask = geometry.mask(of: chunks, inExtent: ordinal), now = AccessClock.now()
+        let isKnown = state.withLock { state in
+            state.extents[ordinal].residentUntil > now && state.extents[ordinal].resident.bits & mask == mask
+        }
+        if isKnown { return true }
+        let bytes = geometry.chunkStart(chunks.lowerBound)..<geometry.chunkBytes(chunks.upperBound - 1, length: length).upperBound
+        guard file.isResident(bytes) else { return false }
+        state.withLock { state in
+            let known = state.extents[ordinal].residentUntil > now ? state.extents[ordinal].resident.bits : 0
+            state.extents[ordinal].resident = Presence(bits: known | mask)
+            if known == 0 { state.extents[ordinal].residentUntil = now + Self.residentMicroseconds }
+        }
+        return true
     }
+
+    private static let residentMicroseconds: Int64 = 5_000_000
 }
 
 extension Generation.State {
     fileprivate func available(at offset: Int64, chunk: Int, extent ordinal: Int, bit: Int, _ geometry: ChunkGeometry) -> Availability {
-        let extent = extents[ordinal]
-        if extent.present.contains(bit) {
-            if extent.unverified.contains(bit) { return .unverified }
-            let run = Presence(bits: extent.present.bits & ~extent.unverified.bits).runOfPresent(from: bit)
+        let (present, unverified) = (extents[ordinal].present, extents[ordinal].unverified)
+        if present.contains(bit) {
+            if unverified.contains(bit) { return .unverified }
+            let run = Presence(bits: present.bits & ~unverified.bits).runOfPresent(from: bit)
             let last = chunk + run - 1
             return .bytes(until: geometry.chunkBytes(last, length: length).upperBound)
         }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// One range of bytes as a request names it (RFC 9110 §14.1.2). Positions are offsets; `last` is inclusive, as on the wire.
 package enum ByteRangeSpec: Sendable, Equatable {
     case bounded(first: Int64, last: Int64)
@@ -41,6 +43,7 @@ package enum RangeRequest: Sendable, Equatable {
     /// Numbers too great for an `Int64` are held at its greatest value; empty elements of the list are passed over (§5.6.1.2).
     package static func parse(_ value: String?) -> RangeRequest {
         guard let value else { return .none }
+        if let spec = value.utf8.withContiguousStorageIfAvailable(ByteRangeSpec.init(usual:)) ?? nil { return .single(spec) }
         let field = ASCII.trimmed(value.utf8)
         guard let equals = field.firstIndex(of: UInt8(ascii: "=")) else { return .malformed }
         let unit = field[..<equals]
@@ -67,6 +70,32 @@ package enum RangeRequest: Sendable, Equatable {
 }
 
 extension ByteRangeSpec {
+    /// The forms that players send, `bytes=first-last` and `bytes=first-`, without a copy; nil leaves the rest to the grammar.
+    fileprivate init?(usual field: UnsafeBufferPointer<UInt8>) {
+        let unit: StaticString = "bytes="
+        guard field.count > unit.utf8CodeUnitCount, memcmp(field.baseAddress!, unit.utf8Start, unit.utf8CodeUnitCount) == 0 else { return nil }
+        var place = unit.utf8CodeUnitCount
+        guard let first = Self.digits(field, &place), place < field.count, field[place] == UInt8(ascii: "-") else { return nil }
+        place += 1
+        if place == field.count {
+            self = .from(first)
+            return
+        }
+        guard let last = Self.digits(field, &place), place == field.count, first <= last else { return nil }
+        self = .bounded(first: first, last: last)
+    }
+
+    /// One to eighteen digits, which an `Int64` always holds.
+    private static func digits(_ field: UnsafeBufferPointer<UInt8>, _ place: inout Int) -> Int64? {
+        let start = place
+        var number: Int64 = 0
+        while place < field.count, place - start < 18, case let digit = field[place] &- UInt8(ascii: "0"), digit < 10 {
+            number = number * 10 + Int64(digit)
+            place += 1
+        }
+        return place > start ? number : nil
+    }
+
     /// `first-last`, `first-` or `-count` (RFC 9110 §14.1.1).
     fileprivate init?(_ text: Substring.UTF8View) {
         guard let dash = text.firstIndex(of: UInt8(ascii: "-")) else { return nil }

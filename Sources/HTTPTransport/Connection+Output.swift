@@ -33,7 +33,7 @@ extension Connection {
             // RFC 9110 §8.6: no Content-Length with 204.
             if response.status != 204 {
                 output.frame("Content-Length: ")
-                output.framed.append(contentsOf: String(length).utf8)
+                output.framed.append(decimal: length)
                 output.frame("\r\n")
             }
             output.framing = .length(length)
@@ -58,7 +58,6 @@ extension Connection {
     }
 
     func writable() {
-        writeWatcher.disarm()
         pump()
     }
 
@@ -70,6 +69,8 @@ extension Connection {
                 guard pull(for: exchange) else { return }
             }
             guard output.hasUnsent else {
+                // Armed between full sockets, so that a long body costs no call to change that.
+                writeWatcher.disarm()
                 if output.isComplete { return finishAnswer() }
                 return  // the source will call
             }
@@ -91,7 +92,7 @@ extension Connection {
         guard let source = output.source else { return true }
         switch source.next(limit: server.limits.maxWriteBytes) {
         case .span(let span):
-            if !output.hasBodyBegun { exchange.onFirstByte?(MonotonicClock.nanoseconds() - exchange.startedAt) }
+            if !output.hasBodyBegun { exchange.firstByteTimes?.record(nanoseconds: MonotonicClock.nanoseconds() - exchange.startedAt) }
             if output.take(span) { return true }
         case .wait:
             return true

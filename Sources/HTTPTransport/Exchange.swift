@@ -1,5 +1,6 @@
 import EventIO
 import HTTPModel
+import Metrics
 
 /// Answers requests. One for each loop, loop-bound.
 package protocol RequestHandler: AnyObject {
@@ -12,8 +13,8 @@ package final class Exchange {
     package let request: RequestHead
     /// Called when the client goes away before the answer was given. Not after `respond`: then the body's `finish` tells.
     package var onAbort: (() -> Void)?
-    /// Called when the first byte of the body is about to be written, with the nanoseconds since the request was read.
-    package var onFirstByte: ((UInt64) -> Void)?
+    /// Where to record the time from the request to the first byte of its body.
+    package var firstByteTimes: LatencyHistogram?
     /// The loop that the connection lives on.
     package let loop: EventLoop
     private unowned let connection: Connection

@@ -13,6 +13,7 @@ package struct Response {
     package init(_ status: Int, length: Int64?) {
         self.status = status
         self.length = length
+        fieldBytes.reserveCapacity(512)
     }
 
     /// Appends a field line. Neither part may hold a line break; callers pass values that a parser has already checked.
@@ -30,6 +31,24 @@ package struct Response {
         fieldBytes.append(contentsOf: Self.lineEnd)
     }
 
+    package mutating func field(_ name: StaticString, _ number: Int64) {
+        fieldBytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        fieldBytes.append(contentsOf: Self.separator)
+        fieldBytes.append(decimal: number)
+        fieldBytes.append(contentsOf: Self.lineEnd)
+    }
+
+    /// `Content-Range` of a part (RFC 9110 §14.4).
+    package mutating func contentRange(_ range: Range<Int64>, total: Int64) {
+        fieldBytes.append(contentsOf: Self.contentRange)
+        fieldBytes.append(decimal: range.lowerBound)
+        fieldBytes.append(UInt8(ascii: "-"))
+        fieldBytes.append(decimal: range.upperBound - 1)
+        fieldBytes.append(UInt8(ascii: "/"))
+        fieldBytes.append(decimal: total)
+        fieldBytes.append(contentsOf: Self.lineEnd)
+    }
+
     /// Appends field lines that were laid out before.
     package mutating func fields(rendered bytes: [UInt8]) {
         fieldBytes.append(contentsOf: bytes)
@@ -37,4 +56,21 @@ package struct Response {
 
     private static let separator: [UInt8] = Array(": ".utf8)
     private static let lineEnd: [UInt8] = Array("\r\n".utf8)
+    private static let contentRange: [UInt8] = Array("Content-Range: bytes ".utf8)
+}
+
+extension [UInt8] {
+    /// Appends a number's digits without making a string of them.
+    mutating func append(decimal number: Int64) {
+        precondition(number >= 0)
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var (left, place) = (number, 20)
+            repeat {
+                place -= 1
+                digits[place] = UInt8(ascii: "0") + UInt8(left % 10)
+                left /= 10
+            } while left > 0
+            append(contentsOf: UnsafeBufferPointer(rebasing: digits[place..<20]))
+        }
+    }
 }

@@ -78,7 +78,7 @@ final class MediaAnswer: BodySource {
         return { bound.post { if $0.exchange.isOpen { body($0) } } }
     }
 
-    private var demand: Demand { Demand(url: route.url, span: wanted, request: request) }
+    private lazy var demand = Demand(url: route.url, span: wanted, request: request)
 
     // MARK: Unknown
 
@@ -172,9 +172,8 @@ final class MediaAnswer: BodySource {
             firstStep = Self.bodyStep(step)
         }
         if reader.isCollapsed { outcome.isCollapsed = true }
-        reader.onReady = { [exchange] in exchange.resume() }
-        let histogram = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
-        exchange.onFirstByte = { histogram.record(nanoseconds: $0) }
+        reader.onReady = nil
+        exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
         exchange.respond(head(), body: self)
     }
 
@@ -210,7 +209,7 @@ final class MediaAnswer: BodySource {
 
     private func head(of generation: Generation, range: Range<Int64>?, length: Int64?) -> Response {
         var response = Response(range == nil ? 200 : 206, length: range.map { Int64($0.count) } ?? length)
-        if let range { response.field("Content-Range", ContentRange(range: range, total: length).fieldValue) }
+        if let range, let length { response.contentRange(range, total: length) }
         addFields(of: generation, to: &response)
         return response
     }
@@ -220,7 +219,7 @@ final class MediaAnswer: BodySource {
         if length(of: generation) != nil { response.field("Accept-Ranges", "bytes") }
         if outcome.isHit || outcome.forward == .partial {
             // RFC 9111 §5.1
-            response.field("Age", String(max(0, Int64(time(nil)) - generation.head.storedAt)))
+            response.field("Age", max(0, Int64(time(nil)) - generation.head.storedAt))
         }
         response.field("Cache-Status", outcome.isHit ? Self.hitStatus : outcome.fieldValue)
     }
@@ -311,7 +310,9 @@ final class MediaAnswer: BodySource {
             return first
         }
         guard let reader else { return .cut }
-        return Self.bodyStep(reader.next(limit: limit))
+        let step = Self.bodyStep(reader.next(limit: limit))
+        if case .wait = step, reader.onReady == nil { reader.onReady = { [exchange] in exchange.resume() } }
+        return step
     }
 
     private static func bodyStep(_ step: CacheReader.Step) -> BodyStep {

@@ -12,6 +12,7 @@ package final class MediaHandler: RequestHandler {
     private let hosts: HostPolicy
     private let control: any RequestHandler
     private let routes = MediaRoutes()
+    private var acceptedHost: String?
 
     /// - Parameter control: answers requests that are not for media.
     package init(_ filler: LoopFiller, hosts: HostPolicy, metrics: ProxyMetrics, control: any RequestHandler) {
@@ -23,7 +24,7 @@ package final class MediaHandler: RequestHandler {
 
     package func handle(_ exchange: Exchange) {
         let request = exchange.request
-        guard hosts.accepts(request.value(of: "Host")) else {
+        guard accepts(request.value(of: "Host")) else {
             // RFC 9110 §7.4, §15.5.20
             return exchange.respond(421, text: "this proxy answers for its addresses and localhost; use one of them as the host of the URL")
         }
@@ -34,6 +35,14 @@ package final class MediaHandler: RequestHandler {
         case .options: exchange.respond(Self.options)
         case .other(let name): exchange.respond(405, text: "\(name) is not supported here; use GET or HEAD", closes: true) { $0.field("Allow", "GET, HEAD, OPTIONS") }
         }
+    }
+
+    /// Clients of one proxy nearly always name it alike.
+    private func accepts(_ host: String?) -> Bool {
+        if let host, host == acceptedHost { return true }
+        guard hosts.accepts(host) else { return false }
+        acceptedHost = host
+        return true
     }
 
     private static let options: Response = {

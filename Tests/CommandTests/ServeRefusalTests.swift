@@ -1,0 +1,85 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A `reelcache serve` that cannot start says in one line why, and exits: 1 failed, 2 wrong usage.
+@Suite struct ServeRefusalTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private var cache: String { directory.file("cache") }
+
+    private func serve(_ arguments: [String]) throws -> ChildProcess.Outcome {
+        try ReelcacheCommand.run(["serve"] + arguments)
+    }
+
+    @Test func aSecondProxyOnTheCacheNamesTheFirst() throws {
+        let first = try ProxyProcess(cacheDirectory: cache)
+
+        let second = try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache])
+
+        let line = try #require(second.failureLine)
+        #expect(line.contains("process \(first.process.pid),") && line.contains(first.baseURL), "\(line)")
+        #expect(try first.get("/healthz").status == 200)
+    }
+
+    @Test func aTakenPortIsNamed() throws {
+        let first = try ProxyProcess(cacheDirectory: cache)
+
+        let second = try serve(["--listen", "127.0.0.1:\(first.port)", "--cache-dir", directory.file("other")])
+
+        let line = try #require(second.failureLine)
+        #expect(line.contains("127.0.0.1:\(first.port)") && line.contains("--listen"), "\(line)")
+        #expect(try first.get("/healthz").status == 200)
+    }
+
+    @Test(arguments: [
+        (["--max-size", "15MB"], "--max-size"),
+        (["--allow", "not/valid"], "not/valid"),
+        (["--listen", "nonsense"], "nonsense"),
+        (["--listen", "127.0.0.1:65536"], "127.0.0.1:65536"),
+        (["--threads", "0"], "0 threads"),
+    ])
+    func aSettingThatCannotWorkIsNamed(arguments: [String], named: String) throws {
+        let line = try #require(try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache] + arguments).failureLine)
+        #expect(line.contains(named), "\(line)")
+    }
+
+    @Test func aCacheDirectoryThatIsAFileIsNamed() throws {
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: cache))
+
+        let line = try #require(try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache]).failureLine)
+
+        #expect(line.contains(cache), "\(line)")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: cache)) == Data("mine".utf8))
+    }
+
+    /// `/proc` takes files from nobody, not even from root.
+    @Test(arguments: ["/proc", "/proc/reelcache", "/dev/null/reelcache"])
+    func aPlaceThatTakesNoCacheIsNamed(place: String) throws {
+        let line = try #require(try serve(["--listen", "127.0.0.1:0", "--cache-dir", place]).failureLine)
+        #expect(line.contains(place), "\(line)")
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may write everywhere"))
+    func aCacheDirectoryThatIsReadOnlyIsNamed() throws {
+        try FileManager.default.createDirectory(atPath: cache, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o500])
+        let line = try #require(try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache]).failureLine)
+        #expect(line.contains(cache), "\(line)")
+    }
+
+    @Test(arguments: [
+        ["--max-size", "foo"], ["--max-size", "-1GB"], ["--min-free", "much"], ["--threads", "two"], ["--log-level", "loud"], ["--loop"],
+        ["--listen"], ["film.mp4"],
+    ])
+    func wrongUsageIs2(arguments: [String]) throws {
+        let outcome = try serve(["--cache-dir", cache] + arguments)
+        #expect(outcome.exit == .exited(2))
+        #expect(outcome.stdout == "")
+        #expect(outcome.stderr.hasPrefix("Error: ") && outcome.stderr.contains("Usage: reelcache serve"), "\(outcome.stderr)")
+        #expect(!FileManager.default.fileExists(atPath: cache))
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `reelcache serve` from its first line to its exit status.
+@Suite struct ServeTests {
+    private let cache: TemporaryDirectory
+    private let origin: ScriptedOrigin
+    private let film = Media(seed: 7, size: 8 << 20)
+
+    init() throws {
+        cache = try TemporaryDirectory()
+        origin = try ScriptedOrigin()
+        origin.serve("/film.mp4", film)
+    }
+
+    private func serve(_ arguments: String...) throws -> ProxyProcess {
+        try ProxyProcess(cacheDirectory: cache.path, arguments: arguments)
+    }
+
+    @Test func itPrintsWhereItServesAndAnswersThere() throws {
+        let proxy = try serve()
+        try proxy.process.waitForLine(containing: "Point a player at it, such as: mpv \(proxy.baseURL)/https/")
+        let health = try proxy.get("/healthz")
+        #expect(health.status == 200 && health.text == "ok\n")
+
+        let range: Range<Int64> = 1_000_000..<1_200_000
+        let part = try proxy.get(origin.url("/film.mp4"), range: range)
+        #expect(part.status == 206)
+        #expect(film.difference(part.body, from: range) == nil)
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT]) func aSignalEndsItWithStatus0(signal: Int32) throws {
+        let proxy = try serve()
+        let idle = try RawClient(port: proxy.port)
+        #expect(try idle.get("/healthz").status == 200)
+
+        proxy.process.signal(signal)
+
+        #expect(try proxy.process.waitForExit() == .exited(0))
+        #expect(proxy.process.stderr == "")
+        #expect(try idle.isClosedByPeer())
+    }
+
+    /// Each of the signals while a player is in the middle of a film that comes too slowly to end in time.
+    @Test(arguments: [SIGTERM, SIGINT]) func aSignalCutsATransferThatTakesTooLong(signal: Int32) throws {
+        origin.script("/film.mp4") { $0.bytesPerSecond = 100_000 }
+        let proxy = try serve()
+        let player = try RawClient(port: proxy.port)
+        try player.send(player.request(ProxyProcess.target(origin.url("/film.mp4"))))
+        #expect(try player.readHead().headers["Content-Length"] == "\(film.size)")
+        var received = try player.readBody(exactly: 20_000)
+
+        proxy.process.signal(signal)
+
+        // The player must learn that this is not the film's end.
+        #expect {
+            while case let piece = try player.readBody(upTo: 1 << 20), !piece.isEmpty { received += piece }
+        } throws: { error in
+            if case RawClient.ResponseError.truncated(_, expected: film.size) = error { true } else { false }
+        }
+        #expect(film.firstMismatch(received, at: 0) == nil)
+        #expect(try proxy.process.waitForExit() == .exited(0))
+    }
+
+    @Test func aTransferThatCanEndInTimeDoes() throws {
+        origin.script("/film.mp4") { $0.stallAfter = 1 << 20 }
+        let proxy = try serve("--log-level", "info")
+        let player = try RawClient(port: proxy.port)
+        try player.send(player.request(ProxyProcess.target(origin.url("/film.mp4"))))
+        _ = try player.readHead()
+        var received = try player.readBody(exactly: 1 << 20)
+
+        proxy.process.signal(SIGTERM)
+        try proxy.process.waitForLine(containing: "stopping", on: .stderr)
+        origin.release("/film.mp4")
+
+        while case let piece = try player.readBody(upTo: 1 << 20), !piece.isEmpty { received += piece }
+        #expect(film.difference(received, from: 0..<film.size) == nil)
+        #expect(try proxy.process.waitForExit() == .exited(0))
+    }
+
+    @Test func whatWasPlayedIsThereAfterARestartWithoutTheOrigin() throws {
+        let first = try serve()
+        #expect(try first.get(origin.url("/film.mp4")).status == 200)
+        #expect(try first.process.terminate() == .exited(0))
+        origin.stop()
+
+        let second = try serve()
+        let again = try second.get(origin.url("/film.mp4"))
+        #expect(again.headers["Cache-Status"] == "reelcache; hit")
+        #expect(film.difference(again.body, from: 0..<film.size) == nil)
+    }
+}

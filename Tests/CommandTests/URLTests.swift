@@ -1,0 +1,75 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `reelcache url` and the program's own flags.
+@Suite struct URLTests {
+    private let cache: TemporaryDirectory
+
+    init() throws {
+        cache = try TemporaryDirectory()
+    }
+
+    @Test(arguments: [
+        ("https://example.org/film.mp4", "/https/example.org/film.mp4"),
+        ("http://example.org:8080/a/b.mkv?token=x%2Fy&t=1", "/http/example.org:8080/a/b.mkv?token=x%2Fy&t=1"),
+        ("https://example.org/film.mp4#t=30", "/https/example.org/film.mp4"),
+        ("HTTPS://Example.ORG:443", "/https/example.org/"),
+        ("https://example.org?a=b", "/https/example.org/?a=b"),
+        ("http://[::1]:8000/film.mp4", "/http/[::1]:8000/film.mp4"),
+        ("https://example.org/ü.mp3", "/https/example.org/%C3%BC.mp3"),
+    ])
+    func withoutAProxyTheDefaultAddressIsPrinted(url: String, path: String) throws {
+        let outcome = try ReelcacheCommand.run(["url", url, "--cache-dir", cache.path])
+        #expect(outcome == ChildProcess.Outcome(exit: .exited(0), stdout: "http://127.0.0.1:7335\(path)\n", stderr: ""))
+    }
+
+    @Test func aRunningProxyIsFoundByItsCache() throws {
+        let proxy = try ProxyProcess(cacheDirectory: cache.path)
+        let expected = "\(proxy.baseURL)/https/example.org/film.mp4\n"
+
+        let byFlag = try ReelcacheCommand.run(["url", "https://example.org/film.mp4", "--cache-dir", cache.path])
+        let byVariable = try ReelcacheCommand.run(["url", "https://example.org/film.mp4"], environment: ["REELCACHE_CACHE_DIR": cache.path])
+
+        #expect(byFlag.stdout == expected && byVariable.stdout == expected)
+        #expect(try proxy.process.terminate() == .exited(0))
+        let afterwards = try ReelcacheCommand.run(["url", "https://example.org/film.mp4", "--cache-dir", cache.path])
+        #expect(afterwards.stdout == "http://127.0.0.1:7335/https/example.org/film.mp4\n")
+    }
+
+    @Test func theDefaultCacheIsThatOfTheDesktop() throws {
+        let environment = ["XDG_CACHE_HOME": cache.path]
+        let serve = try ReelcacheCommand.start(["serve", "--listen", "127.0.0.1:0"], environment: environment)
+        try serve.waitForLine(containing: "cache in \(cache.path)/reelcache ")
+        let outcome = try ReelcacheCommand.run(["url", "https://example.org/"], environment: environment)
+        #expect(outcome.exit == .exited(0))
+        #expect(serve.stdout.contains("serves at \(outcome.stdout.replacing("/https/example.org/\n", with: ","))"), "\(outcome.stdout)")
+        #expect(try serve.terminate() == .exited(0))
+    }
+
+    @Test(arguments: [
+        ("ftp://example.org/film.mp4", "ftp"), ("https://user:secret@example.org/", "credentials"), ("film.mp4", "http"), ("https://", "host"),
+        ("https://example.org:99999/", "99999"), ("https://example.org/a film.mp4", "%20"), ("", "http"),
+    ])
+    func whatNoPlayerCouldOpenIsRefused(url: String, named: String) throws {
+        let line = try #require(try ReelcacheCommand.run(["url", url, "--cache-dir", cache.path]).failureLine)
+        #expect(line.contains(named) && !line.contains("secret"), "\(line)")
+    }
+
+    @Test(arguments: [["url"], ["url", "https://a/", "https://b/"], ["url", "--json", "https://a/"], ["play-it"]])
+    func wrongUsageIs2(arguments: [String]) throws {
+        let outcome = try ReelcacheCommand.run(arguments)
+        #expect(outcome.exit == .exited(2) && outcome.stdout == "" && outcome.stderr.hasPrefix("Error: "), "\(outcome)")
+    }
+
+    @Test(arguments: [["--help"], ["help"], [], ["serve", "--help"], ["url", "--help"], ["stats", "-h"]])
+    func helpIsNoError(arguments: [String]) throws {
+        let outcome = try ReelcacheCommand.run(arguments)
+        #expect(outcome.exit == .exited(0) && outcome.stderr == "" && outcome.stdout.contains("USAGE: reelcache"), "\(outcome)")
+    }
+
+    @Test func versionIsPrinted() throws {
+        let outcome = try ReelcacheCommand.run(["--version"])
+        #expect(outcome.exit == .exited(0) && outcome.stdout.wholeMatch(of: /\d+\.\d+\.\d+\n/) != nil, "\(outcome)")
+    }
+}

@@ -1,0 +1,72 @@
+import Testing
+import TestSupport
+
+/// The response is the whole film: status, length and each byte.
+func expectWhole(_ response: RawClient.Response, _ film: Media, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(response.status == 200, sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Length"] == "\(film.size)", sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Range"] == nil, sourceLocation: sourceLocation)
+    #expect(film.difference(response.body, from: 0..<film.size) == nil, sourceLocation: sourceLocation)
+}
+
+/// The response is this part of the film: status, range, length and each byte.
+func expectPart(_ response: RawClient.Response, _ range: Range<Int64>, of film: Media, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(response.status == 206, sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Range"] == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(film.size)", sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Length"] == "\(range.count)", sourceLocation: sourceLocation)
+    #expect(film.difference(response.body, from: range) == nil, sourceLocation: sourceLocation)
+}
+
+/// The response says in one line of text what is wrong.
+func expectOneLine(_ response: RawClient.Response, status: Int, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(response.status == status, sourceLocation: sourceLocation)
+    expectOneLine(response, sourceLocation: sourceLocation)
+}
+
+/// The response's body is one line of text that a person can read.
+func expectOneLine(_ response: RawClient.Response, sourceLocation: SourceLocation = #_sourceLocation) {
+    let line = response.text.dropLast()
+    #expect(response.text.last == "\n" && !line.isEmpty, "\(response.text)", sourceLocation: sourceLocation)
+    #expect(line.unicodeScalars.allSatisfy { (" "..."~").contains($0) }, "\(response.text)", sourceLocation: sourceLocation)
+    #expect(response.headers["Content-Type"]?.hasPrefix("text/plain") == true, sourceLocation: sourceLocation)
+}
+
+extension RawClient.Response {
+    var cacheStatus: String { head.cacheStatus }
+    /// Answered from the cache alone.
+    var isHit: Bool { head.isHit }
+}
+
+extension RawClient.ResponseHead {
+    var cacheStatus: String { headers["Cache-Status"] ?? "" }
+    var isHit: Bool { cacheStatus == "reelcache; hit" }
+    var isCollapsed: Bool { cacheStatus.hasSuffix("; collapsed") }
+}
+
+extension RawClient {
+    /// Reads so much of a body, piece by piece.
+    /// - Returns: what is wrong with it as these bytes of the film; nil where nothing is.
+    func difference(from film: Media, in range: Range<Int64>, afterEach: () throws -> Void = {}) throws -> String? {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let piece = try readBody(upTo: Int(min(1 << 20, range.upperBound - offset)))
+            if piece.isEmpty { return "ended at \(offset) instead of \(range.upperBound)" }
+            if let wrong = film.firstMismatch(piece, at: offset) { return "wrong from offset \(wrong) on" }
+            offset += Int64(piece.count)
+            try afterEach()
+        }
+        return nil
+    }
+}
+
+extension ScriptedOrigin {
+    /// What it was asked for, whole requests as the whole: in the order of their arrival.
+    func ranges(_ path: String, of film: Media) -> [Range<Int64>] {
+        requests(path).map { ($0.range ?? 0..<film.size).clamped(to: 0..<film.size) }
+    }
+
+    /// Waits until the proxy has aborted a request.
+    func waitForAbort(_ path: String) throws {
+        try waitUntil("an aborted request for \(path)") { $0.requests(path).contains(where: \.aborted) }
+    }
+}

@@ -1,0 +1,190 @@
+import CachePolicy
+import Foundation
+import Logging
+import Metrics
+import Reelcache
+import Synchronization
+import Testing
+import TestSupport
+
+/// All scenarios. One after the other and in the order of their files, so that the first failure is the simplest.
+@Suite(.serialized) enum Scenarios {}
+
+/// An origin, a proxy in front of it, and an empty cache: where a scenario takes place.
+///
+/// | term | meaning |
+/// |---|---|
+/// | origin | the scriptable server that has the media, on a port of this machine |
+/// | player | a client of the proxy, which believes nothing: `RawClient` |
+/// | film | media whose every byte a test can tell |
+final class Stage: Sendable {
+    /// What differs from scenario to scenario.
+    struct Setting: Sendable {
+        var maxSize: Int64 = 1_000_000_000
+        var allow = ["127.0.0.1"]
+        var tuning = ProxyTuning()
+
+        init() {
+            // A broken transfer goes on at once: no scenario is about the wait.
+            tuning.fill.retry = RetryPolicy(maxAttempts: 4, base: 0.01, ceiling: 0.05)
+            tuning.limits.lingerSeconds = 0.2
+        }
+    }
+
+    let origin: ScriptedOrigin
+    let setting: Setting
+    private let directory: TemporaryDirectory
+    /// nil while the proxy is stopped.
+    private let running: Mutex<Proxy?>
+
+    init(_ setting: Setting) throws {
+        self.setting = setting
+        origin = try ScriptedOrigin()
+        directory = try TemporaryDirectory()
+        running = Mutex(nil)
+        try start()
+    }
+
+    /// The proxy's cache directory.
+    var cache: String { directory.file("cache") }
+
+    // MARK: The proxy
+
+    /// - Throws: `ProxyError` where it cannot start.
+    func start() throws {
+        let proxy = try makeProxy()
+        running.withLock { $0 = proxy }
+    }
+
+    /// One more proxy on the same cache.
+    func makeProxy() throws -> Proxy {
+        var configuration = ProxyConfiguration()
+        configuration.listen = "127.0.0.1:0"
+        configuration.cacheDirectory = cache
+        configuration.maxSize = setting.maxSize
+        configuration.minFree = 1_000_000
+        configuration.allow = setting.allow
+        configuration.threads = 2
+        return try Proxy(configuration, tuning: setting.tuning, logger: Logger(label: "scenario") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    /// Stops the proxy and cuts what it is sending.
+    func stop() throws {
+        let proxy = running.withLock { running in
+            defer { running = nil }
+            return running
+        }
+        try proxy?.stop(graceSeconds: 0)
+    }
+
+    /// Ends the proxy in order and begins anew with what it has left on the disk.
+    func restart() throws {
+        try stop()
+        try start()
+    }
+
+    /// Ends everything.
+    func end() {
+        origin.stop()
+        do { try stop() } catch { Issue.record(error) }
+    }
+
+    var proxy: Proxy {
+        guard let proxy = running.withLock({ $0 }) else { preconditionFailure("the proxy is stopped") }
+        return proxy
+    }
+
+    // MARK: Players
+
+    /// What a player asks the proxy for, to get `path` of the origin.
+    func target(_ path: String) -> String { "/http/127.0.0.1:\(origin.port)\(path)" }
+
+    /// Opens a connection, asks for a path of the origin, reads all, and disconnects.
+    func get(_ path: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET") throws -> RawClient.Response {
+        try RawClient.get(port: proxy.port, path: target(path), range: range, headers: headers, method: method)
+    }
+
+    /// Opens a connection to the proxy.
+    /// - Parameter receiveBuffer: a small one makes a player that buffers little.
+    func player(receiveBuffer: Int? = nil) throws -> RawClient {
+        try RawClient(port: proxy.port, receiveBuffer: receiveBuffer)
+    }
+
+    /// Opens a connection, asks for a path of the origin, and reads the head of the answer.
+    func playerOf(_ path: String, range: String? = nil, receiveBuffer: Int? = nil) throws -> (player: RawClient, head: RawClient.ResponseHead) {
+        let player = try player(receiveBuffer: receiveBuffer)
+        try player.send(player.request(target(path), range: range))
+        return (player, try player.readHead())
+    }
+
+    // MARK: What can be seen from outside
+
+    var stats: StatsSnapshot {
+        get throws { try JSONDecoder().decode(StatsSnapshot.self, from: proxy.statistics()) }
+    }
+
+    /// Waits until `predicate` holds of the statistics.
+    func waitForStats(_ what: String, within patience: Duration = .patience, _ predicate: (StatsSnapshot) -> Bool) throws {
+        let end = ContinuousClock.now + patience
+        while true {
+            let stats = try stats
+            if predicate(stats) { return }
+            guard ContinuousClock.now < end else { throw DeadlinePassed("\(what) in the statistics; instead: \(stats)") }
+            sched_yield()
+        }
+    }
+
+    /// The files in the cache, by what they take on the disk as `du` counts it, in bytes.
+    var files: [String: Int64] {
+        var files: [String: Int64] = [:]
+        for name in FileManager.default.enumerator(atPath: cache)?.compactMap({ $0 as? String }) ?? [] {
+            var info = stat()
+            // Files come and go meanwhile.
+            guard lstat("\(cache)/\(name)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { continue }
+            files[name] = Int64(info.st_blocks) * 512
+        }
+        return files
+    }
+
+    /// The files that hold media.
+    var dataFiles: [String] { files.keys.filter { $0.hasPrefix("data/") } }
+
+    /// What is wrong with the size of the cache at this moment; nil where nothing is.
+    func oversize() throws -> String? {
+        let onDisk = files.values.reduce(0, +)
+        if onDisk > setting.maxSize { return "\(onDisk) bytes on the disk, of \(setting.maxSize)" }
+        let size = try stats.cache.size
+        return size > setting.maxSize ? "the statistics count \(size) bytes, of \(setting.maxSize)" : nil
+    }
+}
+
+/// What a scenario waited for did not happen in time.
+struct DeadlinePassed: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ what: String) { description = "waited in vain for \(what)" }
+}
+
+/// Plays a scenario, which may block, on a thread of its own, and ends everything after it.
+///
+/// Swift's pool has a thread for each core, and a few blocked scenarios would take them all. `onThread` would do, but an
+/// `#expect` on a thread that belongs to no task cannot tell which test it is of.
+func scenario(_ change: (inout Stage.Setting) -> Void = { _ in }, _ story: @escaping @Sendable (Stage) throws -> Void) async throws {
+    var setting = Stage.Setting()
+    change(&setting)
+    try await withTaskExecutorPreference(ThreadExecutor()) { [setting] in
+        let stage = try Stage(setting)
+        defer { stage.end() }
+        try story(stage)
+    }
+}
+
+/// Runs each part of a task on a new thread.
+private final class ThreadExecutor: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        do {
+            _ = try Background { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        } catch { fatalError("no thread for a test: \(error)") }
+    }
+}
