@@ -74,6 +74,7 @@ let package = Package(
             dependencies: [
                 "Reelcache", "CacheFill", "HTTPTransport", "Upstream", "CachePolicy", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
+        .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),
     ]
 )

@@ -33,8 +33,13 @@ package final class Fetch: TransferDelegate {
     var end: Int64 = .max
     /// Bytes ahead in the response that are not wanted: before the first whole chunk, or sent again.
     var surplus: Int64 = 0
-    /// Of the bytes that the transfer holds back, so many are in the file already.
-    private var takenOfHeld = 0
+    /// Received and not yet written.
+    private var staged: [UInt8] = []
+    private var isFlushDue = false
+    private var isWaitingForRoom = false
+    /// How the transfer ended while its last bytes waited for room.
+    private var heldEnd: UpstreamError?
+    private static let stagingBytes = 256 << 10
     private var attempt = 0
     private var hasEnded = false
     private var isStopping = false
@@ -103,47 +108,61 @@ package final class Fetch: TransferDelegate {
     }
 
     package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
-        guard !hasEnded, let writer else { return true }
-        var rest = UnsafeRawBufferPointer(rebasing: bytes[takenOfHeld...])
-        if surplus > 0 {
-            let dropped = Int(min(surplus, Int64(rest.count)))
-            surplus -= Int64(dropped)
-            rest = UnsafeRawBufferPointer(rebasing: rest[dropped...])
-            takenOfHeld += dropped
+        guard !hasEnded else {
+            // More than was asked for.
+            transfer.cancel()
+            owner.ended(self)
+            return true
         }
-        if status.pauseIfFarAhead(at: position) { return false }
-        hold(through: position)
-        return take(rest, into: writer)
+        guard !isWaitingForRoom, !status.pauseIfFarAhead(at: position) else { return false }
+        let dropped = min(surplus, Int64(bytes.count))
+        surplus -= dropped
+        staged.append(contentsOf: bytes[Int(dropped)...])
+        if staged.count >= Self.stagingBytes {
+            flush()
+        } else if !isFlushDue {
+            isFlushDue = true
+            owner.loop.afterCallback { [self] in flush() }
+        }
+        return true
     }
 
-    private func take(_ bytes: UnsafeRawBufferPointer, into writer: ChunkWriter) -> Bool {
-        let room = end == .max ? bytes.count : Int(min(Int64(bytes.count), end - position))
-        let outcome = writer.append(UnsafeRawBufferPointer(rebasing: bytes[0..<room]))
+    /// Writes what was staged. Curl hands bytes over in small pieces; the file system takes large ones better.
+    private func flush() {
+        isFlushDue = false
+        guard !hasEnded, !isWaitingForRoom, let writer, !staged.isEmpty else { return }
+        hold(through: position)
+        let wanted = isStopping ? upToChunkEnd(wantedOfStaged) : wantedOfStaged
+        let hasMore = wantedOfStaged < staged.count
+        let outcome = staged.withUnsafeBytes { writer.append(UnsafeRawBufferPointer(rebasing: $0[0..<wanted])) }
         switch outcome {
-        case .taken(let count), .noRoom(let count), .met(let count):
+        case .taken(let count):
+            staged.removeAll(keepingCapacity: true)
             advance(by: count)
+            if hasMore { finish(.completed) } else if position == end { complete() } else { stopAtChunkEnd() }
+        case .met(let count):
+            advance(by: count)
+            finish(.stopped)
+        case .noRoom(let count):
+            staged.removeFirst(count)
+            advance(by: count)
+            makeRoom()
         case .failed(let error):
             filler.logger.error("the response goes on without the cache: \(error)")
             filler.metrics.errors.add("disk-write")
             finish(.failed(.notStored("\(error)")))
-            return true
         }
-        switch outcome {
-        case .taken:
-            takenOfHeld = 0
-            // More than was asked for is not wanted, and nothing is known about it.
-            if room < bytes.count || position == end && end < .max { finish(.completed) } else { stopAtChunkEnd() }
-            return true
-        case .met:
-            finish(.stopped)
-            return true
-        case .noRoom(let count):
-            takenOfHeld += count
-            makeRoom()
-            return false
-        case .failed:
-            return true
-        }
+    }
+
+    private var wantedOfStaged: Int {
+        end == .max ? staged.count : Int(min(Int64(staged.count), end - position))
+    }
+
+    /// Of so many bytes, those that end with a chunk; all, where the chunk's end is not among them.
+    private func upToChunkEnd(_ count: Int) -> Int {
+        guard let geometry = writer?.generation.geometry else { return count }
+        let boundary = geometry.chunkStart(geometry.chunk(at: position + Int64(count)))
+        return boundary > position ? Int(boundary - position) : count
     }
 
     private func advance(by count: Int) {
@@ -156,6 +175,8 @@ package final class Fetch: TransferDelegate {
     }
 
     private func makeRoom() {
+        isWaitingForRoom = true
+        transfer?.pause()
         let bound = LoopBound(self, on: owner.loop)
         store.makeRoom { [bound] found in
             bound.post { $0.roomMade(found) }
@@ -165,12 +186,22 @@ package final class Fetch: TransferDelegate {
     private func roomMade(_ found: Bool) {
         guard !hasEnded else { return }
         guard found else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
-        transfer?.resume()
+        isWaitingForRoom = false
+        flush()
+        guard !hasEnded, !isWaitingForRoom else { return }
+        if transfer != nil { transfer?.resume() } else { transferEnded(heldEnd) }
     }
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
-        guard !hasEnded else { return }
         self.transfer = nil
+        guard !hasEnded else { return owner.ended(self) }
+        flush()
+        // The last bytes wait for room.
+        if isWaitingForRoom { heldEnd = error } else { transferEnded(error) }
+    }
+
+    private func transferEnded(_ error: UpstreamError?) {
+        guard !hasEnded else { return }
         if let error { return failOrRetry(.upstream(error), isTransient: error.isTransient) }
         guard let writer else { return finish(.failed(.unusable("it has no head"))) }
         if end == .max {
@@ -194,7 +225,7 @@ package final class Fetch: TransferDelegate {
     func failOrRetry(_ error: FillError, isTransient: Bool) {
         transfer?.cancel()
         transfer = nil
-        takenOfHeld = 0
+        staged.removeAll()
         attempt += 1
         let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
         guard isTransient, canGoOn, !status.isAbandoned, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
@@ -240,21 +271,33 @@ package final class Fetch: TransferDelegate {
     }
 
     func abort() {
+        transfer?.cancel()
         finish(.failed(.upstream(.broken(detail: "the proxy is shutting down"))))
+    }
+
+    /// All is there. The transfer ends by itself, so that its connection can be used again.
+    private func complete() {
+        guard let transfer, !transfer.isPaused else { return finish(.completed) }
+        settle(.completed)
     }
 
     func finish(_ result: FetchEnd) {
         guard !hasEnded else { return }
-        hasEnded = true
         transfer?.cancel()
         transfer = nil
+        settle(result)
+        owner.ended(self)
+    }
+
+    private func settle(_ result: FetchEnd) {
+        hasEnded = true
         retryTimer?.cancel()
         stopTimer?.cancel()
         writer?.close()
         heldExtents = []
+        staged = []
         resource.ended(status)
         status.ended(result)
-        owner.ended(self)
     }
 
     // MARK: What must stay

@@ -8,6 +8,7 @@ extension CacheStore {
     ///   and the caller has to go on without the cache.
     package func makeRoom(then deliver: @escaping @Sendable (Bool) -> Void) {
         queue.async { [self] in
+            ledger.refreshDisk()
             // Another writer's eviction, just before, may have been enough for both.
             let shortage = ledger.shortage
             deliver(shortage == 0 || evict(shortage) > 0)

@@ -6,7 +6,7 @@ import Metrics
 extension CacheStore {
     /// Compares the checksums of an extent's unverified chunks; those that differ are absent afterwards. Calls back when done.
     package func verify(_ generation: Generation, extent ordinal: Int, then deliver: @escaping @Sendable () -> Void) {
-        readers.async { [self] in
+        readers.run { [self] in
             report("verify chunks") { () throws(StoreError) in try verify(generation, extent: ordinal) }
             deliver()
         }
@@ -38,7 +38,7 @@ extension CacheStore {
 
     /// Brings a range into memory off the loops. Calls back with whether the disk gave it.
     package func warm(_ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (Bool) -> Void) {
-        readers.async { [self] in
+        readers.run { [self] in
             do throws(StoreError) {
                 try generation.file.warm(range)
                 deliver(true)

@@ -34,7 +34,7 @@ package final class CacheStore: Sendable {
     let session: Int64
     let suspectSession: Int64
     let queue = DispatchQueue(label: "reelcache.store", qos: .userInitiated)
-    let readers = DispatchQueue(label: "reelcache.readers", qos: .userInitiated, attributes: .concurrent)
+    let readers = BlockingPool(threads: 4)
     let registry = Mutex(Registry())
     private let lock: DirectoryLock
     private let checkpointTimer: QueueTimer
@@ -107,12 +107,13 @@ package final class CacheStore: Sendable {
 
     /// Saves everything and marks the cache as closed in order. Blocks. Nothing may be written any more.
     package func close() throws(StoreError) {
+        readers.stop()
         let outcome: Result<Void, StoreError> = queue.sync {
             checkpointTimer.cancel()
             checkpoint(touchesToo: true)
             registry.withLock { $0.isClosed = true }
             do throws(StoreError) {
-                try index.setMeta([(.isClean, 1)])
+                try index.setMeta([(.isClean, 1), (.dataBytes, ledger.dataSize)])
                 try index.close()
                 return .success(())
             } catch { return .failure(error) }
@@ -124,7 +125,7 @@ package final class CacheStore: Sendable {
 
     /// Looks a resource up in the index. Calls back on a thread of its own.
     package func load(_ key: CacheKey, then deliver: @escaping @Sendable (Result<Generation?, StoreError>) -> Void) {
-        readers.async { [self] in
+        readers.run { [self] in
             do throws(StoreError) { deliver(.success(try load(key))) } catch { deliver(.failure(error)) }
         }
     }

@@ -21,7 +21,7 @@ import Testing
     ])
     func withoutAProxyTheDefaultAddressIsPrinted(url: String, path: String) throws {
         let outcome = try ReelcacheCommand.run(["url", url, "--cache-dir", cache.path])
-        #expect(outcome == ChildProcess.Outcome(exit: .exited(0), stdout: "http://127.0.0.1:7335\(path)\n", stderr: ""))
+        #expect(outcome.exit == .exited(0) && outcome.stdout == "http://127.0.0.1:7335\(path)\n" && outcome.stderr == "", "\(outcome)")
     }
 
     @Test func aRunningProxyIsFoundByItsCache() throws {

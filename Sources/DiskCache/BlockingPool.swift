@@ -1,0 +1,73 @@
+import Glibc
+import Synchronization
+
+/// A few threads for work that waits for the disk: look-ups, cold reads, verification. They stay, as starting a thread takes
+/// longer than most of this work.
+///
+/// `@unchecked Sendable` because the queue is touched under the mutex only, and mutex and condition are made for several threads.
+final class BlockingPool: @unchecked Sendable {
+    private var queue: [@Sendable () -> Void] = []
+    private var next = 0
+    private var isStopped = false
+    private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let hasWork = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    init(threads: Int) {
+        pthread_mutex_init(lock, nil)
+        pthread_cond_init(hasWork, nil)
+        for _ in 0..<threads { startThread() }
+    }
+
+    deinit {
+        pthread_mutex_destroy(lock)
+        pthread_cond_destroy(hasWork)
+        lock.deallocate()
+        hasWork.deallocate()
+    }
+
+    /// Runs `work` on one of the threads. After `stop` it does not run.
+    func run(_ work: @escaping @Sendable () -> Void) {
+        pthread_mutex_lock(lock)
+        if !isStopped { queue.append(work) }
+        pthread_mutex_unlock(lock)
+        pthread_cond_signal(hasWork)
+    }
+
+    /// Lets the threads end when they have done what was asked for before.
+    func stop() {
+        pthread_mutex_lock(lock)
+        isStopped = true
+        pthread_mutex_unlock(lock)
+        pthread_cond_broadcast(hasWork)
+    }
+
+    private func startThread() {
+        var thread = pthread_t()
+        let status = pthread_create(&thread, nil, { context in
+            Unmanaged<BlockingPool>.fromOpaque(context!).takeRetainedValue().work()
+            return nil
+        }, Unmanaged.passRetained(self).toOpaque())
+        precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
+        pthread_detach(thread)
+    }
+
+    private func work() {
+        while let item = take() { item() }
+    }
+
+    private func take() -> (@Sendable () -> Void)? {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        while next == queue.count {
+            if isStopped { return nil }
+            pthread_cond_wait(hasWork, lock)
+        }
+        let item = queue[next]
+        next += 1
+        if next == queue.count {
+            queue.removeAll(keepingCapacity: true)
+            next = 0
+        }
+        return item
+    }
+}
