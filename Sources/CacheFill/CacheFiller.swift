@@ -45,19 +45,23 @@ package final class CacheFiller: Sendable {
     var readAhead: Int64 { min(settings.readAhead, store.ledger.fairWindow) }
 
     package func resource(_ key: CacheKey) -> OpenResource {
-        resources.withLock { resources in
-            if let resource = resources[key] { return resource }
-            if resources.count >= capacity { Self.shrink(&resources, to: capacity / 4 * 3) }
+        // What is closed lets go of its file when this returns, outside of the lock.
+        let (resource, _) = resources.withLock { resources in
+            if let resource = resources[key] { return (resource, [OpenResource]()) }
+            let closed = resources.count >= capacity ? Self.shrink(&resources, to: capacity / 4 * 3) : []
             let resource = OpenResource(key)
             resources[key] = resource
-            return resource
+            return (resource, closed)
         }
+        return resource
     }
 
     /// Closes the longest unused resources. One that a reader still holds is merely opened again by the next.
-    private static func shrink(_ resources: inout [CacheKey: OpenResource], to count: Int) {
-        let idle = resources.compactMap { key, resource in resource.idleSince.map { (key, $0) } }
-        for (key, _) in idle.sorted(by: { $0.1 < $1.1 }).prefix(resources.count - count) { resources[key] = nil }
+    private static func shrink(_ resources: inout [CacheKey: OpenResource], to count: Int) -> [OpenResource] {
+        let idle = resources.values.compactMap { resource in resource.idleSince.map { (resource, $0) } }
+        let closed = idle.sorted { $0.1 < $1.1 }.prefix(resources.count - count).map(\.0)
+        for resource in closed { resources[resource.key] = nil }
+        return closed
     }
 
     /// Asks the index for a resource; the resource then wakes who waits for it.

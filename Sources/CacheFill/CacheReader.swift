@@ -107,7 +107,7 @@ package final class CacheReader {
         if let followed {
             switch followed.view {
             case .running:
-                if followed.reaches(offset) || end == nil || isBypassing {
+                if followed.reaches(offset) || isBypassing {
                     return followed.wait(follower, at: offset, wake: wakeUp()) ? .wait : nil
                 }
                 unfollow()
@@ -125,36 +125,26 @@ package final class CacheReader {
     }
 
     private func demandGap() -> Step? {
-        guard let end else {
-            guard let status = resource.followToLength(of: generation, follower, at: offset) else {
-                return generation.length == nil ? .failed(.changed) : nil
-            }
+        guard !generation.isRetired else { return .failed(.changed) }
+        if let status = resource.join(follower, of: generation, at: offset) {
+            if !isCollapsed { filler.filler.metrics.collapsed.add() }
+            isCollapsed = true
             adopt(status)
             return nil
         }
-        guard !generation.isRetired else { return .failed(.changed) }
-        // Without a validator nothing tells whether a gap would be filled with the same version's bytes.
-        guard generation.head.rangeCondition != nil || isBeingFilled else {
-            resource.invalidate(generation)
-            filler.filler.store.retire(generation)
-            return .failed(.changed)
-        }
-        guard let (status, isNew) = filler.fill(offset..<end, of: generation, resource, demand, follower: follower) else {
-            return generation.isRetired ? .failed(.changed) : nil
-        }
-        if !isNew && !isCollapsed {
-            isCollapsed = true
-            filler.filler.metrics.collapsed.add()
-        }
-        adopt(status)
+        guard let end, generation.head.rangeCondition != nil else { return abandonGeneration() }
+        if let status = filler.fill(offset..<end, of: generation, resource, demand, follower: follower) { adopt(status) }
         return nil
     }
 
-    /// A generation without a validator is filled by the one transfer that brings it as a whole.
-    private var isBeingFilled: Bool {
-        guard let status = resource.followToLength(of: generation, follower, at: offset) else { return false }
-        adopt(status)
-        return true
+    /// Without a length or a validator nothing tells whether a gap would be filled with the same version's bytes: the next request
+    /// fetches the whole anew.
+    private func abandonGeneration() -> Step? {
+        // The end may just have been seen.
+        if end == nil, generation.length != nil { return nil }
+        resource.invalidate(generation)
+        filler.filler.store.retire(generation)
+        return .failed(.changed)
     }
 
     /// The store has no room: what is still wanted comes past it.

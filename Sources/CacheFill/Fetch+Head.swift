@@ -37,10 +37,11 @@ extension Fetch {
         writer = store.writer(generation, at: start, stopsAtPresent: false)
         if generation.isStored {
             if let previous = resource.opened(generation, by: status), previous !== generation { store.retire(previous) }
-            status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead)
+            let isOnlyWay = generation.head.rangeCondition == nil || answer.total == nil || (head.status == 200 && span != nil)
+            status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead, isOnlyWay: isOnlyWay)
         } else {
             resource.ended(status)
-            status.opened(.passing(generation, owner: owner), range: start..<max(end, start), horizon: filler.settings.windowReadAhead)
+            status.opened(.passing(generation, owner: owner), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: true)
         }
     }
 
@@ -77,7 +78,7 @@ extension Fetch {
         let window: Generation
         do throws(StoreError) { window = try store.makeWindow(resource.key, head: generation.head, length: generation.length) } catch { throw .notStored("\(error)") }
         writer = store.writer(window, at: position, stopsAtPresent: false)
-        status.opened(.passing(window, owner: owner), range: position..<end, horizon: filler.settings.windowReadAhead)
+        status.opened(.passing(window, owner: owner), range: position..<end, horizon: filler.settings.windowReadAhead, isOnlyWay: true)
     }
 
     /// A transfer that broke goes on.
@@ -174,6 +175,8 @@ struct Answer {
         fields.removeHopByHop()
         for name in ["Content-Length", "Date", "Accept-Ranges", "Age", "Cache-Status", "Set-Cookie"] { fields.remove(name) }
         if isMedia { fields.remove("Content-Range") }
+        // RFC 9110 §5.5: a bare CR or NUL in a value must not be passed on.
+        fields.lines.removeAll { $0.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F } }
         return fields
     }
 }

@@ -49,6 +49,9 @@ package final class FetchStatus: Sendable {
         var fetch: LoopBound<Fetch>?
         /// How far past its furthest follower the fetch goes, in bytes.
         var horizon: Int64
+        /// Whether what it brings comes in no other way, so that followers wait for it however far ahead they are: the origin sends no
+        /// ranges, or nothing would tell whether another answer is of the same version.
+        var isOnlyWay = false
     }
 
     /// A follower that is at most so far ahead of the frontier waits for it; one further on gets a fetch of its own.
@@ -80,15 +83,6 @@ package final class FetchStatus: Sendable {
     func join(_ follower: FollowerID, at offset: Int64) -> Bool {
         state.withLock { state in
             guard state.end == nil, state.reaches(offset) else { return false }
-            state.followers[follower] = offset
-            return true
-        }
-    }
-
-    /// Follows this fetch, if it runs, wherever it is.
-    func joinAnywhere(_ follower: FollowerID, at offset: Int64) -> Bool {
-        state.withLock { state in
-            guard state.end == nil else { return false }
             state.followers[follower] = offset
             return true
         }
@@ -149,18 +143,20 @@ package final class FetchStatus: Sendable {
     }
 
     /// The origin has answered: what it is, and which bytes come.
-    func opened(_ opening: Opening, range: Range<Int64>, horizon: Int64) {
+    func opened(_ opening: Opening, range: Range<Int64>, horizon: Int64, isOnlyWay: Bool) {
         ring { state in
             state.opening = opening
+            state.isOnlyWay = isOnlyWay
             state.horizon = horizon
             state.range = range
             state.frontier = range.lowerBound
         }
     }
 
-    /// A fetch for a gap turned out to bring another range, such as the whole.
+    /// A fetch for a gap turned out to bring the whole, as the origin sends no ranges.
     func moved(to range: Range<Int64>) {
         ring { state in
+            state.isOnlyWay = true
             state.range = range
             state.frontier = range.lowerBound
         }
@@ -219,6 +215,6 @@ extension FetchStatus.State {
     var lead: Int64 { frontier - (followers.values.max() ?? frontier) }
 
     func reaches(_ offset: Int64) -> Bool {
-        range.contains(offset) && offset >= frontier && offset - frontier <= FetchStatus.joinDistance
+        range.contains(offset) && offset >= frontier && (isOnlyWay || offset - frontier <= FetchStatus.joinDistance)
     }
 }

@@ -23,12 +23,13 @@ package final class LoopFiller {
 
     /// Finds out what a resource is, by fetching what is wanted of it: joined with others that do the same.
     /// - Parameter alone: not joined, since what others found was not for sharing.
-    package func open(_ resource: OpenResource, _ demand: Demand, follower: FollowerID, alone: Bool) -> (FetchStatus, isCollapsed: Bool) {
+    /// - Returns: nil where the resource is known by now.
+    package func open(_ resource: OpenResource, _ demand: Demand, follower: FollowerID, alone: Bool) -> (FetchStatus, isCollapsed: Bool)? {
         let span = openingSpan(demand.span)
         let make = { [filler] in
             FetchStatus(range: Self.expectedRange(span), horizon: filler.readAhead, follower: follower, at: Self.expectedRange(span).lowerBound)
         }
-        let (status, isNew) = alone ? (make(), true) : resource.open(follower, make: make)
+        guard let (status, isNew) = alone ? (make(), true) : resource.open(follower, make: make) else { return nil }
         if isNew {
             start(Fetch(status, self, resource, .opening(span, owner: follower), demand, position: Self.expectedRange(span).lowerBound), reason: alone ? .bypass : .uriMiss)
         } else {
@@ -38,13 +39,13 @@ package final class LoopFiller {
     }
 
     /// Fills the gap at the start of what a reader still needs.
-    /// - Returns: nil where the generation is no longer current, or there is no gap any more: look again.
-    func fill(_ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID) -> (FetchStatus, isNew: Bool)? {
-        guard let (status, isNew) = resource.demand(wanted, of: generation, follower, horizon: filler.readAhead) else { return nil }
-        if isNew, case .running(let range, _) = status.view {
+    /// - Returns: nil where the generation is no longer current, or somebody fills that gap: look again.
+    func fill(_ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID) -> FetchStatus? {
+        guard let status = resource.demand(wanted, of: generation, follower, horizon: filler.readAhead) else { return nil }
+        if case .running(let range, _) = status.view {
             start(Fetch(status, self, resource, .gap(generation), demand, position: range.lowerBound), reason: .gap)
         }
-        return (status, isNew)
+        return status
     }
 
     /// Goes on with a response past the cache, through a window in memory.

@@ -72,9 +72,10 @@ package final class OpenResource: Sendable {
     // MARK: Fetches
 
     /// Follows the opening fetch that is running, or becomes the one that starts it.
-    /// - Returns: the status, and whether the caller has to start the fetch.
-    func open(_ follower: FollowerID, make: () -> FetchStatus) -> (FetchStatus, isNew: Bool) {
+    /// - Returns: the status, and whether the caller has to start the fetch; nil where the resource is known by now.
+    func open(_ follower: FollowerID, make: () -> FetchStatus) -> (FetchStatus, isNew: Bool)? {
         state.withLock { state in
+            if let generation = state.generation, !generation.isRetired { return nil }
             if let running = state.opening, running.joinOpening(follower) { return (running, false) }
             let status = make()
             state.opening = status
@@ -82,33 +83,32 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// Follows a running fetch that reaches `offset` soon, or becomes the one that starts a fetch for the gap there.
-    /// - Parameter wanted: what the reader still needs, from its offset on.
-    /// - Returns: nil where the generation is no longer the current one, or the gap is gone.
-    func demand(_ wanted: Range<Int64>, of generation: Generation, _ follower: FollowerID, horizon: Int64) -> (FetchStatus, isNew: Bool)? {
+    /// Follows a running fetch that brings the byte at `offset`, now or soon.
+    func join(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> FetchStatus? {
         state.withLock { state in
             guard state.generation === generation else { return nil }
-            for fetch in state.fetches.values where fetch.join(follower, at: wanted.lowerBound) { return (fetch, false) }
-            let length = generation.length
-            guard var gap = generation.gap(in: generation.geometry.roundedOut(wanted, length: length)), gap.contains(wanted.lowerBound) else { return nil }
-            // What another fetch is about to bring is left to it.
+            return state.fetches.values.first { $0.join(follower, at: offset) }
+        }
+    }
+
+    /// Becomes the one that starts a fetch for the gap at the start of `wanted`, if that is still one that nobody fills.
+    func demand(_ wanted: Range<Int64>, of generation: Generation, _ follower: FollowerID, horizon: Int64) -> FetchStatus? {
+        state.withLock { state in
+            guard state.generation === generation else { return nil }
+            let rounded = generation.geometry.roundedOut(wanted, length: generation.length)
+            guard var gap = generation.gap(in: rounded), gap.contains(wanted.lowerBound) else { return nil }
             for fetch in state.fetches.values {
-                if case .running(let range, let frontier) = fetch.view, frontier > gap.lowerBound, frontier < gap.upperBound, !range.isEmpty {
+                // Between the look at the bytes and here, one may have come by or begun.
+                if fetch.reaches(wanted.lowerBound) { return nil }
+                // What another is about to bring is left to it.
+                if case .running(_, let frontier) = fetch.view, frontier > gap.lowerBound, frontier < gap.upperBound {
                     gap = gap.lowerBound..<generation.geometry.chunkStart(generation.geometry.chunk(at: frontier))
                 }
             }
             guard gap.contains(wanted.lowerBound) else { return nil }
             let status = FetchStatus(range: gap, horizon: horizon, follower: follower, at: wanted.lowerBound)
             state.fetches[ObjectIdentifier(status)] = status
-            return (status, true)
-        }
-    }
-
-    /// Follows the fetch that is finding out how long a generation is, wherever that is.
-    func followToLength(of generation: Generation, _ follower: FollowerID, at offset: Int64) -> FetchStatus? {
-        state.withLock { state in
-            guard state.generation === generation else { return nil }
-            return state.fetches.values.first { $0.joinAnywhere(follower, at: offset) }
+            return status
         }
     }
 

@@ -110,6 +110,7 @@ package final class CacheStore: Sendable {
         readers.stop()
         let outcome: Result<Void, StoreError> = queue.sync {
             checkpointTimer.cancel()
+            for generation in registry.withLock({ $0.open.values.compactMap(\.generation) }) where generation.isStored { generation.releaseResidue() }
             checkpoint(touchesToo: true)
             registry.withLock { $0.isClosed = true }
             do throws(StoreError) {

@@ -112,7 +112,17 @@ package final class Generation: Sendable {
             unlink(file.path)
             return ledger.release(state.allocated)
         }
-        for (ordinal, extent) in state.extents.enumerated() where !extent.residue.isEmpty { punch(extent.residue, ofExtent: ordinal, state.length) }
+        releaseResidue()
+    }
+
+    /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is written any more.
+    func releaseResidue() {
+        let left = state.withLock { state in
+            let left = state.extents.enumerated().filter { !$0.element.residue.isEmpty && !$0.element.isEvicting }.map { ($0.offset, $0.element.residue) }
+            for (ordinal, _) in left { state.extents[ordinal].residue = Presence(bits: 0) }
+            return left
+        }
+        for (ordinal, residue) in left { punch(residue, ofExtent: ordinal, length) }
     }
 
     private func punch(_ residue: Presence, ofExtent ordinal: Int, _ length: Int64?) {
@@ -120,7 +130,9 @@ package final class Generation: Sendable {
             let first = ordinal * ChunkGeometry.chunksPerExtent
             let bytes = geometry.chunkStart(first + run.lowerBound)..<geometry.chunkBytes(first + run.upperBound - 1, length: length).upperBound
             guard (try? file.punchHole(bytes)) != nil else { continue }
-            ledger.release(geometry.blockBytes(of: Presence(bits: Presence.mask(run)), inExtent: ordinal, length: length))
+            let freed = geometry.blockBytes(of: Presence(bits: Presence.mask(run)), inExtent: ordinal, length: length)
+            state.withLock { $0.allocated -= freed }
+            ledger.release(freed)
         }
     }
 
@@ -154,8 +166,9 @@ package final class Generation: Sendable {
     package func gap(in range: Range<Int64>) -> Range<Int64>? {
         state.withLock { state in
             let chunks = geometry.chunks(touching: range)
-            guard let first = chunks.first(where: { !state.isPresent($0, geometry) }) else { return nil }
-            let end = chunks[first...].first { state.isPresent($0, geometry) } ?? chunks.upperBound
+            let first = state.next(from: chunks.lowerBound, isPresent: false, limit: chunks.upperBound)
+            guard first < chunks.upperBound else { return nil }
+            let end = state.next(from: first, isPresent: true, limit: chunks.upperBound)
             let bytes = geometry.chunkStart(first)..<geometry.chunkStart(end)
             return state.length.map { bytes.clamped(to: 0..<$0) } ?? bytes
         }
@@ -171,9 +184,18 @@ package final class Generation: Sendable {
 }
 
 extension Generation.State {
-    func isPresent(_ chunk: Int, _ geometry: ChunkGeometry) -> Bool {
-        let ordinal = geometry.extent(ofChunk: chunk)
-        return ordinal < extents.count && extents[ordinal].present.contains(geometry.bit(ofChunk: chunk))
+    /// The first chunk from `chunk` on that is present, or absent; `limit` where there is none before it. Goes by whole extents.
+    func next(from chunk: Int, isPresent: Bool, limit: Int) -> Int {
+        let size = ChunkGeometry.chunksPerExtent
+        var chunk = chunk
+        while chunk < limit {
+            let ordinal = chunk / size, bit = chunk % size
+            let present = ordinal < extents.count ? extents[ordinal].present : Presence(bits: 0)
+            let run = isPresent ? present.runOfAbsent(from: bit) : present.runOfPresent(from: bit)
+            if run < size - bit { return min(chunk + run, limit) }
+            chunk = (ordinal + 1) * size
+        }
+        return limit
     }
 
     /// Unknown lengths grow extent by extent.

@@ -84,7 +84,7 @@ final class MediaAnswer: BodySource {
 
     private func open(alone: Bool) {
         exchange.onAbort = { [self] in abandon() }
-        let (status, isCollapsed) = handler.filler.open(resource, demand, follower: follower, alone: alone)
+        guard let (status, isCollapsed) = handler.filler.open(resource, demand, follower: follower, alone: alone) else { return proceed() }
         opening = status
         outcome = .forwarded(alone ? .bypass : .uriMiss)
         outcome.isCollapsed = isCollapsed

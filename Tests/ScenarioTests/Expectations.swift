@@ -40,7 +40,7 @@ extension RawClient.Response {
 extension RawClient.ResponseHead {
     var cacheStatus: String { headers["Cache-Status"] ?? "" }
     var isHit: Bool { cacheStatus == "reelcache; hit" }
-    var isCollapsed: Bool { cacheStatus.hasSuffix("; collapsed") }
+    var isCollapsed: Bool { cacheStatus.contains("; collapsed") }
 }
 
 extension RawClient {
