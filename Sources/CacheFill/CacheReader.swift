@@ -61,6 +61,9 @@ package final class CacheReader {
         if case .running(let range, _) = status.view { followedFrom = range.lowerBound }
     }
 
+    /// Bytes still to come; nil while the length is unknown.
+    package var remaining: Int64? { end.map { $0 - offset } }
+
     /// The next bytes, at most `limit`.
     package func next(limit: Int) -> Step {
         if end == nil, let length = generation.length { end = length }

@@ -13,7 +13,7 @@ extension Connection {
         // RFC 9110 §9.3.2, §15.4.5: no content in these answers.
         let hasContent = request.method != .head && response.status != 304 && response.status != 204
         layOut(response, for: request, hasContent: hasContent)
-        output.hasBodyBegun = false
+        output.bodyBytesTaken = 0
         if hasContent, let body {
             output.source = body
             output.isComplete = false
@@ -90,9 +90,9 @@ extension Connection {
     /// - Returns: false when the connection was cut.
     private func pull(for exchange: Exchange) -> Bool {
         guard let source = output.source else { return true }
-        switch source.next(limit: server.limits.maxWriteBytes) {
+        switch source.next(limit: min(server.limits.maxWriteBytes, max(server.limits.firstWriteBytes, output.bodyBytesTaken))) {
         case .span(let span):
-            if !output.hasBodyBegun { exchange.firstByteTimes?.record(nanoseconds: MonotonicClock.nanoseconds() - exchange.startedAt) }
+            if output.bodyBytesTaken == 0 { exchange.firstByteTimes?.record(nanoseconds: MonotonicClock.nanoseconds() - exchange.startedAt) }
             if output.take(span) { return true }
         case .wait:
             return true

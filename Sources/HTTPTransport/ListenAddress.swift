@@ -47,12 +47,25 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
             close(descriptor)
             throw error
         }
+        Self.configure(descriptor)
         guard Glibc.listen(descriptor, 1024) == 0 else {
             let error = failure("listen")
             close(descriptor)
             throw error
         }
         return descriptor
+    }
+
+    /// Linux hands these options on to the sockets that are accepted.
+    private static func configure(_ descriptor: Int32) {
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        var (on, seconds): (Int32, Int32) = (1, 60)
+        // Without it each answer waits up to 40 ms for the client's delayed acknowledgement.
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
+        // A paused player is never timed out, so a vanished one has to be found by the kernel.
+        setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, size)
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, &seconds, size)
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, &seconds, size)
     }
 
     private func failure(_ operation: String) -> ListenError {

@@ -51,7 +51,6 @@ final class LoopServer {
                 }
                 return
             }
-            Self.configure(socket)
             metrics.acceptedConnections.add()
             balance.place(socket, from: loop.index) { [unowned self] in adopt(socket) }
         }
@@ -76,17 +75,6 @@ final class LoopServer {
         let removed = connections.removeValue(forKey: ObjectIdentifier(connection))
         loop.afterCallback { withExtendedLifetime(removed) {} }
         drainedIfEmpty()
-    }
-
-    private static func configure(_ socket: Int32) {
-        var on: Int32 = 1
-        let size = socklen_t(MemoryLayout<Int32>.size)
-        setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
-        // A paused player is never timed out, so a vanished one has to be found by the kernel.
-        setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, size)
-        var seconds: Int32 = 60
-        setsockopt(socket, Int32(IPPROTO_TCP), TCP_KEEPIDLE, &seconds, size)
-        setsockopt(socket, Int32(IPPROTO_TCP), TCP_KEEPINTVL, &seconds, size)
     }
 
     // MARK: Time

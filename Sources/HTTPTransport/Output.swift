@@ -20,7 +20,8 @@ struct Output {
     var source: (any BodySource)?
     /// No more comes from the source; what is framed or in `span` may still have to go out.
     var isComplete = true
-    var hasBodyBegun = false
+    /// Bytes of the body that the source has given.
+    var bodyBytesTaken = 0
     var keepsAlive = false
 
     var hasUnsent: Bool { framedBytesSent < framed.count || !span.isEmpty }
@@ -51,13 +52,13 @@ struct Output {
             framing = .length(left - Int64(span.count))
         case .chunked:
             // RFC 9112 §7.1: the line end of the chunk before is sent together with this one's size.
-            if hasBodyBegun { frame("\r\n") }
+            if bodyBytesTaken > 0 { frame("\r\n") }
             framed.append(contentsOf: String(span.count, radix: 16).utf8)
             frame("\r\n")
         case .untilClose, .none:
             break
         }
-        hasBodyBegun = true
+        bodyBytesTaken += span.count
         return true
     }
 
@@ -68,7 +69,7 @@ struct Output {
         switch framing {
         case .length(let left): return left == 0
         case .chunked:
-            frame(hasBodyBegun ? "\r\n0\r\n\r\n" : "0\r\n\r\n")
+            frame(bodyBytesTaken > 0 ? "\r\n0\r\n\r\n" : "0\r\n\r\n")
             return true
         case .untilClose, .none: return true
         }

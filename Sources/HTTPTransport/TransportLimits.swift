@@ -12,8 +12,10 @@ package struct TransportLimits: Sendable {
     /// Connections of all loops together; what comes above waits in the kernel's backlog.
     package var maxConnections = 8192
     /// Bytes written to one connection before the others of its loop get their turn.
-    package var writeTurnBytes = 4 << 20
-    /// Bytes handed to the kernel in one call.
+    package var writeTurnBytes = 1 << 20
+    /// Bytes of a body handed to the kernel in one call: few at first, so that a client that seeks has its first byte soon, then as
+    /// many as it has taken already, up to the greatest.
+    package var firstWriteBytes = 64 << 10
     package var maxWriteBytes = 1 << 20
     /// How spans that stand in a file go out.
     package var transmission = Transmission.mapping

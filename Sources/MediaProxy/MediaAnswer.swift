@@ -154,7 +154,7 @@ final class MediaAnswer: BodySource {
 
     /// Waits for the first bytes, then sends the head and them.
     private func sendFirst(of reader: CacheReader, head: @escaping () -> Response) {
-        let step = reader.next(limit: Self.firstSpan)
+        let step = reader.next(limit: Self.firstSpan(of: reader))
         switch step {
         case .wait:
             exchange.onAbort = { [self] in abandon() }
@@ -177,7 +177,11 @@ final class MediaAnswer: BodySource {
         exchange.respond(head(), body: self)
     }
 
-    private static let firstSpan = 1 << 20
+    /// A short answer goes out in one piece. Of a long one the first piece is small: who seeks waits for the first byte, and a piece is
+    /// there only when the kernel has copied all of it.
+    private static func firstSpan(of reader: CacheReader) -> Int {
+        reader.remaining.map { $0 <= 64 << 10 } == true ? 64 << 10 : 16 << 10
+    }
 
     private func restart(after error: FillError) {
         guard restarts < Self.maxRestarts else { return fail(error) }
