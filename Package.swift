@@ -69,6 +69,8 @@ let package = Package(
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
         .testTarget(name: "DiskCacheTests", dependencies: ["DiskCache", "HTTPModel", "CachePolicy", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log")]),
+        .testTarget(name: "HTTPTransportTests", dependencies: ["HTTPTransport", "EventIO", "HTTPModel", "Metrics", "TestSupport"]),
+        .testTarget(name: "MetricsTests", dependencies: ["Metrics", "TestSupport"]),
         .testTarget(
             name: "ScenarioTests",
             dependencies: [

@@ -35,6 +35,8 @@ package final class CacheReader {
     private var followed: FetchStatus?
     private var followedFrom: Int64 = 0
     private var isBypassing = false
+    /// Where it looked once more after its fetch had ended.
+    private var lastLook: Int64 = -1
     private var isFinished = false
 
     /// - Parameters:
@@ -59,6 +61,8 @@ package final class CacheReader {
     private func adopt(_ status: FetchStatus) {
         followed = status
         if case .running(let range, _) = status.view { followedFrom = range.lowerBound }
+        // It may be pausing for a follower that is further behind.
+        status.advance(follower, to: offset)
     }
 
     /// Bytes still to come; nil while the length is unknown.
@@ -114,12 +118,16 @@ package final class CacheReader {
                     return followed.wait(follower, at: offset, wake: wakeUp()) ? .wait : nil
                 }
                 unfollow()
-            case .ended(.failed(.notStored)) where !isBypassing:
+            case .ended(_, let frontier) where frontier > offset && offset != lastLook:
+                // It came by between the look at the bytes and here.
+                lastLook = offset
+                return nil
+            case .ended(.failed(.notStored), _) where !isBypassing:
                 unfollow()
                 return bypass()
-            case .ended(.failed(let error)):
+            case .ended(.failed(let error), _):
                 return .failed(error)
-            case .ended(.completed), .ended(.stopped):
+            case .ended(.completed, _), .ended(.stopped, _):
                 if isBypassing { return .failed(.unusable("it ended early")) }
                 unfollow()
             }
@@ -162,13 +170,13 @@ package final class CacheReader {
 
     private func awaitWindow() -> Step? {
         guard let followed else { return nil }
-        if case .passing(let window, _)? = followed.opening {
+        if case .passing(let window, _, _)? = followed.opening {
             lease = nil
             generation = window
             readable = offset
             return nil
         }
-        if case .ended(.failed(let error)) = followed.view { return .failed(error) }
+        if case .ended(.failed(let error), _) = followed.view { return .failed(error) }
         return followed.wait(follower, at: nil, wake: wakeUp()) ? .wait : awaitWindow()
     }
 

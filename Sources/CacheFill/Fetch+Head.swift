@@ -41,17 +41,17 @@ extension Fetch {
             status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead, isOnlyWay: isOnlyWay)
         } else {
             resource.ended(status)
-            status.opened(.passing(generation, owner: owner), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: true)
+            status.opened(.passing(generation, owner: owner, part: answer.total == nil && head.status == 206 ? answer.range : nil), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: true)
         }
     }
 
     private func makeGeneration(_ answer: Answer, isKept: Bool) throws(FillError) -> Generation {
         do throws(StoreError) {
-            guard isKept else { return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.total) }
+            guard isKept else { return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength) }
             do throws(StoreError) { return try store.makeGeneration(resource.key, head: answer.generationHead, length: answer.total) } catch {
                 filler.logger.error("the response goes on without the cache: \(error)")
                 filler.metrics.errors.add("disk-write")
-                return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.total)
+                return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength)
             }
         } catch { throw .notStored("\(error)") }
     }
@@ -78,7 +78,7 @@ extension Fetch {
         let window: Generation
         do throws(StoreError) { window = try store.makeWindow(resource.key, head: generation.head, length: generation.length) } catch { throw .notStored("\(error)") }
         writer = store.writer(window, at: position, stopsAtPresent: false)
-        status.opened(.passing(window, owner: owner), range: position..<end, horizon: filler.settings.windowReadAhead, isOnlyWay: true)
+        status.opened(.passing(window, owner: owner, part: nil), range: position..<end, horizon: filler.settings.windowReadAhead, isOnlyWay: true)
     }
 
     /// A transfer that broke goes on.
@@ -135,6 +135,8 @@ struct Answer {
     /// The resource's length.
     let total: Int64?
     let isKeepable: Bool
+    /// A window reaches to the last byte that comes, where more is not known.
+    var windowLength: Int64? { total ?? (range.upperBound < .max ? range.upperBound : nil) }
 
     init(_ head: UpstreamHead, asked span: UpstreamRequest.Span?) throws(FillError) {
         let isPart = head.status == 206

@@ -133,13 +133,15 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded, !isWaitingForRoom, let writer, !staged.isEmpty else { return }
         hold(through: position)
         let wanted = isStopping ? upToChunkEnd(wantedOfStaged) : wantedOfStaged
-        let hasMore = wantedOfStaged < staged.count
+        let isTooMuch = wantedOfStaged < staged.count
         let outcome = staged.withUnsafeBytes { writer.append(UnsafeRawBufferPointer(rebasing: $0[0..<wanted])) }
         switch outcome {
         case .taken(let count):
-            staged.removeAll(keepingCapacity: true)
+            staged.removeFirst(count)
             advance(by: count)
-            if hasMore { finish(.completed) } else if position == end { complete() } else { stopAtChunkEnd() }
+            if isTooMuch && position == end { finish(.completed) } else if position == end { complete() } else { stopAtChunkEnd() }
+            // Somebody has come to follow after all.
+            if !staged.isEmpty { flush() }
         case .met(let count):
             advance(by: count)
             finish(.stopped)
@@ -185,7 +187,7 @@ package final class Fetch: TransferDelegate {
 
     private func roomMade(_ found: Bool) {
         guard !hasEnded else { return }
-        guard found else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
+        guard found || makeRoomBehind() else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
         isWaitingForRoom = false
         flush()
         guard !hasEnded, !isWaitingForRoom else { return }
@@ -294,10 +296,19 @@ package final class Fetch: TransferDelegate {
         retryTimer?.cancel()
         stopTimer?.cancel()
         writer?.close()
+        abandonIncomplete(result)
         heldExtents = []
         staged = []
         resource.ended(status)
         status.ended(result)
+    }
+
+    /// What no other transfer can complete is not kept: of unknown length, or without a validator.
+    private func abandonIncomplete(_ result: FetchEnd) {
+        if case .completed = result { return }
+        guard let generation = writer?.generation, generation.isStored, generation.length == nil || generation.head.rangeCondition == nil else { return }
+        resource.invalidate(generation)
+        store.retire(generation)
     }
 
     // MARK: What must stay
@@ -316,13 +327,31 @@ package final class Fetch: TransferDelegate {
     /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
     private func letPass() {
         guard let generation = writer?.generation else { return }
-        if generation.isStored, !generation.isRetired, end == .max, position > filler.settings.longestUnknownLength {
-            filler.logger.info("passed on without being stored, as its body has no end", metadata: ["resource": "\(resource.key.text)"])
-            resource.invalidate(generation)
-            store.retire(generation)
-        }
-        guard !generation.isStored || generation.isRetired && end == .max, let slowest = status.slowestFollower else { return }
-        generation.discard(below: min(slowest, position))
+        if generation.isStored, !generation.isRetired, end == .max, position > filler.settings.longestUnknownLength { stopStoring(generation) }
+        guard !generation.isStored || generation.isRetired && end == .max else { return }
+        discardPassed(of: generation)
+    }
+
+    /// Before its end is seen, nothing of a body of unknown length can be evicted: it needs the room itself.
+    /// - Returns: whether there is some now.
+    private func makeRoomBehind() -> Bool {
+        guard end == .max, let generation = writer?.generation, generation.isStored else { return false }
+        if !generation.isRetired { stopStoring(generation) }
+        return discardPassed(of: generation) > 0
+    }
+
+    private func stopStoring(_ generation: Generation) {
+        filler.logger.info("passed on without being stored, as its body is too long", metadata: ["resource": "\(resource.key.text)"])
+        resource.invalidate(generation)
+        store.retire(generation)
+    }
+
+    @discardableResult
+    private func discardPassed(of generation: Generation) -> Int64 {
+        guard let slowest = status.slowestFollower else { return 0 }
+        let passed = generation.geometry.extent(at: min(slowest, position))
+        heldExtents.removeAll { $0.lease.ordinal < passed }
+        return generation.discard(below: min(slowest, position))
     }
 }
 

@@ -15,7 +15,8 @@ package enum Opening: Sendable {
     /// The resource's generation, from which anyone may read.
     case stored(Generation)
     /// A response that is not stored: a window for the one who asked; others ask for themselves.
-    case passing(Generation, owner: FollowerID)
+    /// - part: the bytes that come, where the origin keeps the length of the whole to itself (`bytes 0-9/*`).
+    case passing(Generation, owner: FollowerID, part: Range<Int64>?)
 }
 
 /// How a fetch ended.
@@ -68,12 +69,12 @@ package final class FetchStatus: Sendable {
     /// What a follower sees.
     package enum View: Sendable {
         case running(range: Range<Int64>, frontier: Int64)
-        case ended(FetchEnd)
+        case ended(FetchEnd, frontier: Int64)
     }
 
     package var view: View {
         state.withLock { state in
-            state.end.map { .ended($0) } ?? .running(range: state.range, frontier: state.frontier)
+            state.end.map { .ended($0, frontier: state.frontier) } ?? .running(range: state.range, frontier: state.frontier)
         }
     }
 

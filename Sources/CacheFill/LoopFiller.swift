@@ -50,8 +50,8 @@ package final class LoopFiller {
 
     /// Goes on with a response past the cache, through a window in memory.
     func bypass(_ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID) -> FetchStatus {
-        let geometry = CacheStore.windowGeometry
-        let range = geometry.chunkStart(geometry.chunk(at: wanted.lowerBound))..<wanted.upperBound
+        // Whole chunks: of one that is left incomplete nothing can be read.
+        let range = CacheStore.windowGeometry.roundedOut(wanted, length: generation.length)
         let status = FetchStatus(range: range, horizon: filler.settings.windowReadAhead, follower: follower, at: wanted.lowerBound)
         start(Fetch(status, self, resource, .bypass(generation, owner: follower), demand, position: range.lowerBound), reason: .bypass)
         return status

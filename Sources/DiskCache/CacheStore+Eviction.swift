@@ -100,10 +100,11 @@ extension CacheStore {
         metrics.evictedBytes.add(bytes)
     }
 
-    /// Removes the file of a generation that has no extents left, unless it is open: then it may be filled again.
+    /// Removes the file of a generation that has no extents left, unless somebody is about to fill it again.
     private func remove(_ id: GenerationID) {
-        let isOpen = registry.withLock { $0.open[id]?.generation != nil || $0.loading.contains(id) }
-        guard !isOpen else { return }
+        let (open, isLoading) = registry.withLock { ($0.open[id]?.generation, $0.loading.contains(id)) }
+        if isLoading { return }
+        if let open, !open.retireIfUnused() { return }
         guard unlink(path(of: id)) == 0 else {
             if errno != ENOENT { logger.error("\(StoreError.lastSystemError("unlink", path(of: id)))") }
             return
@@ -125,6 +126,16 @@ extension Generation {
             state.extents[ordinal].residue = extent.hasBlocks
             state.extents[ordinal].isEvicting = true
             return bytes
+        }
+    }
+
+    /// Nothing of it is left, and nobody fills it: whoever wants it begins a new one.
+    func retireIfUnused() -> Bool {
+        state.withLock { state in
+            guard !state.isRetired, state.writers.isEmpty, state.extents.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return false }
+            state.isRetired = true
+            state.allocated -= CapacityLedger.fileOverhead
+            return true
         }
     }
 

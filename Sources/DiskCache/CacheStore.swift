@@ -83,12 +83,20 @@ package final class CacheStore: Sendable {
         checkpointTimer.start { [weak self] in self?.tick() }
     }
 
+    /// Makes a directory and those above it.
     static func makeDirectory(_ path: String) throws(StoreError) {
-        do {
-            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        } catch {
-            throw .setting("cannot make the cache directory \(path): \(error.localizedDescription)")
+        if mkdir(path, 0o700) == 0 { return }
+        let parent = (path as NSString).deletingLastPathComponent
+        if errno == ENOENT, !parent.isEmpty, parent != path {
+            try makeDirectory(parent)
+            if mkdir(path, 0o700) == 0 { return }
         }
+        let code = errno
+        var info = stat()
+        guard stat(path, &info) == 0 else {
+            throw .setting("cannot make the cache directory \(path): \(String(cString: strerror(code))); choose another --cache-dir")
+        }
+        guard info.st_mode & S_IFMT == S_IFDIR else { throw .setting("the cache directory \(path) is not a directory; choose another --cache-dir") }
     }
 
     private func tick() {
@@ -119,6 +127,7 @@ package final class CacheStore: Sendable {
                 return .success(())
             } catch { return .failure(error) }
         }
+        lock.release()
         try outcome.get()
     }
 

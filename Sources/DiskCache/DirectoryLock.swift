@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Who owns a cache directory; stands in its `LOCK` file as JSON.
 package struct CacheOwner: Codable, Sendable, Equatable {
@@ -31,27 +32,46 @@ package struct CacheOwner: Codable, Sendable, Equatable {
 
 /// The right to use a cache directory: held by one process at a time (`flock` on `LOCK`), given back on release or death.
 final class DirectoryLock: Sendable {
-    private let descriptor: Int32
+    /// nil once released.
+    private let descriptor: Mutex<Int32?>
     private let path: String
 
     init(directory: String) throws(StoreError) {
         path = directory + "/LOCK"
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .lastSystemError("open", path) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        guard Self.take(descriptor) else {
             let error: StoreError = errno == EWOULDBLOCK
                 ? .locked(directory: directory, owner: CacheOwner.read(descriptor)) : .lastSystemError("flock", path)
             close(descriptor)
             throw error
         }
+        self.descriptor = Mutex(descriptor)
         try announce(CacheOwner(pid: getpid(), url: ""))
     }
 
-    deinit { close(descriptor) }
+    deinit { release() }
+
+    /// Whoever looks whether somebody has the lock holds it for a moment (`CacheOwner.current`): that is waited out.
+    private static func take(_ descriptor: Int32) -> Bool {
+        for attempt in 0..<20 {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+            guard errno == EWOULDBLOCK else { return false }
+            if attempt < 19 { usleep(2000) }
+        }
+        return false
+    }
+
+    func release() {
+        descriptor.withLock { descriptor in
+            if let held = descriptor { close(held) }
+            descriptor = nil
+        }
+    }
 
     /// Writes who the owner is, for those who come second.
     func announce(_ owner: CacheOwner) throws(StoreError) {
-        guard let data = try? JSONEncoder().encode(owner) else { return }
+        guard let data = try? JSONEncoder().encode(owner), let descriptor = descriptor.withLock({ $0 }) else { return }
         let written = data.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
         guard written == data.count, ftruncate(descriptor, off_t(data.count)) == 0 else { throw .lastSystemError("write", path) }
     }

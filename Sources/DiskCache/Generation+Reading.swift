@@ -70,8 +70,9 @@ extension Generation {
             state.extents[ordinal].residentUntil > now && state.extents[ordinal].resident.bits & mask == mask
         }
         if isKnown { return true }
-        let bytes = geometry.chunkStart(chunks.lowerBound)..<geometry.chunkBytes(chunks.upperBound - 1, length: length).upperBound
-        guard file.isResident(bytes) else { return false }
+        guard file.isResident(range) else { return false }
+        // Noted only where the range is made of whole chunks: of others a part is known.
+        guard geometry.roundedOut(range, length: length) == range else { return true }
         state.withLock { state in
             let known = state.extents[ordinal].residentUntil > now ? state.extents[ordinal].resident.bits : 0
             state.extents[ordinal].resident = Presence(bits: known | mask)

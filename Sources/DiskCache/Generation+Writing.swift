@@ -81,7 +81,9 @@ extension Generation {
     }
 
     /// Forgets bytes that everyone has passed, of a generation that nobody will find again: a window, or a stream without end.
-    package func discard(below offset: Int64) {
+    /// - Returns: the bytes given back to the ledger.
+    @discardableResult
+    package func discard(below offset: Int64) -> Int64 {
         precondition(!isStored || isRetired)
         let end = geometry.extent(at: offset)
         let dropped: Range<Int>? = state.withLock { state in
@@ -94,15 +96,16 @@ extension Generation {
             }
             return first..<end
         }
-        guard let dropped else { return }
+        guard let dropped else { return 0 }
         // Where the file system cannot do this, the blocks stay counted until the file goes.
-        guard (try? file.punchHole(geometry.extentStart(dropped.lowerBound)..<geometry.extentStart(dropped.upperBound))) != nil else { return }
+        guard (try? file.punchHole(geometry.extentStart(dropped.lowerBound)..<geometry.extentStart(dropped.upperBound))) != nil else { return 0 }
         let freed = state.withLock { state in
             defer { state.discarded = 0 }
             state.allocated -= state.discarded
             return state.discarded
         }
         if freed > 0 { ledger.release(freed) }
+        return freed
     }
 }
 

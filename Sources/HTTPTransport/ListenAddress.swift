@@ -24,6 +24,15 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         self.init(host: host.isEmpty ? "0.0.0.0" : host, port: port)
     }
 
+    /// An address by which this machine reaches it: loopback for "all addresses".
+    package var reachable: ListenAddress {
+        switch host {
+        case "0.0.0.0": ListenAddress(host: "127.0.0.1", port: port)
+        case "::": ListenAddress(host: "::1", port: port)
+        default: self
+        }
+    }
+
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Makes a listening socket.

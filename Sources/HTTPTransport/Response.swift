@@ -39,13 +39,13 @@ package struct Response {
     }
 
     /// `Content-Range` of a part (RFC 9110 §14.4).
-    package mutating func contentRange(_ range: Range<Int64>, total: Int64) {
+    package mutating func contentRange(_ range: Range<Int64>, total: Int64?) {
         fieldBytes.append(contentsOf: Self.contentRange)
         fieldBytes.append(decimal: range.lowerBound)
         fieldBytes.append(UInt8(ascii: "-"))
         fieldBytes.append(decimal: range.upperBound - 1)
         fieldBytes.append(UInt8(ascii: "/"))
-        fieldBytes.append(decimal: total)
+        if let total { fieldBytes.append(decimal: total) } else { fieldBytes.append(UInt8(ascii: "*")) }
         fieldBytes.append(contentsOf: Self.lineEnd)
     }
 

@@ -97,7 +97,9 @@ final class MediaAnswer: BodySource {
         case .stored(let generation):
             outcome.isStored = true
             return answer(from: generation, following: status)
-        case .passing(let generation, let owner) where owner == follower:
+        case .passing(let generation, let owner, let part?) where owner == follower:
+            return answer(fromPart: part, of: generation, following: status)
+        case .passing(let generation, let owner, nil) where owner == follower:
             return answer(from: generation, following: status)
         case .passing:
             // What came was for the one who asked.
@@ -105,7 +107,7 @@ final class MediaAnswer: BodySource {
             return open(alone: true)
         case nil: break
         }
-        if case .ended(let end) = status.view {
+        if case .ended(let end, _) = status.view {
             leaveOpening()
             if case .failed(let error) = end { return fail(error) }
             return restart(after: .unusable("it ended before its head"))
@@ -150,6 +152,13 @@ final class MediaAnswer: BodySource {
             follower: follower, following: status)
         self.reader = reader
         sendFirst(of: reader) { [self] in head(of: generation, range: range, length: length) }
+    }
+
+    /// The origin sends a part and does not tell of how much: the player is told no more either.
+    private func answer(fromPart part: Range<Int64>, of generation: Generation, following status: FetchStatus) {
+        opening = nil
+        let range = wanted?.resolve(length: part.upperBound)?.clamped(to: part) ?? part
+        answer(from: generation, range: range, length: nil, following: status)
     }
 
     /// Waits for the first bytes, then sends the head and them.
@@ -213,7 +222,7 @@ final class MediaAnswer: BodySource {
 
     private func head(of generation: Generation, range: Range<Int64>?, length: Int64?) -> Response {
         var response = Response(range == nil ? 200 : 206, length: range.map { Int64($0.count) } ?? length)
-        if let range, let length { response.contentRange(range, total: length) }
+        if let range { response.contentRange(range, total: length) }
         addFields(of: generation, to: &response)
         return response
     }

@@ -53,6 +53,9 @@ public final class Proxy: Sendable {
         }
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
         guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
+        if let file = configuration.certificateFile, access(file, R_OK) != 0 {
+            throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
+        }
         do {
             let policy = try AddressPolicy(allow: configuration.allow)
             let openFiles = OpenFileLimit.raise()
@@ -92,7 +95,7 @@ public final class Proxy: Sendable {
                 try store.close()
                 throw error
             }
-            baseURL = "http://\(server.address)"
+            baseURL = "http://\(server.address.reachable)"
             try store.announce(url: baseURL)
         } catch let error as ProxyError {
             throw error

@@ -1,6 +1,7 @@
 import Foundation
 
-/// SIGINT and SIGTERM, waited for instead of died of. Blocked in all threads that start later; a second one kills.
+/// SIGINT and SIGTERM, waited for instead of died of. Blocked in all threads that start later. A second SIGINT kills: whoever
+/// presses Ctrl-C twice means it. A second SIGTERM does not, as supervisors send it to a process and to its group.
 struct TerminationSignals {
     private let set: sigset_t
 
@@ -19,11 +20,9 @@ struct TerminationSignals {
     func wait() -> String {
         var (set, number) = (set, Int32(0))
         sigwait(&set, &number)
-        // Whoever asks twice means it.
         var other = sigset_t()
         sigemptyset(&other)
         sigaddset(&other, SIGINT)
-        sigaddset(&other, SIGTERM)
         pthread_sigmask(SIG_UNBLOCK, &other, nil)
         return number == SIGINT ? "SIGINT" : "SIGTERM"
     }

@@ -47,6 +47,10 @@ final class EasyHandle {
     func set(_ option: CURLoption, _ value: String?) { check(reel_curl_set_string(curl, option, value), option) }
     func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) { check(reel_curl_set_pointer(curl, option, pointer), option) }
 
+    /// Whether nothing is left of what the handle did before. After some failures (a name that could not be looked up) curl keeps its
+    /// receive buffer, whose size can then not be set.
+    var isFresh: Bool { reel_curl_set_long(curl, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK }
+
     private func check(_ code: CURLcode, _ option: CURLoption) {
         precondition(code == CURLE_OK, "curl option \(option.rawValue): \(String(cString: curl_easy_strerror(code)))")
     }

@@ -91,7 +91,7 @@ package final class UpstreamClient {
         let code = curl_multi_remove_handle(multi, easy.curl)
         precondition(code == CURLM_OK, "curl_multi_remove_handle: \(String(cString: curl_multi_strerror(code)))")
         easy.reset()
-        if idleHandles.count < Self.idleHandleLimit { idleHandles.append(easy) }
+        if idleHandles.count < Self.idleHandleLimit && easy.isFresh { idleHandles.append(easy) }
     }
 
     func forget(_ transfer: Transfer) {

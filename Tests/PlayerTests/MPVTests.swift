@@ -65,7 +65,7 @@ struct MPVTests {
     /// A slow line, so that the seeks overtake the transfer.
     @Test(arguments: Film.allCases) func seeksWorkOverASlowLine(film: Film) throws {
         let cinema = try Cinema(film)
-        cinema.origin.script(film.path) { $0.bytesPerSecond = 1_000_000 }
+        cinema.origin.script(film.path) { $0.bytesPerSecond = 500_000 }
 
         try play(cinema.proxyURL, "slow")
         cinema.origin.script(film.path) { $0.bytesPerSecond = nil }

@@ -17,6 +17,12 @@ func expectPart(_ response: RawClient.Response, _ range: Range<Int64>, of film: 
     #expect(film.difference(response.body, from: range) == nil, sourceLocation: sourceLocation)
 }
 
+/// The connection is cut in the middle of the answer.
+func expectCut<T>(sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> T) {
+    let error = #expect(throws: RawClient.ResponseError.self, sourceLocation: sourceLocation) { try body() }
+    if let error { #expect(error.isCut, sourceLocation: sourceLocation) }
+}
+
 /// The response says in one line of text what is wrong.
 func expectOneLine(_ response: RawClient.Response, status: Int, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(response.status == status, sourceLocation: sourceLocation)
@@ -29,6 +35,16 @@ func expectOneLine(_ response: RawClient.Response, sourceLocation: SourceLocatio
     #expect(response.text.last == "\n" && !line.isEmpty, "\(response.text)", sourceLocation: sourceLocation)
     #expect(line.unicodeScalars.allSatisfy { (" "..."~").contains($0) }, "\(response.text)", sourceLocation: sourceLocation)
     #expect(response.headers["Content-Type"]?.hasPrefix("text/plain") == true, sourceLocation: sourceLocation)
+}
+
+extension RawClient.ResponseError {
+    /// The connection ended in the middle of an answer, so that nobody can take it for whole.
+    var isCut: Bool {
+        switch self {
+        case .truncated, .closedBeforeHead: true
+        case .malformed, .timedOut: false
+        }
+    }
 }
 
 extension RawClient.Response {
@@ -45,15 +61,16 @@ extension RawClient.ResponseHead {
 
 extension RawClient {
     /// Reads so much of a body, piece by piece.
+    /// - Parameter check: asked after each piece for what else is wrong.
     /// - Returns: what is wrong with it as these bytes of the film; nil where nothing is.
-    func difference(from film: Media, in range: Range<Int64>, afterEach: () throws -> Void = {}) throws -> String? {
+    func difference(from film: Media, in range: Range<Int64>, and check: () throws -> String? = { nil }) throws -> String? {
         var offset = range.lowerBound
         while offset < range.upperBound {
             let piece = try readBody(upTo: Int(min(1 << 20, range.upperBound - offset)))
             if piece.isEmpty { return "ended at \(offset) instead of \(range.upperBound)" }
             if let wrong = film.firstMismatch(piece, at: offset) { return "wrong from offset \(wrong) on" }
             offset += Int64(piece.count)
-            try afterEach()
+            if let wrong = try check() { return "at \(offset): \(wrong)" }
         }
         return nil
     }

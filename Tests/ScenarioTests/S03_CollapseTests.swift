@@ -125,10 +125,13 @@ extension Scenarios {
         // A transfer pauses when it is far enough ahead of its players; one that comes to its frontier needs it to go on.
         @Test func playerThatCatchesUpWithAPausedOneIsNotHeldUp() async throws {
             try await scenario { $0.tuning.fill.readAhead = 1 << 20 } _: { stage in
-                let long = Media(seed: 30, size: 32_000_000)
+                let (long, other) = (Media(seed: 30, size: 32_000_000), Media(seed: 32, size: 32_000_000))
                 stage.origin.serve("/long.mp4", long)
+                stage.origin.serve("/other.mp4", other)
                 let (paused, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
                 #expect(try paused.difference(from: long, in: 0..<100_000) == nil)
+                // By the end of another file the transfer has long paused.
+                expectWhole(try stage.get("/other.mp4"), other)
                 expectWhole(try stage.get("/long.mp4"), long)
                 #expect(try paused.difference(from: long, in: 100_000..<long.size) == nil)
             }
@@ -171,6 +174,36 @@ extension Scenarios {
                 let response = try stage.get("/film.mp4", range: "bytes=0-\(10 * 65_536 - 1)")
                 expectPart(response, 0..<10 * 65_536, of: film)
                 #expect(response.isHit)
+            }
+        }
+
+        // A transfer that nobody follows finishes its chunk; whoever comes in that moment takes it over.
+        @Test func playerThatComesAsTheLastOneLeavesReadsTheRightBytes() async throws {
+            try await scenario { stage in
+                for round in 0..<60 {
+                    let film = Media(seed: 300 + UInt64(round), size: 3_000_000)
+                    stage.origin.serve("/\(round)", film)
+                    let (leaving, _) = try stage.playerOf("/\(round)", receiveBuffer: 16_384)
+                    #expect(try leaving.difference(from: film, in: 0..<10_000) == nil)
+                    let coming = try stage.player()
+                    leaving.reset()
+                    expectWhole(try coming.get(stage.target("/\(round)")), film)
+                    expectWhole(try coming.get(stage.target("/\(round)")), film)
+                }
+            }
+        }
+
+        @Test func playerThatComesAsTheLastOneLeavesAnOriginWithoutRangesReadsTheRightBytes() async throws {
+            try await scenario { stage in
+                for round in 0..<60 {
+                    let film = Media(seed: 400 + UInt64(round), size: 3_000_000)
+                    stage.origin.serve("/\(round)", film)
+                    stage.origin.script("/\(round)") { $0.ignoresRange = true }
+                    let range: Range<Int64> = 500_000..<600_000
+                    expectPart(try stage.get("/\(round)", range: range.rangeField), range, of: film)
+                    expectWhole(try stage.get("/\(round)"), film)
+                    expectWhole(try stage.get("/\(round)"), film)
+                }
             }
         }
 

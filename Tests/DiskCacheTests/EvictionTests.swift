@@ -1,0 +1,259 @@
+import CachePolicy
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+@Suite struct EvictionTests {
+    static let extent: Int64 = 64 * 4096
+    private let opened: OpenStore
+    /// Four extents.
+    private let media = Media(seed: 5, size: 4 * EvictionTests.extent)
+
+    init() throws { opened = try OpenStore() }
+
+    private func full(_ name: String, lastRead times: Int64...) throws -> Generation {
+        let generation = try opened.make(name, media, filling: 0..<media.size)
+        for (ordinal, time) in times.enumerated() { generation.touch(ordinal, at: time) }
+        return generation
+    }
+
+    /// Which extents still have chunks.
+    private func extents(_ generation: Generation) -> [Int] { generation.presence.indices.filter { !generation.presence[$0].isEmpty } }
+
+    @Test func leastRecentlyReadExtentsGoFirst() throws {
+        let a = try full("a", lastRead: 50, 10, 70, 30)
+        let b = try full("b", lastRead: 20, 60, 40, 80)
+        #expect(opened.evict(1) == Self.extent)
+        #expect(extents(a) == [0, 2, 3] && extents(b) == [0, 1, 2, 3])
+        #expect(opened.evict(2 * Self.extent) == 2 * Self.extent)
+        #expect(extents(a) == [0, 2] && extents(b) == [1, 2, 3])
+        #expect(opened.evict(Self.extent + 1) == 2 * Self.extent)
+        #expect(extents(a) == [2] && extents(b) == [1, 3])
+        #expect(opened.metrics.evictedExtents.value == 5)
+        #expect(opened.metrics.evictedBytes.value == UInt64(5 * Self.extent))
+    }
+
+    @Test func readingMovesAnExtentToTheEnd() throws {
+        let a = try full("a", lastRead: 10, 20, 30, 40)
+        do {
+            var lease: ExtentLease?
+            #expect(a.acquire(at: 0, limit: 1, lease: &lease) == .bytes(until: 1))
+        }
+        opened.evict(3 * Self.extent)
+        #expect(extents(a) == [0])
+    }
+
+    @Test func orderOfReadsOutlivesTheSession() throws {
+        do {
+            _ = try full("a", lastRead: 50, 10, 70, 30)
+            _ = try full("b", lastRead: 20, 60, 40, 80)
+        }
+        var again = try opened.reopened()
+        do {
+            // Read in the second session, of a generation that has nothing new to save.
+            let a = try #require(try again.load("a"))
+            a.touch(1, at: 75)
+            // Kept from the first session by a generation that is not open.
+            #expect(again.evict(2 * Self.extent) == 2 * Self.extent)
+            #expect(extents(a) == [0, 1, 2])
+        }
+        again = try again.reopened()
+        #expect(again.evict(3 * Self.extent) == 3 * Self.extent)
+        let a = try #require(try again.load("a")), b = try #require(try again.load("b"))
+        #expect(extents(a) == [1, 2] && extents(b) == [3])
+        #expect(try a.firstWrongChunk(media) == nil)
+        #expect(try b.firstWrongChunk(media) == nil)
+    }
+
+    @Test func leasedExtentsStay() throws {
+        let a = try full("a", lastRead: 10, 20, 30, 40)
+        do {
+            var lease: ExtentLease?
+            _ = a.acquire(at: 0, limit: 1, lease: &lease)
+            a.touch(0, at: 10)
+            let writing = a.leaseForWriting(1)
+            #expect(opened.evict(.max) == 2 * Self.extent)
+            #expect(extents(a) == [0, 1])
+            #expect(writing.ordinal == 1)
+        }
+        opened.evict(.max)
+        #expect(extents(a) == [])
+    }
+
+    /// A reader that goes on to the next extent holds that one, and no longer the first.
+    @Test func leaseMovesWithItsReader() throws {
+        let a = try full("a", lastRead: 10, 20, 30, 40)
+        var lease: ExtentLease?
+        for ordinal in 0..<4 {
+            _ = a.acquire(at: Int64(ordinal) * Self.extent + 5, limit: .max, lease: &lease)
+            #expect((0..<4).map(a.leases) == (0..<4).map { $0 == ordinal ? 1 : 0 })
+        }
+        // Where nothing is, the reader keeps what it has.
+        opened.evict(.max)
+        #expect(a.acquire(at: 0, limit: .max, lease: &lease) == .absent)
+        #expect(lease?.ordinal == 3)
+        #expect(extents(a) == [3])
+    }
+
+    @Test func makeRoomIsFalseWhenAllIsLeased() throws {
+        let opened = try OpenStore(maxSize: 16_000_000, geometry: .standard)
+        let media = Media(seed: 6, size: 30 << 20)
+        let generation = try opened.make("a", length: media.size)
+        var leases: [Held] = []
+        let writer = opened.store.writer(generation, at: 0, stopsAtPresent: false)
+        filling: while true {
+            leases.append(Held(generation.leaseForWriting(generation.geometry.extent(at: writer.position))))
+            if case .noRoom = writer.append(media, 1 << 20) { break filling }
+        }
+        #expect(try !opened.makeRoom())
+        #expect(opened.metrics.evictedExtents.value == 0)
+        leases = []
+        #expect(try opened.makeRoom())
+        #expect(opened.metrics.evictedExtents.value > 0)
+        guard case .taken = writer.append(media, 1 << 20) else { return #expect(Bool(false), "there is no room after makeRoom") }
+    }
+
+    @Test func makeRoomWithEnoughRoomEvictsNothing() throws {
+        _ = try full("a", lastRead: 10)
+        #expect(try opened.makeRoom())
+        #expect(opened.metrics.evictedExtents.value == 0)
+    }
+
+    @Test func evictedBlocksAreReallyGivenBack() throws {
+        let a = try full("a", lastRead: 10, 20, 30, 40)
+        opened.checkpoint()
+        let before = allocatedBytes(opened.path(a))
+        opened.evict(2 * Self.extent)
+        #expect(before - allocatedBytes(opened.path(a)) == 2 * Self.extent)
+        #expect(try a.fileBytes(0..<2 * Self.extent).allSatisfy { $0 == 0 })
+        #expect(try a.firstWrongChunk(media) == nil)
+    }
+
+    @Test func evictedBlocksOfAClosedGenerationAreReallyGivenBack() throws {
+        do { _ = try full("a", lastRead: 10, 20, 30, 40) }
+        opened.checkpoint()
+        #expect(opened.store.openCount == 0)
+        let path = try #require(opened.dataFiles.first)
+        let before = allocatedBytes(path)
+        opened.evict(2 * Self.extent)
+        #expect(before - allocatedBytes(path) == 2 * Self.extent)
+        #expect(try opened.load("a").map(extents) == [2, 3])
+    }
+
+    @Test func generationWithoutExtentsLeavesNoFileAndNoRow() throws {
+        do { _ = try full("a", lastRead: 10, 20, 30, 40) }
+        _ = try opened.make("b", media, filling: 0..<4096)
+        opened.checkpoint()
+        opened.evict(.max)
+        #expect(opened.dataFiles.isEmpty)
+        #expect(try opened.row("a") == nil && opened.row("b") == nil)
+        #expect(opened.store.ledger.dataSize == 0)
+    }
+
+    @Test func openGenerationThatIsAboutToBeFilledOutlivesItsLastExtent() throws {
+        do {
+            let a = try opened.make("a", media, filling: 0..<Self.extent)
+            let lease = a.leaseForWriting(1)
+            #expect(opened.evict(.max) == Self.extent)
+            #expect(extents(a) == [])
+            #expect(opened.store.ledger.dataSize == CapacityLedger.fileOverhead)
+            try opened.fill(a, media, Self.extent..<2 * Self.extent)
+            #expect(lease.ordinal == 1)
+        }
+        let again = try opened.reopened()
+        let a = try #require(try again.load("a"))
+        #expect(extents(a) == [1])
+        #expect(try a.firstWrongChunk(media) == nil)
+    }
+
+    /// Somebody has it open, the last extents go, nobody fills it again: nothing remains of it, whoever asks for it meanwhile.
+    @Test func openGenerationWithoutExtentsLeavesNoFileAndNoRow() throws {
+        do {
+            let a = try full("a", lastRead: 10, 20, 30, 40)
+            opened.evict(.max)
+            a.countHit()
+            opened.checkpoint()
+            #expect(extents(a) == [])
+        }
+        opened.settle()
+        #expect(opened.dataFiles.isEmpty)
+        #expect(opened.store.ledger.dataSize == 0)
+        let again = try opened.reopened()
+        #expect(try again.load("a") == nil)
+        #expect(try again.row("a") == nil)
+        #expect(again.metrics.errors.values.isEmpty)
+    }
+
+    /// Loaded while an extent of it is on its way out: neither readable nor to be written until its hole is punched.
+    @Test func extentThatIsOnItsWayOutIsNotWrittenByWhoeverOpensItsGeneration() throws {
+        do { _ = try full("a", lastRead: 10, 20, 30, 40) }
+        opened.checkpoint()
+        let id = try #require(try opened.row("a")).id
+        // As `begin` notes it for a generation that is not open; `finish` has yet to punch.
+        opened.store.registry.withLock { $0.evicting[id] = [0] }
+        let a = try #require(try opened.load("a"))
+        var lease: ExtentLease?
+        #expect(a.acquire(at: 0, limit: 1, lease: &lease) == .absent)
+        let writer = opened.store.writer(a, at: 0, stopsAtPresent: false)
+        withKnownIssue("a writer fills what is about to be punched: a hole under a present chunk") {
+            #expect(Taken(writer.append(media, 4096)) == .noRoom(0))
+        }
+    }
+
+    /// What cannot be forgotten by the index must not be punched: the next session would take the hole for media.
+    @Test func extentsThatTheIndexCannotForgetAreNotPunched() throws {
+        do { _ = try full("a", lastRead: 10, 20, 30, 40) }
+        opened.checkpoint()
+        let blocker = IndexBlocker(opened.directory.file("index.sqlite"))
+        let freed = opened.evict(Self.extent)
+        blocker.release()
+        let again = try opened.reopened()
+        let a = try #require(try again.load("a"))
+        let wrong = try a.firstWrongChunk(media)
+        withKnownIssue("rows stay, blocks go, and zeros are served") {
+            #expect(freed == 0)
+            #expect(wrong == nil)
+        }
+    }
+
+    /// Whoever has deleted the files has made the room.
+    @Test func evictingWhatWasDeletedUnderneathGivesItsBytesBack() throws {
+        do { _ = try full("a", lastRead: 10, 20, 30, 40) }
+        opened.checkpoint()
+        for path in opened.dataFiles { unlink(path) }
+        opened.evict(.max)
+        #expect(try opened.row("a") == nil)
+        withKnownIssue("the ledger counts deleted files for ever") {
+            #expect(opened.store.ledger.dataSize == 0)
+        }
+    }
+
+    @Test func evictionWithNothingToEvictFreesNothing() throws {
+        #expect(opened.evict(1) == 0)
+        #expect(opened.evict(.max) == 0)
+    }
+
+    /// More extents than are looked at in one go, and all that come first are leased.
+    @Test func evictionLooksBehindManyLeasedExtents() throws {
+        let media = Media(seed: 8, size: 100 * Self.extent)
+        let a = try opened.make("a", length: media.size)
+        var leases: [Held] = []
+        for ordinal in 0..<100 {
+            let start = Int64(ordinal) * Self.extent
+            try opened.fill(a, media, start..<start + 4096)
+            a.touch(ordinal, at: Int64(ordinal))
+            if ordinal < 90 { leases.append(Held(a.leaseForWriting(ordinal))) }
+        }
+        #expect(opened.evict(5 * 4096) == 5 * 4096)
+        #expect(extents(a) == Array(0..<90) + Array(95..<100))
+        leases = []
+    }
+}
+
+/// A lease in a place that can be put into an array.
+private final class Held {
+    private let lease: ExtentLease
+    init(_ lease: consuming ExtentLease) { self.lease = lease }
+}

@@ -1,0 +1,237 @@
+import CachePolicy
+import Foundation
+import HTTPModel
+import Logging
+import Metrics
+import Synchronization
+import TestSupport
+
+@testable import DiskCache
+
+/// A store on a temporary directory, and how tests fill, read and measure it. What the store does on its queue and threads
+/// is waited for, so that one thread tells a story.
+///
+/// Chunks have 4 KiB and extents 256 KiB, unless told otherwise.
+final class OpenStore: Sendable {
+    static let small = ChunkGeometry(chunkSize: 4096)!
+
+    let directory: TemporaryDirectory
+    private let current = Mutex<CacheStore?>(nil)
+    let metrics = ProxyMetrics()
+
+    /// - Parameter directory: of an earlier store that was closed; nil makes a new one.
+    init(_ directory: TemporaryDirectory? = nil, maxSize: Int64 = 1 << 30, minFree: Int64 = 0, geometry: ChunkGeometry = OpenStore.small) throws {
+        self.directory = try directory ?? TemporaryDirectory()
+        var configuration = StoreConfiguration(directory: self.directory.path)
+        configuration.maxSize = maxSize
+        configuration.minFree = minFree
+        configuration.geometry = geometry
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        let opened = try CacheStore(configuration, metrics: metrics, logger: logger)
+        current.withLock { $0 = opened }
+    }
+
+    /// Not to be asked for once it is closed.
+    var store: CacheStore { current.withLock { $0! } }
+
+    /// Closes the store in order, and waits until nobody has it any more: only then is the directory free for the next.
+    func close() throws {
+        settle()
+        try store.close()
+        current.withLock { $0 = nil }
+        let end = ContinuousClock.now + .patience
+        while CacheOwner.current(of: directory.path) != nil {
+            guard ContinuousClock.now < end else { throw Unexpected("somebody keeps a store that is closed") }
+            sched_yield()
+        }
+    }
+
+    /// What the next session finds. Generations must have been let go of.
+    func reopened() throws -> OpenStore {
+        let (maxSize, geometry) = (store.configuration.maxSize, store.configuration.geometry)
+        try close()
+        return try OpenStore(directory, maxSize: maxSize, geometry: geometry)
+    }
+
+    /// What the next session finds after this one was killed at this moment: a copy.
+    func killed() throws -> OpenStore {
+        let copy = try TemporaryDirectory()
+        // On the queue, where no checkpoint or eviction can run meanwhile.
+        try store.queue.sync {
+            let outcome = try ChildProcess.run("/bin/cp", ["-a", "--sparse=always", directory.path + "/.", copy.path])
+            guard outcome.exit == .exited(0) else { throw Unexpected("cp: \(outcome.stderr)") }
+        }
+        return try OpenStore(copy, maxSize: store.configuration.maxSize, geometry: store.configuration.geometry)
+    }
+
+    // MARK: Filling
+
+    static func head(etag: String = "\"v1\"") -> GenerationHead {
+        let fields = FieldLines([.init(name: "ETag", value: etag), .init(name: "Content-Type", value: "video/mp4")])
+        return GenerationHead(status: 200, fields: fields, finalURL: "https://cdn.example/film.mp4", storedAt: 1_700_000_000)
+    }
+
+    static func key(_ name: String) -> CacheKey { CacheKey(text: "https://example.com/\(name)") }
+
+    func make(_ name: String, length: Int64?) throws -> Generation {
+        try store.makeGeneration(Self.key(name), head: Self.head(), length: length)
+    }
+
+    /// A generation that holds the parts of a medium that lie in `ranges`, which begin and end at chunks.
+    func make(_ name: String, _ media: Media, filling ranges: Range<Int64>...) throws -> Generation {
+        let generation = try make(name, length: media.size)
+        for range in ranges { try fill(generation, media, range) }
+        return generation
+    }
+
+    /// - Throws: where the store does not take all of it.
+    func fill(_ generation: Generation, _ media: Media, _ range: Range<Int64>) throws {
+        let writer = store.writer(generation, at: range.lowerBound, stopsAtPresent: false)
+        guard case .taken = writer.append(media, range.count) else { throw Unexpected("there is no room for \(range)") }
+    }
+
+    // MARK: Finding
+
+    func load(_ name: String) throws -> Generation? {
+        let found = Monitor<Result<Generation?, StoreError>?>(nil)
+        store.load(Self.key(name)) { result in found.update { $0 = result } }
+        return try found.wait(for: "the look-up of \(name)") { $0 }.get()
+    }
+
+    /// The index's row, whatever is in memory.
+    func row(_ name: String) throws -> CacheIndex.GenerationRow? { try store.index.generation(of: Self.key(name)) }
+
+    /// Which chunks the index calls present, by extent.
+    func rows(of id: GenerationID) throws -> [Int: Presence] {
+        Dictionary(uniqueKeysWithValues: (try store.index.extents(of: id) ?? []).map { ($0.ordinal, $0.present) })
+    }
+
+    // MARK: What the store does by itself, now
+
+    func checkpoint() { store.queue.sync { store.checkpoint(touchesToo: true) } }
+
+    @discardableResult
+    func evict(_ bytes: Int64) -> Int64 { store.queue.sync { store.evict(bytes) } }
+
+    func makeRoom() throws -> Bool {
+        let outcome = Monitor<Bool?>(nil)
+        store.makeRoom { found in outcome.update { $0 = found } }
+        return try outcome.wait(for: "room") { $0 }
+    }
+
+    func verify(_ generation: Generation, extent ordinal: Int) throws {
+        let isDone = Monitor(false)
+        store.verify(generation, extent: ordinal) { isDone.update { $0 = true } }
+        try isDone.wait(for: "verification") { $0 ? () : nil }
+    }
+
+    func warm(_ generation: Generation, _ range: Range<Int64>) throws -> Bool {
+        let outcome = Monitor<Bool?>(nil)
+        store.warm(generation, range) { isWarm in outcome.update { $0 = isWarm } }
+        return try outcome.wait(for: "warming") { $0 }
+    }
+
+    /// Waits until the store's threads and its queue have done what was asked of them, and have let go of it.
+    func settle() {
+        let arrived = Monitor(0)
+        let store = store
+        // Four at once are all threads: each has come to the end of what it did before.
+        for _ in 0..<4 {
+            store.readers.run {
+                arrived.update { $0 += 1 }
+                try? arrived.wait(for: "the other threads") { $0 == 4 ? () : nil }
+            }
+        }
+        try? arrived.wait(for: "the store's threads") { $0 == 4 ? () : nil }
+        store.queue.sync {}
+    }
+
+    // MARK: The disk
+
+    func path(_ generation: Generation) -> String { store.path(of: generation.id) }
+
+    /// All files of generations.
+    var dataFiles: [String] {
+        let data = directory.file("data")
+        let names = (try? FileManager.default.subpathsOfDirectory(atPath: data)) ?? []
+        return names.filter { !$0.hasSuffix("/") && $0.contains("/") }.map { "\(data)/\($0)" }
+    }
+
+    /// What the data files really take.
+    var dataBytes: Int64 { dataFiles.reduce(0) { $0 + allocatedBytes($1) } }
+}
+
+/// Allocated bytes of a file; 0 where there is none.
+func allocatedBytes(_ path: String) -> Int64 {
+    var info = stat()
+    return stat(path, &info) == 0 ? Int64(info.st_blocks) * 512 : 0
+}
+
+extension ChunkWriter {
+    /// Appends the next `count` bytes of a medium, as many as there are.
+    func append(_ media: Media, _ count: Int) -> Outcome {
+        media.bytes(position..<min(position + Int64(count), media.size)).withUnsafeBytes { append($0) }
+    }
+}
+
+/// `ChunkWriter.Outcome` for `==`.
+enum Taken: Equatable {
+    case taken(Int), noRoom(Int), met(Int), failed
+
+    init(_ outcome: ChunkWriter.Outcome) {
+        switch outcome {
+        case .taken(let count): self = .taken(count)
+        case .noRoom(let count): self = .noRoom(count)
+        case .met(let count): self = .met(count)
+        case .failed: self = .failed
+        }
+    }
+}
+
+extension Generation {
+    /// The bits of present chunks, by extent.
+    var presence: [Presence] { state.withLock { $0.extents.map(\.present) } }
+
+    func isPresent(_ chunk: Int) -> Bool { state.withLock { $0.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk)) } }
+
+    var presentChunks: [Int] {
+        let length = length!
+        return (0..<geometry.chunkCount(length: length)).filter(isPresent)
+    }
+
+    func leases(_ ordinal: Int) -> Int { state.withLock { Int($0.extents[ordinal].leases) } }
+
+    var hasUnverified: Bool { state.withLock { $0.extents.contains { !$0.unverified.isEmpty } } }
+
+    /// Says when an extent was last read, in place of the wall clock.
+    func touch(_ ordinal: Int, at time: Int64) {
+        state.withLock {
+            $0.extents[ordinal].lastAccess = time
+            $0.extents[ordinal].isTouched = true
+        }
+    }
+
+    /// What the file holds, whether it is present or not.
+    func fileBytes(_ range: Range<Int64>) throws -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: range.lowerBound) }
+        return Array(bytes[..<count])
+    }
+
+    /// What is wrong with the present chunks as parts of `media`; nil where nothing is.
+    func firstWrongChunk(_ media: Media) throws -> String? {
+        for chunk in presentChunks {
+            let range = geometry.chunkBytes(chunk, length: media.size)
+            if let difference = media.difference(try fileBytes(range), from: range) { return "chunk \(chunk): \(difference)" }
+        }
+        return nil
+    }
+}
+
+/// What a helper, or a thread that must not go on, found wrong.
+struct Unexpected: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

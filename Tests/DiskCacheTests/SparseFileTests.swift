@@ -1,0 +1,143 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+@Suite struct SparseFileTests {
+    private let directory: TemporaryDirectory
+    private let media = Media(seed: 16, size: 1 << 20)
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func file(length: Int64? = 1 << 20) throws -> SparseFile { try SparseFile(path: directory.file("f"), length: length, creating: true) }
+
+    private func write(_ range: Range<Int64>, to file: SparseFile) throws {
+        try media.bytes(range).withUnsafeBytes { try file.write($0, at: range.lowerBound) }
+    }
+
+    private func read(_ range: Range<Int64>, of file: SparseFile) throws -> [UInt8] {
+        var bytes = [UInt8](repeating: 0xEE, count: range.count)
+        let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: range.lowerBound) }
+        return Array(bytes[..<count])
+    }
+
+    @Test func writtenBytesAreReadBackAndMapped() throws {
+        let file = try file()
+        let range: Range<Int64> = 12_345..<500_000
+        try write(range, to: file)
+        #expect(media.difference(try read(range, of: file), from: range) == nil)
+        #expect(media.difference(Array(file.mapped(range)), from: range) == nil)
+    }
+
+    @Test func fileOfUnknownLengthGrowsUnderItsMapping() throws {
+        let file = try file(length: nil)
+        try write(0..<media.size, to: file)
+        #expect(media.difference(Array(file.mapped(0..<media.size)), from: 0..<media.size) == nil)
+        try file.truncate(to: media.size)
+        #expect(try read(media.size - 10..<media.size + 10, of: file).count == 10)
+    }
+
+    @Test func newFileTakesNoBlocks() throws {
+        _ = try file(length: 1 << 40)
+        #expect(allocatedBytes(directory.file("f")) == 0)
+    }
+
+    @Test func fileThatExistsIsNotMadeAgain() throws {
+        _ = try file()
+        #expect(throws: StoreError.self) { try file() }
+    }
+
+    @Test func fileThatIsMissingIsAnErrorThatNamesIt() {
+        do {
+            _ = try SparseFile(path: directory.file("none"), length: 1, creating: false)
+            Issue.record("it opened")
+        } catch {
+            #expect("\(error)" == "open \(directory.file("none")): No such file or directory")
+        }
+    }
+
+    @Test func writtenBytesAreResident() throws {
+        let file = try file()
+        try write(0..<media.size, to: file)
+        #expect(file.isResident(0..<media.size))
+        #expect(file.isResident(5..<6))
+        #expect(file.isResident(media.size - 1..<media.size))
+        #expect(file.isResident(10..<10))
+    }
+
+    @Test func bytesThatLeftThePageCacheAreNotResidentUntilTheyAreWarmed() throws {
+        let file = try file()
+        try write(0..<media.size, to: file)
+        try file.sync()
+        #expect(posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
+        // Where the cache directory is in memory nothing ever leaves.
+        guard !file.isResident(0..<media.size) else { return }
+        try file.warm(100_000..<300_000)
+        #expect(file.isResident(100_000..<300_000))
+    }
+
+    @Test func warmingATruncatedFileIsAnError() throws {
+        let file = try file()
+        try write(0..<media.size, to: file)
+        try file.truncate(to: 600_000)
+        try file.warm(0..<600_000)
+        let error = #expect(throws: StoreError.self) { try file.warm(500_000..<700_000) }
+        #expect(error.map { "\($0)" } == "pread \(directory.file("f")): Input/output error")
+    }
+
+    @Test func holeGivesItsBlocksBackAndReadsAsZeros() throws {
+        let file = try file()
+        try write(0..<media.size, to: file)
+        try file.sync()
+        try file.punchHole(65_536..<131_072)
+        #expect(allocatedBytes(directory.file("f")) == media.size - 65_536)
+        #expect(try read(65_536..<131_072, of: file).allSatisfy { $0 == 0 })
+        for range in [0..<65_536, 131_072..<media.size] as [Range<Int64>] { #expect(media.difference(try read(range, of: file), from: range) == nil) }
+        // The length stays.
+        #expect(try read(media.size - 1..<media.size + 5, of: file).count == 1)
+    }
+
+    @Test func fileInMemoryHasNoName() throws {
+        let file = try SparseFile(inMemory: "test", length: media.size)
+        try write(0..<media.size, to: file)
+        try file.warm(0..<media.size)
+        #expect(media.difference(try read(0..<media.size, of: file), from: 0..<media.size) == nil)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+    }
+}
+
+@Suite struct BlockingPoolTests {
+    @Test func poolRunsEverything() throws {
+        let pool = BlockingPool(threads: 4)
+        let done = Monitor(Set<Int>())
+        _ = try concurrently(4) { thread in
+            for item in 0..<500 { pool.run { done.update { _ = $0.insert(thread * 500 + item) } } }
+        }
+        try done.wait(for: "all work") { $0.count == 2000 ? () : nil }
+        pool.stop()
+    }
+
+    @Test func workWaitsForAFreeThreadAndNotForOthers() throws {
+        let pool = BlockingPool(threads: 2)
+        let gate = Monitor(false), done = Monitor(0)
+        pool.run { try? gate.wait(for: "the gate") { $0 ? () : nil } }
+        // The other thread does all this meanwhile.
+        for _ in 0..<100 { pool.run { done.update { $0 += 1 } } }
+        try done.wait(for: "the work behind") { $0 == 100 ? () : nil }
+        gate.update { $0 = true }
+        pool.stop()
+    }
+
+    @Test func stopLetsQueuedWorkFinishAndTakesNoMore() throws {
+        let pool = BlockingPool(threads: 1)
+        let gate = Monitor(false), done = Monitor(0)
+        pool.run { try? gate.wait(for: "the gate") { $0 ? () : nil } }
+        for _ in 0..<100 { pool.run { done.update { $0 += 1 } } }
+        pool.stop()
+        pool.run { done.update { $0 += 1000 } }
+        gate.update { $0 = true }
+        try done.wait(for: "what was queued") { $0 >= 100 ? () : nil }
+        #expect(done.read { $0 } == 100)
+    }
+}

@@ -1,0 +1,299 @@
+import Foundation
+import Reelcache
+import Testing
+import TestSupport
+
+/// Four chunks and a bit.
+private let film = Media(seed: 6, size: 5_000_000)
+
+extension Scenarios {
+    @Suite struct S06Store {
+        // MARK: Restarts
+
+        @Test func cacheOutlivesTheProxy() async throws {
+            try await scenario { stage in
+                let sizes: [Int64] = [1, 65_536, 300_000, 4_194_305, 5_000_000]
+                for (index, size) in sizes.enumerated() {
+                    let film = Media(seed: UInt64(size), size: size)
+                    stage.origin.serve("/\(index)", film, lastModified: "Sun, 06 Nov 1994 08:49:37 GMT")
+                    expectWhole(try stage.get("/\(index)"), film)
+                }
+                try stage.restart()
+                stage.origin.stop()
+                for (index, size) in sizes.enumerated() {
+                    let response = try stage.get("/\(index)")
+                    expectWhole(response, Media(seed: UInt64(size), size: size))
+                    #expect(response.isHit)
+                    #expect(response.headers["ETag"] == "\"v1\"" && response.headers["Content-Type"] == "video/mp4")
+                    #expect(response.headers["Last-Modified"] == "Sun, 06 Nov 1994 08:49:37 GMT")
+                }
+            }
+        }
+
+        @Test func partsOutliveTheProxyAndTheGapsAreFetchedAfterIt() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                expectPart(try stage.get("/film.mp4", range: "bytes=1000000-1999999"), 1_000_000..<2_000_000, of: film)
+                try stage.restart()
+                #expect(try stage.get("/film.mp4", range: "bytes=1000000-1999999").isHit)
+                try stage.restart()
+                expectWhole(try stage.get("/film.mp4"), film)
+                #expect(stage.origin.bytesSent("/film.mp4") == film.size)
+            }
+        }
+
+        @Test func fileOfUnknownLengthOutlivesTheProxy() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.chunkedEncoding = true }
+                _ = try stage.get("/film.mp4")
+                try stage.restart()
+                stage.origin.stop()
+                let response = try stage.get("/film.mp4")
+                expectWhole(response, film)
+                #expect(response.isHit)
+            }
+        }
+
+        @Test func proxyStoppedInTheMiddleOfAFileKeepsItsWholeChunks() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.stallAfter = 1_000_000 }
+                let (player, _) = try stage.playerOf("/film.mp4")
+                #expect(try player.difference(from: film, in: 0..<1_000_000) == nil)
+                try stage.stop()
+                #expect(throws: RawClient.ResponseError.truncated(received: 1_000_000, expected: film.size)) { try player.readBody(upTo: 1) }
+                stage.origin.release("/film.mp4")
+                try stage.start()
+                let whole = 15 * Int64(65_536)
+                #expect(try stage.get("/film.mp4", range: "bytes=0-\(whole - 1)").isHit)
+                expectWhole(try stage.get("/film.mp4"), film)
+                #expect(stage.origin.requests("/film.mp4").last?.range == whole..<film.size)
+            }
+        }
+
+        @Test func sizeIsWhatItWasAfterARestart() async throws {
+            try await scenario { stage in
+                for index in 0..<20 {
+                    stage.origin.serve("/\(index)", film)
+                    _ = try stage.get("/\(index)", range: "bytes=\(index * 100_000)-\(index * 200_000)")
+                }
+                let before = try stage.stats.cache.size
+                try stage.restart()
+                let after = try stage.stats.cache.size
+                // The index is packed when it is closed.
+                #expect(abs(before - after) < 2_000_000)
+                #expect(after >= stage.files.filter { $0.key.hasPrefix("data/") }.values.reduce(0, +))
+            }
+        }
+
+        @Test func fileDeletedWhileTheProxyIsStoppedIsFetchedAgain() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.serve("/other.mp4", film)
+                expectWhole(try stage.get("/film.mp4"), film)
+                try stage.stop()
+                for name in stage.dataFiles { try FileManager.default.removeItem(atPath: "\(stage.cache)/\(name)") }
+                try stage.start()
+                expectWhole(try stage.get("/film.mp4"), film)
+                #expect(stage.origin.requestCount("/film.mp4") == 2)
+                try stage.restart()
+                #expect(try stage.get("/film.mp4").isHit)
+            }
+        }
+
+        @Test func fileDeletedUnderARunningProxyPlaysRight() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                _ = try stage.get("/film.mp4", range: "bytes=0-2999999")
+                for name in stage.dataFiles { try FileManager.default.removeItem(atPath: "\(stage.cache)/\(name)") }
+                expectWhole(try stage.get("/film.mp4"), film)
+                try stage.restart()
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        @Test func fileCutShortUnderARunningProxyIsNeverAWrongByte() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/film.mp4"), film)
+                for name in stage.dataFiles { #expect(truncate("\(stage.cache)/\(name)", 1_000_000) == 0) }
+                for _ in 1...3 {
+                    let player = try stage.player()
+                    do {
+                        let response = try player.get(stage.target("/film.mp4"))
+                        #expect(response.status != 200 || film.difference(response.body, from: 0..<film.size) == nil)
+                    } catch let error as RawClient.ResponseError where error.isCut {
+                        #expect(film.firstMismatch(player.partialBody, at: 0) == nil)
+                    }
+                }
+                #expect(try stage.player().get("/healthz").text == "ok\n")
+            }
+        }
+
+        @Test func secondProxyOnOneCacheIsToldWhoHasIt() async throws {
+            try await scenario { stage in
+                do {
+                    let second = try stage.makeProxy()
+                    try second.stop()
+                    Issue.record("two proxies have one cache")
+                } catch let error as ProxyError {
+                    #expect(error.description.contains("in use by process \(getpid())"))
+                    #expect(error.description.contains(stage.proxy.baseURL))
+                }
+                #expect(try stage.player().get("/healthz").text == "ok\n")
+            }
+        }
+
+        // MARK: The limit
+
+        @Test func filesOfThreeTimesTheLimitPlayRightWithinIt() async throws {
+            try await scenario { $0.maxSize = 20_000_000 } _: { stage in
+                for round in 0..<2 {
+                    for index in 0..<12 {
+                        let film = Media(seed: 60 + UInt64(index), size: 5_000_000 + Int64(index))
+                        stage.origin.serve("/\(index)", film)
+                        let (player, _) = try stage.playerOf("/\(index)")
+                        #expect(try player.difference(from: film, in: 0..<film.size, and: stage.oversize) == nil, "round \(round)")
+                    }
+                }
+                #expect(try stage.stats.cache.evictedBytes > 60_000_000)
+            }
+        }
+
+        @Test func fileLargerThanTheCachePlaysThrough() async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let long = Media(seed: 61, size: 64_000_000)
+                stage.origin.serve("/long.mp4", long)
+                let (player, _) = try stage.playerOf("/long.mp4")
+                #expect(try player.difference(from: long, in: 0..<long.size, and: stage.oversize) == nil)
+                #expect(stage.origin.bytesSent("/long.mp4") == long.size)
+                expectPart(try stage.get("/long.mp4", range: "bytes=0-999999"), 0..<1_000_000, of: long)
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func fileOfUnknownLengthLargerThanTheCachePlaysThrough(hasValidators: Bool) async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let long = Media(seed: 62, size: 40_000_000)
+                stage.origin.serve("/long.mp4", long, etag: hasValidators ? "\"v1\"" : nil)
+                stage.origin.script("/long.mp4") { $0.chunkedEncoding = true }
+                let (player, _) = try stage.playerOf("/long.mp4")
+                #expect(try player.difference(from: long, in: 0..<long.size, and: stage.oversize) == nil)
+            }
+        }
+
+        @Test func fileWithoutValidatorsLargerThanTheCachePlaysThrough() async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let long = Media(seed: 63, size: 40_000_000)
+                stage.origin.serve("/long.mp4", long, etag: nil)
+                for _ in 1...2 {
+                    let (player, _) = try stage.playerOf("/long.mp4")
+                    #expect(try player.difference(from: long, in: 0..<long.size, and: stage.oversize) == nil)
+                }
+            }
+        }
+
+        @Test func leastRecentlyReadFileGoesAndOneReadAgainStays() async throws {
+            try await scenario { $0.maxSize = 20_000_000 } _: { stage in
+                let films = Dictionary(uniqueKeysWithValues: "abcde".enumerated().map { ("/\($1)", Media(seed: 70 + UInt64($0), size: 4_194_304)) })
+                for (path, film) in films { stage.origin.serve(path, film) }
+                for path in ["/a", "/b", "/c", "/a", "/d", "/e"] { expectWhole(try stage.get(path), films[path]!) }
+                #expect(try stage.stats.cache.evictedExtents > 0)
+                #expect(try stage.get("/a").isHit)
+                #expect(stage.origin.requestCount("/a") == 1)
+                #expect(try stage.get("/b", method: "GET").isHit == false)
+            }
+        }
+
+        @Test func orderOfLastReadsOutlivesTheProxy() async throws {
+            try await scenario { $0.maxSize = 20_000_000 } _: { stage in
+                let films = Dictionary(uniqueKeysWithValues: "abcde".enumerated().map { ("/\($1)", Media(seed: 70 + UInt64($0), size: 4_194_304)) })
+                for (path, film) in films { stage.origin.serve(path, film) }
+                for path in ["/a", "/b", "/c", "/a"] { _ = try stage.get(path) }
+                try stage.restart()
+                for path in ["/d", "/e"] { expectWhole(try stage.get(path), films[path]!) }
+                #expect(try stage.stats.cache.evictedExtents > 0)
+                #expect(try stage.get("/a").isHit)
+                #expect(try stage.get("/b").isHit == false)
+            }
+        }
+
+        @Test func playerPausedInACachedFileReadsOnWhileOthersEvict() async throws {
+            try await scenario { $0.maxSize = 20_000_000 } _: { stage in
+                let (first, second) = (Media(seed: 64, size: 12_000_000), Media(seed: 65, size: 48_000_000))
+                stage.origin.serve("/first.mp4", first)
+                stage.origin.serve("/second.mp4", second)
+                expectWhole(try stage.get("/first.mp4"), first)
+                let (paused, head) = try stage.playerOf("/first.mp4", receiveBuffer: 16_384)
+                #expect(head.isHit)
+                #expect(try paused.difference(from: first, in: 0..<1_000_000) == nil)
+                let (other, _) = try stage.playerOf("/second.mp4")
+                #expect(try other.difference(from: second, in: 0..<second.size, and: stage.oversize) == nil)
+                #expect(try paused.difference(from: first, in: 1_000_000..<first.size, and: stage.oversize) == nil)
+            }
+        }
+
+        @Test func playerPausedInAFetchReadsOnWhileOthersEvict() async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let (first, second) = (Media(seed: 66, size: 32_000_000), Media(seed: 67, size: 32_000_000))
+                stage.origin.serve("/first.mp4", first)
+                stage.origin.serve("/second.mp4", second)
+                let (paused, _) = try stage.playerOf("/first.mp4", receiveBuffer: 16_384)
+                #expect(try paused.difference(from: first, in: 0..<1_000_000) == nil)
+                let (other, _) = try stage.playerOf("/second.mp4")
+                #expect(try other.difference(from: second, in: 0..<second.size, and: stage.oversize) == nil)
+                #expect(try paused.difference(from: first, in: 1_000_000..<first.size, and: stage.oversize) == nil)
+            }
+        }
+
+        // Each holds the extent that it is in: more than there is room for.
+        @Test func twentyPausedPlayersInAFullCacheDoNotKeepAnotherFromPlaying() async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let (first, second) = (Media(seed: 68, size: 100_000_000), Media(seed: 69, size: 24_000_000))
+                stage.origin.serve("/first.mp4", first)
+                stage.origin.serve("/second.mp4", second)
+                let paused = try (0..<20).map { index in
+                    let range = Int64(index) * 5_000_000..<Int64(index + 1) * 5_000_000
+                    let (player, _) = try stage.playerOf("/first.mp4", range: range.rangeField, receiveBuffer: 16_384)
+                    #expect(try player.difference(from: first, in: range.lowerBound..<range.lowerBound + 1000) == nil)
+                    return (player, range)
+                }
+                let (other, _) = try stage.playerOf("/second.mp4")
+                #expect(try other.difference(from: second, in: 0..<second.size, and: stage.oversize) == nil)
+                for (player, range) in paused {
+                    #expect(try player.difference(from: first, in: range.lowerBound + 1000..<range.upperBound, and: stage.oversize) == nil)
+                }
+            }
+        }
+
+        @Test func smallFilesOfThreeTimesTheLimitComeWithinIt() async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let count = 800
+                for index in 0..<count { stage.origin.serve("/\(index)", Media(seed: UInt64(index), size: 60_000)) }
+                let wrong = try concurrently(8) { worker in
+                    try stride(from: worker, to: count, by: 8).compactMap { index -> String? in
+                        let response = try stage.get("/\(index)")
+                        if index % 10 == 0, let oversize = try stage.oversize() { return oversize }
+                        return Media(seed: UInt64(index), size: 60_000).difference(response.body, from: 0..<60_000)
+                    }
+                }
+                #expect(wrong.flatMap { $0 } == [])
+            }
+        }
+
+        // What takes no more blocks must not go on counting.
+        @Test func thousandsOfSmallFilesLeaveRoomForTheNext() async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let (count, player) = (2500, try stage.player())
+                for index in 0..<count {
+                    let film = Media(seed: UInt64(index), size: 1000)
+                    stage.origin.serve("/\(index)", film)
+                    expectWhole(try player.get(stage.target("/\(index)")), film)
+                }
+                for index in [count - 2, count - 1] { #expect(try player.get(stage.target("/\(index)")).isHit) }
+                #expect(try stage.oversize() == nil)
+            }
+        }
+    }
+}
