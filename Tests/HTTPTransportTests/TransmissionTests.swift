@@ -81,10 +81,15 @@ import Testing
         let server = try server(transmission, MappedFile(directory.file("f"), media.size))
         #expect(truncate(directory.file("f"), 10 * 4096 + 100) == 0)
         let client = try server.client()
-        #expect(throws: RawClient.ResponseError.self) { try client.get("/0-\(media.size)") }
-        let body = client.partialBody
-        withKnownIssue("up to a page of zeros is sent from a mapping", isIntermittent: true) {
-            #expect(media.firstMismatch(body, at: 0) == nil)
+        try client.send(client.request("/\(10 * 4096)-\(11 * 4096)"))
+        _ = try client.readHead()
+        var body: [UInt8] = []
+        while let piece = try? client.readBody(upTo: 8192), !piece.isEmpty { body += piece }
+        withKnownIssue("the rest of the page is sent as zeros from a mapping") {
+            #expect(body.count <= 100)
+            #expect(media.firstMismatch(body, at: 10 * 4096) == nil)
+        } when: {
+            transmission == .mapping
         }
     }
 

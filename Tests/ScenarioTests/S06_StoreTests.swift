@@ -247,6 +247,24 @@ extension Scenarios {
             }
         }
 
+        // It holds nothing in the cache yet, and what it counted on goes: it needs a second transfer where it expected cached bytes.
+        @Test(.disabled("a generation is retired by eviction under a player that has no lease yet: Generation.retireIfUnused"))
+        func playerThatWaitsForItsFirstByteReadsOnThoughAllOfItsFileIsEvicted() async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let (first, second) = (Media(seed: 80, size: 4_000_000), Media(seed: 81, size: 32_000_000))
+                stage.origin.serve("/first.mp4", first)
+                stage.origin.serve("/second.mp4", second)
+                for offset in [0, 2_000_000] as [Int64] { _ = try stage.get("/first.mp4", range: "bytes=\(offset)-\(offset)") }
+                stage.origin.holdHeads("/first.mp4")
+                let waiting = try Background { try stage.get("/first.mp4", range: "bytes=1000000-2999999") }
+                try stage.origin.waitForRequests("/first.mp4", count: 3)
+                let (other, _) = try stage.playerOf("/second.mp4")
+                #expect(try other.difference(from: second, in: 0..<second.size, and: stage.oversize) == nil)
+                stage.origin.release("/first.mp4")
+                expectPart(try waiting.value(), 1_000_000..<3_000_000, of: first)
+            }
+        }
+
         // Each holds the extent that it is in: more than there is room for.
         @Test func twentyPausedPlayersInAFullCacheDoNotKeepAnotherFromPlaying() async throws {
             try await scenario { $0.maxSize = 16_000_000 } _: { stage in
@@ -283,7 +301,8 @@ extension Scenarios {
         }
 
         // What takes no more blocks must not go on counting.
-        @Test func thousandsOfSmallFilesLeaveRoomForTheNext() async throws {
+        @Test(.disabled("a new file finds the cache full and passes by it: CacheStore.makeGeneration makes no room"))
+        func thousandsOfSmallFilesLeaveRoomForTheNext() async throws {
             try await scenario { $0.maxSize = 16_000_000 } _: { stage in
                 let (count, player) = (2500, try stage.player())
                 for index in 0..<count {
@@ -292,6 +311,8 @@ extension Scenarios {
                     expectWhole(try player.get(stage.target("/\(index)")), film)
                 }
                 for index in [count - 2, count - 1] { #expect(try player.get(stage.target("/\(index)")).isHit) }
+                // None had to pass by a full cache.
+                #expect(try stage.stats.errors == [:])
                 #expect(try stage.oversize() == nil)
             }
         }
