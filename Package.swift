@@ -35,7 +35,7 @@ let package = Package(
             name: "DiskCache",
             dependencies: [
                 "CLinux", "CXXHash", "CachePolicy", "HTTPModel", "Metrics",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "DequeModule", package: "swift-collections"), .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
 

@@ -32,8 +32,8 @@ package final class CacheReader {
     private var lease: ExtentLease?
     /// Bytes up to here were found readable, in the leased extent.
     private var readable: Int64
+    private var lastGiven: Range<Int64> = 0..<0
     private var followed: FetchStatus?
-    private var followedFrom: Int64 = 0
     private var isBypassing = false
     /// Where it looked once more after its fetch had ended.
     private var lastLook: Int64 = -1
@@ -55,12 +55,17 @@ package final class CacheReader {
         self.follower = follower
         readable = offset
         isBypassing = !generation.isStored
-        if let status { adopt(status) }
+        generation.beginUse()
+        if let status {
+            adopt(status)
+        } else if generation.length == nil || generation.head.rangeCondition == nil,
+            let status = resource.joinOnlyWay(self.follower, of: generation, at: offset) {
+            adopt(status)
+        }
     }
 
     private func adopt(_ status: FetchStatus) {
         followed = status
-        if case .running(let range, _) = status.view { followedFrom = range.lowerBound }
         // It may be pausing for a follower that is further behind.
         status.advance(follower, to: offset)
     }
@@ -96,13 +101,19 @@ package final class CacheReader {
 
     private func give(_ limit: Int) -> Step {
         let range = offset..<min(readable, offset + Int64(limit))
-        let isFresh = followed != nil && offset >= followedFrom
+        let isFresh = followed?.hasBrought(offset) == true
         if !isFresh && !generation.isResident(range) { return warm(range) }
         offset = range.upperBound
+        lastGiven = range
         // Fresh: fetched for this request, or for one that it joined.
         (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(Int64(range.count))
         let (mapped, descriptor) = generation.bytes(range)
         return .bytes(mapped, descriptor: descriptor, offset: range.lowerBound)
+    }
+
+    /// What was given last cannot be read: it is fetched again by who asks next.
+    package func dropLast() {
+        generation.dropChunks(touching: lastGiven)
     }
 
     // MARK: What is not there
@@ -114,8 +125,14 @@ package final class CacheReader {
         if let followed {
             switch followed.view {
             case .running:
-                if followed.reaches(offset) || isBypassing {
+                if followed.reaches(offset) {
                     return followed.wait(follower, at: offset, wake: wakeUp()) ? .wait : nil
+                }
+                if isBypassing {
+                    // It came by between the look at the bytes and here, or it will never come.
+                    guard lastLook != offset else { return .failed(.unusable("it does not bring what was asked for")) }
+                    lastLook = offset
+                    return nil
                 }
                 unfollow()
             case .ended(_, let frontier) where frontier > offset && offset != lastLook:
@@ -164,7 +181,6 @@ package final class CacheReader {
         let status = filler.bypass(offset..<end, of: generation, resource, demand, follower: follower)
         followed = status
         isBypassing = true
-        followedFrom = 0
         return awaitWindow()
     }
 
@@ -172,7 +188,9 @@ package final class CacheReader {
         guard let followed else { return nil }
         if case .passing(let window, _, _)? = followed.opening {
             lease = nil
+            generation.endUse()
             generation = window
+            generation.beginUse()
             readable = offset
             return nil
         }
@@ -223,5 +241,6 @@ package final class CacheReader {
         onReady = nil
         unfollow()
         lease = nil
+        generation.endUse()
     }
 }

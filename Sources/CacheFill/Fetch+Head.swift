@@ -142,13 +142,14 @@ struct Answer {
         let isPart = head.status == 206
         if isPart {
             guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
-            guard Self.isExpected(range, span) else { throw .unusable("it answers with bytes \(range.lowerBound)-\(range.upperBound - 1), which were not asked for") }
+            guard Self.isExpected(range, of: part.total, span) else { throw .unusable("it answers with bytes \(range.lowerBound)-\(range.upperBound - 1), which were not asked for") }
             self.range = range
             total = part.total
         } else {
             total = head.contentLength
             range = 0..<(total ?? .max)
         }
+        if let total, total > Self.longest { throw .unusable("a length of \(total) bytes is more than can be handled") }
         let isMedia = head.status == 200 || isPart
         // Of a part, the rest has the same status as the whole.
         generationHead = GenerationHead(
@@ -157,12 +158,16 @@ struct Answer {
         isKeepable = isMedia && !control.noStore && Self.isUncoded(head) && head.fields.combined("Vary")?.contains("*") != true && (total != nil || !isPart)
     }
 
-    private static func isExpected(_ range: Range<Int64>, _ span: UpstreamRequest.Span?) -> Bool {
+    /// Tables grow with the length; an origin must not choose how much memory that is.
+    private static let longest: Int64 = 1 << 40
+
+    private static func isExpected(_ range: Range<Int64>, of total: Int64?, _ span: UpstreamRequest.Span?) -> Bool {
         switch span {
         case nil: range.lowerBound == 0
         case .bounded(let asked): range.lowerBound == asked.lowerBound && range.upperBound <= asked.upperBound
         case .from(let first): range.lowerBound == first
-        case .suffix: true
+        // What is missing of the suffix would never come.
+        case .suffix(let count): total.map { range.upperBound == $0 && Int64(range.count) >= min(count, $0) } ?? true
         }
     }
 
@@ -174,16 +179,24 @@ struct Answer {
     /// What the connection to the origin needed, or what this proxy says itself, is not kept.
     private static func keptFields(_ head: UpstreamHead, isMedia: Bool) -> FieldLines {
         var fields = head.fields
-        fields.removeHopByHop()
-        for name in ["Content-Length", "Date", "Accept-Ranges", "Age", "Cache-Status", "Set-Cookie"] { fields.remove(name) }
+        fields.removeUnfitForClients()
+        fields.remove("Accept-Ranges")
         if isMedia { fields.remove("Content-Range") }
-        // RFC 9110 §5.5: a bare CR or NUL in a value must not be passed on.
-        fields.lines.removeAll { $0.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F } }
         return fields
     }
 }
 
 extension FieldLines {
+    /// What concerns the connection to the origin only, what this proxy says itself, and lines that are no proper fields
+    /// (RFC 9110 §5.1, §5.5: a bare CR in a name or value could pass for a line's end).
+    package mutating func removeUnfitForClients() {
+        removeHopByHop()
+        for name in ["Content-Length", "Date", "Age", "Cache-Status", "Set-Cookie"] { remove(name) }
+        lines.removeAll { line in
+            line.name.isEmpty || !line.name.utf8.allSatisfy { ASCII.isToken($0) } || line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
+        }
+    }
+
     /// RFC 9110 §7.6.1: fields that concern one connection, and those that `Connection` names.
     package mutating func removeHopByHop() {
         let named = combined("Connection")?.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } } ?? []

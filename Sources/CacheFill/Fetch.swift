@@ -41,6 +41,8 @@ package final class Fetch: TransferDelegate {
     private var heldEnd: UpstreamError?
     private static let stagingBytes = 256 << 10
     private var attempt = 0
+    /// Where the first one redirected to refuses by now (signed URLs expire), the first is asked again.
+    private var asksFirstURL = false
     private var hasEnded = false
     private var isStopping = false
     private var retryTimer: LoopTimer?
@@ -80,7 +82,11 @@ package final class Fetch: TransferDelegate {
             // RFC 9110 §13.1.5: with If-Range the origin sends the whole where the part would be another version's.
             if let condition = generation.head.rangeCondition { fields.append("If-Range", condition) }
             // Origins that stitch each answer anew do so behind a redirect: the gaps come from where the rest came from.
-            url = generation.head.finalURL
+            if !asksFirstURL { url = generation.head.finalURL }
+            if !OriginURL.areSameOrigin(url, demand.url.absolute) {
+                // RFC 9110 §15.4: meant for the first origin, not for the one that it sent us to.
+                for name in ["Authorization", "Proxy-Authorization"] { fields.remove(name) }
+            }
             span = end == .max ? .from(position) : .bounded(position..<end)
         } else if case .opening(let wanted, _) = purpose {
             span = wanted
@@ -139,9 +145,9 @@ package final class Fetch: TransferDelegate {
         case .taken(let count):
             staged.removeFirst(count)
             advance(by: count)
-            if isTooMuch && position == end { finish(.completed) } else if position == end { complete() } else { stopAtChunkEnd() }
+            if position >= end { if isTooMuch { finish(.completed) } else { complete() } } else { stopAtChunkEnd() }
             // Somebody has come to follow after all.
-            if !staged.isEmpty { flush() }
+            if !hasEnded, !staged.isEmpty { flush() }
         case .met(let count):
             advance(by: count)
             finish(.stopped)
@@ -157,7 +163,7 @@ package final class Fetch: TransferDelegate {
     }
 
     private var wantedOfStaged: Int {
-        end == .max ? staged.count : Int(min(Int64(staged.count), end - position))
+        end == .max ? staged.count : Int(max(0, min(Int64(staged.count), end - position)))
     }
 
     /// Of so many bytes, those that end with a chunk; all, where the chunk's end is not among them.
@@ -229,6 +235,11 @@ package final class Fetch: TransferDelegate {
         transfer = nil
         staged.removeAll()
         attempt += 1
+        if case .originStatus(let status) = error, (400..<500).contains(status), !asksFirstURL, let generation = knownGeneration,
+            generation.head.finalURL != demand.url.absolute {
+            asksFirstURL = true
+            return start(.resume)
+        }
         let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
         guard isTransient, canGoOn, !status.isAbandoned, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
             filler.metrics.errors.add(error.label)

@@ -98,6 +98,20 @@ package final class FetchStatus: Sendable {
         }
     }
 
+    /// Whether the byte at `offset` was brought by this fetch.
+    func hasBrought(_ offset: Int64) -> Bool {
+        state.withLock { $0.range.lowerBound <= offset && offset < $0.frontier }
+    }
+
+    /// Follows this fetch, if what it brings comes in no other way, wherever its frontier is.
+    func joinOnlyWay(_ follower: FollowerID, at offset: Int64) -> Bool {
+        state.withLock { state in
+            guard state.end == nil, state.isOnlyWay else { return false }
+            state.followers[follower] = offset
+            return true
+        }
+    }
+
     /// Whether `offset` will come from this fetch soon enough to wait for it.
     package func reaches(_ offset: Int64) -> Bool {
         state.withLock { $0.end == nil && $0.reaches(offset) }

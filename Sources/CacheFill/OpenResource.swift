@@ -91,6 +91,14 @@ package final class OpenResource: Sendable {
         }
     }
 
+    /// Follows the running fetch by which alone the generation can be completed, so that it is not stopped before.
+    func joinOnlyWay(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> FetchStatus? {
+        state.withLock { state in
+            guard state.generation === generation else { return nil }
+            return state.fetches.values.first { $0.joinOnlyWay(follower, at: offset) }
+        }
+    }
+
     /// Becomes the one that starts a fetch for the gap at the start of `wanted`, if that is still one that nobody fills.
     func demand(_ wanted: Range<Int64>, of generation: Generation, _ follower: FollowerID, horizon: Int64) -> FetchStatus? {
         state.withLock { state in
@@ -142,6 +150,6 @@ package final class OpenResource: Sendable {
 
     /// Whether nothing runs here, and when it was last used.
     var idleSince: UInt64? {
-        state.withLock { $0.opening == nil && $0.fetches.isEmpty && $0.waiters.isEmpty ? $0.lastUse : nil }
+        state.withLock { $0.opening == nil && $0.fetches.isEmpty && $0.waiters.isEmpty && $0.generation?.isInUse != true ? $0.lastUse : nil }
     }
 }

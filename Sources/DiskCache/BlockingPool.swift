@@ -1,3 +1,4 @@
+import DequeModule
 import Glibc
 import Synchronization
 
@@ -6,16 +7,17 @@ import Synchronization
 ///
 /// `@unchecked Sendable` because the queue is touched under the mutex only, and mutex and condition are made for several threads.
 final class BlockingPool: @unchecked Sendable {
-    private var queue: [@Sendable () -> Void] = []
-    private var next = 0
+    private var queue: Deque<@Sendable () -> Void> = []
     private var isStopped = false
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let hasWork = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
+    private var threadsToStart: Int
+
     init(threads: Int) {
+        threadsToStart = threads
         pthread_mutex_init(lock, nil)
         pthread_cond_init(hasWork, nil)
-        for _ in 0..<threads { startThread() }
     }
 
     deinit {
@@ -29,7 +31,10 @@ final class BlockingPool: @unchecked Sendable {
     func run(_ work: @escaping @Sendable () -> Void) {
         pthread_mutex_lock(lock)
         if !isStopped { queue.append(work) }
+        let toStart = threadsToStart
+        threadsToStart = 0
         pthread_mutex_unlock(lock)
+        for _ in 0..<toStart { startThread() }
         pthread_cond_signal(hasWork)
     }
 
@@ -58,16 +63,10 @@ final class BlockingPool: @unchecked Sendable {
     private func take() -> (@Sendable () -> Void)? {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
-        while next == queue.count {
+        while queue.isEmpty {
             if isStopped { return nil }
             pthread_cond_wait(hasWork, lock)
         }
-        let item = queue[next]
-        next += 1
-        if next == queue.count {
-            queue.removeAll(keepingCapacity: true)
-            next = 0
-        }
-        return item
+        return queue.removeFirst()
     }
 }

@@ -15,6 +15,8 @@ final class CacheIndex: Sendable {
         var configuration = Configuration()
         configuration.label = "index"
         configuration.maximumReaderCount = 4
+        // Somebody looks into the index with another program.
+        configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { db in
             // The log is bounded, as it counts against the limit. Readers and writer share a small page cache.
             try db.execute(sql: "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000")
@@ -154,9 +156,13 @@ final class CacheIndex: Sendable {
         }
     }
 
-    func contains(_ id: GenerationID) throws(StoreError) -> Bool {
+    /// Length and chunk size of a generation; nil where it is not known.
+    func shape(of id: GenerationID) throws(StoreError) -> (length: Int64, geometry: ChunkGeometry)? {
         try Self.attempt {
-            try database.read { try Bool.fetchOne($0, sql: "SELECT 1 FROM generation WHERE id = ?", arguments: [Int64(id.value)]) ?? false }
+            try database.read { db in
+                let row = try Row.fetchOne(db, sql: "SELECT length, chunk_size FROM generation WHERE id = ?", arguments: [Int64(id.value)])
+                return row.flatMap { row in ChunkGeometry(chunkSize: row[1]).map { (row[0], $0) } }
+            }
         }
     }
 
@@ -183,16 +189,18 @@ final class CacheIndex: Sendable {
         let isVerified: Bool
     }
 
-    func save(_ updates: [Update], session: Int64, dataBytes: Int64) throws(StoreError) {
+    /// - Returns: older generations whose rows went, as a resource has one.
+    func save(_ updates: [Update], session: Int64, dataBytes: Int64) throws(StoreError) -> [GenerationID] {
         try Self.attempt {
             try database.write { db in
-                for update in updates { try Self.save(update, session: session, in: db) }
+                let replaced = try updates.flatMap { try Self.save($0, session: session, in: db) }
                 try Self.setMeta(.dataBytes, dataBytes, in: db)
+                return replaced
             }
         }
     }
 
-    private static func save(_ update: Update, session: Int64, in db: Database) throws {
+    private static func save(_ update: Update, session: Int64, in db: Database) throws -> [GenerationID] {
         let lastAccess = update.extents.map(\.lastAccess).max() ?? 0
         let resource = try Int64.fetchOne(
             db.cachedStatement(sql: """
@@ -202,11 +210,13 @@ final class CacheIndex: Sendable {
         let fields = String(decoding: try JSONEncoder().encode(update.head.fields.lines.map { [$0.name, $0.value] }), as: UTF8.self)
         let identifier = Int64(update.id.value)
         // A resource has one current generation: an older one's rows go.
-        try db.cachedStatement(sql: "DELETE FROM generation WHERE resource = ? AND id != ?").execute(arguments: [resource, identifier])
+        let replaced = try Int64.fetchAll(
+            db.cachedStatement(sql: "DELETE FROM generation WHERE resource = ? AND id != ? RETURNING id"), arguments: [resource, identifier])
         try db.cachedStatement(sql: "INSERT OR IGNORE INTO generation VALUES (?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
             identifier, resource, update.length, update.head.status, fields, update.head.finalURL, update.chunkSize, update.head.storedAt,
         ])
         for extent in update.extents { try save(extent, of: identifier, session: session, in: db) }
+        return replaced.map { GenerationID(value: UInt64($0)) }
     }
 
     private static func save(_ extent: ExtentUpdate, of generation: Int64, session: Int64, in db: Database) throws {
@@ -289,9 +299,13 @@ final class CacheIndex: Sendable {
     }
 
     /// Forgets a generation and its extents.
-    func remove(_ id: GenerationID) throws(StoreError) {
+    /// - Returns: whether it was known.
+    func remove(_ id: GenerationID) throws(StoreError) -> Bool {
         try Self.attempt {
-            try database.write { try $0.execute(sql: "DELETE FROM generation WHERE id = ?", arguments: [Int64(id.value)]) }
+            try database.write { db in
+                try db.execute(sql: "DELETE FROM generation WHERE id = ?", arguments: [Int64(id.value)])
+                return db.changesCount > 0
+            }
         }
     }
 }

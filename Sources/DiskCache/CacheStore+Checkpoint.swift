@@ -27,7 +27,7 @@ extension CacheStore {
             registry.unsaved = [:]
             registry.unsavedBytes = 0
             registry.isCheckpointDue = false
-            return (unsaved, touchesToo || !unsaved.isEmpty ? registry.open.values.compactMap(\.generation) : [])
+            return (unsaved, touchesToo || !unsaved.isEmpty ? Array(registry.open.values) : [])
         }
         var updates: [CacheIndex.Update] = []
         for generation in unsaved.values where !generation.isRetired {
@@ -41,11 +41,34 @@ extension CacheStore {
             if let update = generation.takeTouches() { updates.append(update) }
         }
         guard !updates.isEmpty else { return }
+        save(updates, of: unsaved.merging(open.map { ($0.id, $0) }) { first, _ in first })
+        ledger.setIndex(bytes: index.allocatedBytes)
+    }
+
+    func save(_ updates: [CacheIndex.Update], of generations: [GenerationID: Generation]) {
+        guard !updates.isEmpty else { return }
+        var replaced: [GenerationID]?
         report("save a checkpoint") { () throws(StoreError) in
-            try index.save(updates, session: session, dataBytes: ledger.dataSize)
+            replaced = try index.save(updates, session: session, dataBytes: ledger.dataSize)
             metrics.checkpoints.add()
         }
-        ledger.setIndex(bytes: index.allocatedBytes)
+        guard let replaced else {
+            // Once more at the next one.
+            for update in updates { generations[update.id]?.restore(update) }
+            return registry.withLock { registry in
+                for update in updates { registry.unsaved[update.id] = generations[update.id] }
+            }
+        }
+        for id in replaced { removeReplaced(id) }
+    }
+
+    /// An older generation of a resource lost its rows to a newer one.
+    private func removeReplaced(_ id: GenerationID) {
+        if let open = registry.withLock({ $0.open[id] }) { return retire(open) }
+        var info = stat()
+        let path = path(of: id)
+        guard stat(path, &info) == 0, unlink(path) == 0 else { return }
+        ledger.release(CapacityLedger.fileOverhead + Int64(info.st_blocks) * 512)
     }
 
     /// Makes a generation's chunks durable; what the disk did not take is absent again.
@@ -68,31 +91,49 @@ extension CacheStore {
 extension Generation {
     /// What the index has to be told; taken before the data is synced, so that it speaks of no later chunk.
     func takeUnsaved() -> CacheIndex.Update? {
-        takeUpdate { !$0.unsaved.isEmpty || $0.isTouched }
+        let isIndexed = state.withLock { $0.isIndexed }
+        guard let update = takeUpdate(where: { !$0.unsaved.isEmpty || $0.isTouched }) else { return nil }
+        // A row that speaks of no byte would outlive its file.
+        return update.extents.isEmpty && !isIndexed ? nil : update
+    }
+
+    /// The index could not be told.
+    func restore(_ update: CacheIndex.Update) {
+        state.withLock { state in
+            state.unsavedHits += update.hits
+            for saved in update.extents where !state.extents[saved.ordinal].isEvicting {
+                let bits = saved.checksums.keys.reduce(0 as UInt64) { $0 | 1 << UInt64($1) } & state.extents[saved.ordinal].present.bits
+                state.extents[saved.ordinal].unsaved = Presence(bits: state.extents[saved.ordinal].unsaved.bits | bits)
+                state.extents[saved.ordinal].checksums.merge(saved.checksums) { newer, _ in newer }
+                state.extents[saved.ordinal].isTouched = true
+            }
+        }
     }
 
     /// Changed orders of last reads, of a generation that the index knows already.
     func takeTouches() -> CacheIndex.Update? {
         guard isStored, state.withLock({ $0.isIndexed && !$0.isRetired && ($0.unsavedHits > 0 || $0.extents.contains { $0.isTouched }) }) else { return nil }
-        return takeUpdate { $0.isTouched }
+        return takeUpdate(isSynced: false) { $0.isTouched }
     }
 
-    private func takeUpdate(where isWanted: (Extent) -> Bool) -> CacheIndex.Update? {
+    /// - Parameter isSynced: whether the data will be made durable before this is saved; else nothing is said of new chunks.
+    private func takeUpdate(isSynced: Bool = true, where isWanted: (Extent) -> Bool) -> CacheIndex.Update? {
         state.withLock { state in
             guard let length = state.length else { return nil }
             var extents: [CacheIndex.ExtentUpdate] = []
             for ordinal in state.extents.indices where isWanted(state.extents[ordinal]) && !state.extents[ordinal].isEvicting {
                 let extent = state.extents[ordinal]
                 extents.append(CacheIndex.ExtentUpdate(
-                    ordinal: ordinal, present: extent.present, checksums: extent.checksums, lastAccess: extent.lastAccess,
-                    isVerified: extent.unverified.isEmpty))
+                    ordinal: ordinal, present: isSynced ? extent.present : Presence(bits: extent.present.bits & ~extent.unsaved.bits),
+                    checksums: isSynced ? extent.checksums : [:], lastAccess: extent.lastAccess, isVerified: extent.unverified.isEmpty))
+                state.extents[ordinal].isTouched = false
+                guard isSynced else { continue }
                 state.extents[ordinal].unsaved = Presence(bits: 0)
                 state.extents[ordinal].checksums = [:]
-                state.extents[ordinal].isTouched = false
             }
             let hits = state.unsavedHits
             state.unsavedHits = 0
-            state.isIndexed = true
+            state.isIndexed = state.isIndexed || !extents.isEmpty
             return CacheIndex.Update(id: id, key: key, head: head, length: length, chunkSize: geometry.chunkSize, hits: hits, extents: extents)
         }
     }

@@ -24,6 +24,7 @@ extension CacheStore {
         dispatchPrecondition(condition: .onQueue(queue))
         // The order of last reads is in memory until a checkpoint.
         checkpoint(touchesToo: true)
+        closeUnused()
         var freed: Int64 = 0
         var place: (lastAccess: Int64, generation: GenerationID?, ordinal: Int) = (-1, nil, -1)
         while freed < wanted {
@@ -37,62 +38,92 @@ extension CacheStore {
     }
 
     private func evict(_ victims: [CacheIndex.Victim], upTo wanted: Int64) -> Int64 {
-        var chosen: [(victim: CacheIndex.Victim, generation: Generation?, bytes: Int64)] = []
+        var chosen: [Eviction] = []
         var sum: Int64 = 0
         for victim in victims where sum < wanted {
-            guard let (generation, bytes) = begin(victim) else { continue }
-            chosen.append((victim, generation, bytes))
-            sum += bytes
+            guard let eviction = begin(victim) else { continue }
+            chosen.append(eviction)
+            sum += eviction.bytes
         }
         guard !chosen.isEmpty else { return 0 }
-        var gone: Set<GenerationID> = []
+        let gone: [GenerationID]
         do throws(StoreError) {
-            gone = Set(try index.remove(chosen.map { ($0.victim.generation, $0.victim.ordinal) }))
+            gone = try index.remove(chosen.map { ($0.victim.generation, $0.victim.ordinal) })
         } catch {
+            // What the index still speaks of must not become a hole.
             logger.error("could not evict: \(error)")
             metrics.errors.add("store")
+            for eviction in chosen { cancel(eviction) }
+            return 0
         }
-        for (victim, generation, bytes) in chosen {
-            finish(victim, generation, bytes: bytes)
-        }
+        for eviction in chosen { finish(eviction) }
         for id in gone { remove(id) }
         return sum
     }
 
+    /// An extent on its way out.
+    private struct Eviction {
+        let victim: CacheIndex.Victim
+        /// Where it is open, and how the extent was.
+        let open: (generation: Generation, extent: Extent)?
+        /// What its blocks take.
+        let bytes: Int64
+    }
+
     /// Makes an extent absent, unless someone needs it.
-    /// - Returns: its generation where that is open, and the bytes that its blocks take; nil where it has to stay.
-    private func begin(_ victim: CacheIndex.Victim) -> (Generation?, Int64)? {
+    /// - Returns: nil where it has to stay.
+    private func begin(_ victim: CacheIndex.Victim) -> Eviction? {
         let open: Generation?? = registry.withLock { registry in
-            if registry.loading.contains(victim.generation) { return nil }
-            if let generation = registry.open[victim.generation]?.generation { return .some(generation) }
+            if registry.loading[victim.generation] != nil { return nil }
+            if let generation = registry.open[victim.generation] { return .some(generation) }
             registry.evicting[victim.generation, default: []].insert(victim.ordinal)
             return .some(nil)
         }
         switch open {
         case nil: return nil
-        case .some(nil): return (nil, victim.geometry.blockBytes(of: victim.present, inExtent: victim.ordinal, length: victim.length))
-        case .some(let generation?): return generation.beginEviction(ofExtent: victim.ordinal).map { (generation, $0) }
+        case .some(nil):
+            let bytes = victim.geometry.blockBytes(of: victim.present, inExtent: victim.ordinal, length: victim.length)
+            return Eviction(victim: victim, open: nil, bytes: bytes)
+        case .some(let generation?):
+            return generation.beginEviction(ofExtent: victim.ordinal).map { Eviction(victim: victim, open: (generation, $0), bytes: $1) }
         }
     }
 
-    private func finish(_ victim: CacheIndex.Victim, _ generation: Generation?, bytes: Int64) {
+    private func cancel(_ eviction: Eviction) {
+        if let (generation, extent) = eviction.open {
+            generation.cancelEviction(ofExtent: eviction.victim.ordinal, restoring: extent)
+        } else {
+            endClosed(eviction.victim)
+        }
+    }
+
+    private func endClosed(_ victim: CacheIndex.Victim) {
+        registry.withLock { registry in
+            registry.evicting[victim.generation]?.remove(victim.ordinal)
+            if registry.evicting[victim.generation]?.isEmpty == true { registry.evicting[victim.generation] = nil }
+        }
+    }
+
+    private func finish(_ eviction: Eviction) {
+        let (victim, generation, bytes) = (eviction.victim, eviction.open?.generation, eviction.bytes)
         let range = victim.geometry.extentBytes(victim.ordinal, length: victim.length)
-        var isPunched = true
+        var isPunched = false
         report("punch a hole") { () throws(StoreError) in
-            isPunched = false
-            let file = if let generation { generation.file } else {
-                try SparseFile(path: path(of: victim.generation), length: victim.length, creating: false)
+            do throws(StoreError) {
+                let file = if let generation { generation.file } else {
+                    try SparseFile(path: path(of: victim.generation), length: victim.length, creating: false)
+                }
+                try file.punchHole(range)
+            } catch {
+                // Deleted from outside, its blocks are free.
+                guard case .system("open", _, ENOENT) = error else { throw error }
             }
-            try file.punchHole(range)
             isPunched = true
         }
         if let generation {
             generation.endEviction(ofExtent: victim.ordinal, bytes: bytes, isPunched: isPunched)
         } else {
-            registry.withLock { registry in
-                registry.evicting[victim.generation]?.remove(victim.ordinal)
-                if registry.evicting[victim.generation]?.isEmpty == true { registry.evicting[victim.generation] = nil }
-            }
+            endClosed(victim)
         }
         guard isPunched else { return }
         ledger.release(bytes)
@@ -102,20 +133,19 @@ extension CacheStore {
 
     /// Removes the file of a generation that has no extents left, unless somebody is about to fill it again.
     private func remove(_ id: GenerationID) {
-        let (open, isLoading) = registry.withLock { ($0.open[id]?.generation, $0.loading.contains(id)) }
+        let (open, isLoading) = registry.withLock { ($0.open[id], $0.loading[id] != nil) }
         if isLoading { return }
         if let open, !open.retireIfUnused() { return }
-        guard unlink(path(of: id)) == 0 else {
-            if errno != ENOENT { logger.error("\(StoreError.lastSystemError("unlink", path(of: id)))") }
-            return
+        guard unlink(path(of: id)) == 0 || errno == ENOENT else {
+            return logger.error("\(StoreError.lastSystemError("unlink", path(of: id)))")
         }
         ledger.release(CapacityLedger.fileOverhead)
     }
 }
 
 extension Generation {
-    /// - Returns: the bytes of the extent's blocks; nil where it is leased or being evicted.
-    func beginEviction(ofExtent ordinal: Int) -> Int64? {
+    /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted.
+    func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
         state.withLock { state in
             guard ordinal < state.extents.count else { return nil }
             let extent = state.extents[ordinal]
@@ -125,14 +155,21 @@ extension Generation {
             state.extents[ordinal] = Extent()
             state.extents[ordinal].residue = extent.hasBlocks
             state.extents[ordinal].isEvicting = true
-            return bytes
+            return (extent, bytes)
+        }
+    }
+
+    func cancelEviction(ofExtent ordinal: Int, restoring extent: Extent) {
+        state.withLock { state in
+            state.extents[ordinal] = extent
+            state.absentChunks -= extent.present.count
         }
     }
 
     /// Nothing of it is left, and nobody fills it: whoever wants it begins a new one.
     func retireIfUnused() -> Bool {
         state.withLock { state in
-            guard !state.isRetired, state.writers.isEmpty, state.extents.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return false }
+            guard !state.isRetired, state.users == 0, state.extents.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return false }
             state.isRetired = true
             state.allocated -= CapacityLedger.fileOverhead
             return true

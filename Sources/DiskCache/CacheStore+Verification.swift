@@ -7,15 +7,17 @@ extension CacheStore {
     /// Compares the checksums of an extent's unverified chunks; those that differ are absent afterwards. Calls back when done.
     package func verify(_ generation: Generation, extent ordinal: Int, then deliver: @escaping @Sendable () -> Void) {
         readers.run { [self] in
-            report("verify chunks") { () throws(StoreError) in try verify(generation, extent: ordinal) }
+            verify(generation, extent: ordinal)
             deliver()
         }
     }
 
-    private func verify(_ generation: Generation, extent ordinal: Int) throws(StoreError) {
+    private func verify(_ generation: Generation, extent ordinal: Int) {
         let unverified = generation.state.withLock { $0.extents[ordinal].unverified }
         guard !unverified.isEmpty else { return }
-        let checksums = try index.checksums(of: generation.id, ordinal: ordinal) ?? []
+        var checksums: [UInt64] = []
+        // Without checksums nothing is sound: it is fetched again.
+        report("read checksums") { () throws(StoreError) in checksums = try index.checksums(of: generation.id, ordinal: ordinal) ?? [] }
         var bad = Presence(bits: 0)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(generation.geometry.chunkSize), alignment: 4096)
         defer { buffer.deallocate() }
@@ -63,7 +65,9 @@ extension Generation {
         return dropped
     }
 
-    func dropChunks(touching range: Range<Int64>) {
+    /// Chunks that cannot be read are absent from now on.
+    package func dropChunks(touching range: Range<Int64>) {
+        guard !range.isEmpty else { return }
         let chunks = geometry.chunks(touching: range)
         for ordinal in Set(chunks.map { geometry.extent(ofChunk: $0) }) {
             _ = drop(Presence(bits: geometry.mask(of: chunks, inExtent: ordinal)), ofExtent: ordinal)

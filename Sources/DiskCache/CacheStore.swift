@@ -41,21 +41,22 @@ package final class CacheStore: Sendable {
 
     /// Which generations are open, and what has to be done about them.
     struct Registry {
-        var open: [GenerationID: WeakGeneration] = [:]
+        /// Kept until nobody else has them (`closeUnused`): only then, and on `queue` alone, is anything done about their files' ends.
+        var open: [GenerationID: Generation] = [:]
+        /// The newest of them by key, known to the index or not yet.
+        var newest: [CacheKey: GenerationID] = [:]
+        /// Being closed at this moment, on `queue`.
+        var closing: Set<GenerationID> = []
         /// Generations with unsaved chunks. They are kept until these are saved.
         var unsaved: [GenerationID: Generation] = [:]
         var unsavedBytes: Int64 = 0
         var isCheckpointDue = false
-        /// Being read from the index: the evictor passes them by.
-        var loading: Set<GenerationID> = []
+        /// Being read from the index, by how many: the evictor passes them by.
+        var loading: [GenerationID: Int] = [:]
         /// Extents of generations that are not open, being evicted.
         var evicting: [GenerationID: Set<Int>] = [:]
-        var isEvictionDue = false
-        var isClosed = false
         var shards: Set<String> = []
     }
-
-    struct WeakGeneration { weak var generation: Generation? }
 
     /// Opens the cache, making it where there is none, and takes its lock.
     /// - Throws: `StoreError`: another process has it, the directory cannot be used, the index cannot be read.
@@ -79,7 +80,8 @@ package final class CacheStore: Sendable {
         ledger.setIndex(bytes: index.allocatedBytes)
         try index.setMeta([(.session, session), (.isClean, 0), (.suspectSession, suspectSession)])
         checkpointTimer = QueueTimer(queue)
-        if !wasClean { try recover() }
+        // Without a session the index is new; files that are there nevertheless belong to one that was lost.
+        if !wasClean || previous == 0 { try recover() }
         checkpointTimer.start { [weak self] in self?.tick() }
     }
 
@@ -103,9 +105,20 @@ package final class CacheStore: Sendable {
         checkpoint()
         ledger.refreshDisk()
         if ledger.shortage > 0 { evict(ledger.shortage) }
-        registry.withLock { registry in
-            registry.open = registry.open.filter { $0.value.generation != nil }
+        closeUnused()
+    }
+
+    /// Closes generations that nobody has open any more, and gives back what they leave. On `queue` only.
+    func closeUnused() {
+        dispatchPrecondition(condition: .onQueue(queue))
+        let unused = registry.withLock { $0.takeUnused() }
+        guard !unused.isEmpty else { return }
+        // The order of last reads would be lost with them.
+        save(unused.compactMap { $0.takeTouches() }, of: Dictionary(uniqueKeysWithValues: unused.map { ($0.id, $0) }))
+        for generation in unused where generation.end() {
+            report("forget a generation") { () throws(StoreError) in _ = try index.remove(generation.id) }
         }
+        registry.withLock { $0.closing.subtract(unused.map(\.id)) }
     }
 
     /// Tells other processes where this cache's proxy can be reached.
@@ -118,9 +131,9 @@ package final class CacheStore: Sendable {
         readers.stop()
         let outcome: Result<Void, StoreError> = queue.sync {
             checkpointTimer.cancel()
-            for generation in registry.withLock({ $0.open.values.compactMap(\.generation) }) where generation.isStored { generation.releaseResidue() }
+            for generation in registry.withLock({ Array($0.open.values) }) { generation.releaseResidue() }
             checkpoint(touchesToo: true)
-            registry.withLock { $0.isClosed = true }
+            closeUnused()
             do throws(StoreError) {
                 try index.setMeta([(.isClean, 1), (.dataBytes, ledger.dataSize)])
                 try index.close()
@@ -141,16 +154,18 @@ package final class CacheStore: Sendable {
     }
 
     private func load(_ key: CacheKey) throws(StoreError) -> Generation? {
+        if let open = registry.withLock({ $0.newest(of: key) }) { return open }
         guard let row = try index.generation(of: key) else { return nil }
-        // From here on the evictor leaves this generation alone; what it has begun is not taken as present.
-        let (known, leaving) = registry.withLock { registry in
-            registry.loading.insert(row.id)
-            return (registry.open[row.id]?.generation, registry.evicting[row.id] ?? [])
+        // From here on the evictor leaves this generation alone; what it or a closing has begun is waited for.
+        let (known, isBusy) = registry.withLock { registry in
+            registry.loading[row.id, default: 0] += 1
+            return (registry.open[row.id], registry.evicting[row.id] != nil || registry.closing.contains(row.id))
         }
-        defer { registry.withLock { _ = $0.loading.remove(row.id) } }
+        defer { registry.withLock { $0.loaded(row.id) } }
         if let known { return known.isRetired ? nil : known }
+        if isBusy { queue.sync {} }
         guard let rows = try index.extents(of: row.id) else { return nil }
-        return open(row, extents: rows.filter { !leaving.contains($0.ordinal) }, key: key)
+        return open(row, extents: rows, key: key)
     }
 
     private func open(_ row: CacheIndex.GenerationRow, extents rows: [CacheIndex.ExtentRow], key: CacheKey) -> Generation? {
@@ -161,7 +176,7 @@ package final class CacheStore: Sendable {
             // Deleted or made unreadable from outside: its rows go, and it is fetched again.
             logger.error("dropped from the cache: \(error)", metadata: ["resource": "\(key.text)"])
             metrics.errors.add("disk-file-missing")
-            forget(row.id)
+            forget(row, rows)
             return nil
         }
         var extents = Array(repeating: Extent(), count: row.geometry.extentCount(length: row.length))
@@ -173,13 +188,19 @@ package final class CacheStore: Sendable {
         let generation = Generation(
             id: row.id, key: key, head: row.head, length: row.length, geometry: row.geometry, file: file, isStored: true, ledger: ledger,
             extents: extents, isIndexed: true)
-        registry.withLock { $0.open[row.id] = WeakGeneration(generation: generation) }
-        return generation
+        // Another look-up may have been quicker: one file has one generation in memory.
+        return registry.withLock { $0.add(generation) }
     }
 
-    private func forget(_ id: GenerationID) {
+    /// The file of a generation is gone: so are its blocks.
+    private func forget(_ row: CacheIndex.GenerationRow, _ extents: [CacheIndex.ExtentRow]) {
+        let bytes = extents.reduce(CapacityLedger.fileOverhead) { sum, extent in
+            sum + row.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: row.length)
+        }
         queue.async { [self] in
-            report("forget a generation") { () throws(StoreError) in try index.remove(id) }
+            report("forget a generation") { () throws(StoreError) in
+                if try index.remove(row.id) { ledger.release(bytes) }
+            }
         }
     }
 
@@ -188,7 +209,7 @@ package final class CacheStore: Sendable {
     /// - Throws: `StoreError`; where there is no room even for an empty file, a `.system` error with ENOSPC.
     package func makeGeneration(_ key: CacheKey, head: GenerationHead, length: Int64?) throws(StoreError) -> Generation {
         let id = GenerationID.random()
-        guard ledger.reserve(CapacityLedger.fileOverhead) else {
+        guard ledger.reserve(CapacityLedger.fileOverhead) || ledger.reserveFile() else {
             throw .system(operation: "reserve space for", path: path(of: id), code: ENOSPC)
         }
         do throws(StoreError) {
@@ -196,8 +217,7 @@ package final class CacheStore: Sendable {
             let file = try SparseFile(path: path(of: id), length: length, creating: true)
             let generation = Generation(
                 id: id, key: key, head: head, length: length, geometry: configuration.geometry, file: file, isStored: true, ledger: ledger)
-            registry.withLock { $0.open[id] = WeakGeneration(generation: generation) }
-            return generation
+            return registry.withLock { $0.add(generation) }
         } catch {
             ledger.release(CapacityLedger.fileOverhead)
             throw error
@@ -243,7 +263,7 @@ package final class CacheStore: Sendable {
         guard isFirst else { return }
         queue.async { [self] in
             registry.withLock { _ = $0.unsaved.removeValue(forKey: generation.id) }
-            report("retire a generation") { () throws(StoreError) in try index.remove(generation.id) }
+            report("retire a generation") { () throws(StoreError) in _ = try index.remove(generation.id) }
             if unlink(path(of: generation.id)) != 0 && errno != ENOENT { logger.error("\(StoreError.lastSystemError("unlink", path(of: generation.id)))") }
         }
     }
@@ -257,5 +277,38 @@ package final class CacheStore: Sendable {
     }
 
     /// How many generations are open.
-    package var openCount: Int { registry.withLock { $0.open.values.count { $0.generation != nil } } }
+    package var openCount: Int { registry.withLock { $0.open.count } }
+}
+
+extension CacheStore.Registry {
+    /// The generation of a key that is open, if it is still the current one.
+    func newest(of key: CacheKey) -> Generation? {
+        guard let id = newest[key], let generation = open[id], !generation.isRetired else { return nil }
+        return generation
+    }
+
+    /// - Returns: the one that is open for that file from now on.
+    mutating func add(_ generation: Generation) -> Generation {
+        if let open = open[generation.id] { return open }
+        open[generation.id] = generation
+        newest[generation.key] = generation.id
+        return generation
+    }
+
+    mutating func loaded(_ id: GenerationID) {
+        let left = (loading[id] ?? 1) - 1
+        loading[id] = left > 0 ? left : nil
+    }
+
+    /// Generations to which nobody else has a reference. None can come by: it would be had from here, under the same lock.
+    mutating func takeUnused() -> [Generation] {
+        var unused: [Generation] = []
+        for id in Array(open.keys) where isKnownUniquelyReferenced(&open[id]!) {
+            let generation = open.removeValue(forKey: id)!
+            if newest[generation.key] == id { newest[generation.key] = nil }
+            closing.insert(id)
+            unused.append(generation)
+        }
+        return unused
+    }
 }

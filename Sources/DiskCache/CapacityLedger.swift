@@ -41,9 +41,15 @@ package final class CapacityLedger: Sendable {
         return tryReserve(bytes)
     }
 
-    private func tryReserve(_ bytes: Int64) -> Bool {
+    /// Takes the little that a new file needs, out of the headroom where there is nothing else.
+    func reserveFile() -> Bool {
+        refreshDisk()
+        return tryReserve(Self.fileOverhead, usesHeadroom: true)
+    }
+
+    private func tryReserve(_ bytes: Int64, usesHeadroom: Bool = false) -> Bool {
         state.withLock { state in
-            guard state.used + bytes <= state.limit - state.headroom, bytes <= state.diskAllowance else { return false }
+            guard state.used + bytes <= state.limit - (usesHeadroom ? state.headroom / 2 : state.headroom), bytes <= state.diskAllowance else { return false }
             state.data += bytes
             state.diskAllowance -= bytes
             return true

@@ -36,12 +36,16 @@ package final class ChunkWriter {
         position = offset
         id = generation.state.withLock { state in
             state.nextWriter += 1
+            state.users += 1
             return state.nextWriter
         }
         precondition(generation.geometry.chunkStart(generation.geometry.chunk(at: offset)) == offset, "a writer starts at a chunk")
     }
 
-    deinit { close() }
+    deinit {
+        close()
+        generation.endUse()
+    }
 
     package func append(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         var taken = 0
@@ -51,6 +55,7 @@ package final class ChunkWriter {
                 case .opened: break
                 case .noRoom: return .noRoom(taken: taken)
                 case .met: return .met(taken: taken)
+                case .tooLong: return .failed(.system(operation: "map", path: generation.file.path, code: EFBIG))
                 }
             }
             let chunk = openChunk!
@@ -66,9 +71,10 @@ package final class ChunkWriter {
     /// The body ended here: the length is known now, and the last chunk is whole.
     package func finish() {
         guard generation.length == nil else { return }
-        if let chunk = openChunk, !isPassingOver { complete(chunk, length: position) }
-        openChunk = nil
+        // In this order: a reader that finds the last chunk present must know where it ends.
         generation.setLength(position)
+        if let chunk = openChunk, !isPassingOver { complete(chunk) }
+        openChunk = nil
         try? generation.file.truncate(to: position)
         if generation.isStored { store.noteWritten(generation, bytes: 0) }
     }
@@ -80,10 +86,11 @@ package final class ChunkWriter {
         if !isPassingOver { generation.abandon(chunk, by: id) }
     }
 
-    private enum Opening { case opened, noRoom, met }
+    private enum Opening { case opened, noRoom, met, tooLong }
 
     private func openNext() -> Opening {
         let chunk = generation.geometry.chunk(at: position)
+        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= generation.file.capacity else { return .tooLong }
         switch generation.claim(chunk, by: id) {
         case .claimed:
             isPassingOver = false
@@ -112,7 +119,7 @@ package final class ChunkWriter {
         }
         position += Int64(part.count)
         if position == end {
-            if !isPassingOver { complete(chunk, length: generation.length) }
+            if !isPassingOver { complete(chunk) }
             openChunk = nil
         } else if !isPassingOver {
             generation.advance(id, to: position)
@@ -120,7 +127,7 @@ package final class ChunkWriter {
         return nil
     }
 
-    private func complete(_ chunk: Int, length: Int64?) {
+    private func complete(_ chunk: Int) {
         generation.complete(chunk, by: id, checksum: digest.finish())
         if generation.isStored { store.noteWritten(generation, bytes: generation.geometry.chunkSize) }
     }

@@ -72,12 +72,18 @@ extension Generation {
 
     /// The end of a body of unknown length was seen.
     func setLength(_ length: Int64) {
-        state.withLock { state in
+        let surplus = state.withLock { state in
             state.length = length
             let count = geometry.extentCount(length: length)
             state.grow(toExtent: max(count - 1, 0))
             state.absentChunks = geometry.chunkCount(length: length) - state.extents.reduce(0) { $0 + $1.present.count }
+            // The last chunk was reserved as a whole.
+            guard isStored, length % geometry.chunkSize != 0 else { return 0 as Int64 }
+            let surplus = geometry.chunkSize - geometry.blockBytes(ofChunk: geometry.chunk(at: length), length: length)
+            state.allocated -= surplus
+            return surplus
         }
+        if surplus > 0 { ledger.release(surplus) }
     }
 
     /// Forgets bytes that everyone has passed, of a generation that nobody will find again: a window, or a stream without end.

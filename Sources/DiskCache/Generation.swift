@@ -60,13 +60,14 @@ package final class Generation: Sendable {
         /// Claimed chunk and frontier, by writer.
         var writers: [Int: Claim] = [:]
         var nextWriter = 0
+        /// Readers and writers that have it in hand, whether or not they need bytes just now.
+        var users = 0
         /// Chunks of the length that are not present; 0 means complete. Meaningless while the length is unknown.
         var absentChunks = 0
         /// Whether the index has this generation's row.
         var isIndexed = false
         /// Replaced by another generation: it is not given to new readers, and its file goes when nobody has it open.
         var isRetired = false
-        var hits: Int64 = 0
         var unsavedHits: Int64 = 0
         /// Bytes of blocks that the ledger counts for this generation.
         var allocated: Int64 = 0
@@ -95,7 +96,8 @@ package final class Generation: Sendable {
         state.isIndexed = isIndexed
         state.allocated = isStored ? CapacityLedger.fileOverhead : 0
         if let length {
-            state.extents = extents ?? Array(repeating: Extent(), count: geometry.extentCount(length: length))
+            // A window has few extents at a time, whatever length is announced.
+            state.extents = extents ?? Array(repeating: Extent(), count: isStored ? geometry.extentCount(length: length) : 0)
             state.absentChunks = geometry.chunkCount(length: length) - state.extents.reduce(0) { $0 + $1.present.count }
             for (ordinal, extent) in state.extents.enumerated() {
                 state.allocated += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: length)
@@ -104,15 +106,19 @@ package final class Generation: Sendable {
         self.state = Mutex(state)
     }
 
-    /// The last one to have this generation open is gone: what nobody will find again is given back to the disk.
-    deinit {
-        guard isStored else { return }
-        let state = state.withLock { $0 }
-        if state.isRetired || state.length == nil || state.extents.allSatisfy({ $0.present.isEmpty }) {
-            unlink(file.path)
-            return ledger.release(state.allocated)
+    /// Nobody has this generation open any more: what nobody will find again is given back to the disk. Once, on the store's queue.
+    /// - Returns: whether it is gone while the index may still speak of it.
+    func end() -> Bool {
+        let (isGone, allocated) = state.withLock { state in
+            (state.isRetired || state.length == nil || state.extents.allSatisfy { $0.present.isEmpty }, state.allocated)
         }
-        releaseResidue()
+        guard isGone else {
+            releaseResidue()
+            return false
+        }
+        unlink(file.path)
+        ledger.release(allocated)
+        return true
     }
 
     /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is written any more.
@@ -140,8 +146,6 @@ package final class Generation: Sendable {
     package var length: Int64? { state.withLock { $0.length } }
 
     package var isRetired: Bool { state.withLock { $0.isRetired } }
-
-    package var isComplete: Bool { state.withLock { $0.length != nil && $0.absentChunks == 0 } }
 
     /// How much of a range is present.
     package enum Coverage: Sendable { case whole, part, none }
@@ -174,12 +178,16 @@ package final class Generation: Sendable {
         }
     }
 
+    /// From here to `endUse` somebody reads or fills it: it is not given up even when all of it is evicted.
+    package func beginUse() { state.withLock { $0.users += 1 } }
+
+    package var isInUse: Bool { state.withLock { $0.users > 0 } }
+
+    package func endUse() { state.withLock { $0.users -= 1 } }
+
     /// Counts a request that was answered from here.
     package func countHit() {
-        state.withLock {
-            $0.hits += 1
-            $0.unsavedHits += 1
-        }
+        state.withLock { $0.unsavedHits += 1 }
     }
 }
 

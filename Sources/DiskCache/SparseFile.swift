@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// One generation's bytes: a sparse file and a read-only mapping of it that is kept as long as the file is open.
 ///
@@ -11,10 +12,13 @@ package final class SparseFile: @unchecked Sendable {
     package let descriptor: Int32
     let path: String
     private let base: UnsafeMutableRawPointer
-    private let mappedBytes: Int
+    private let mappedBytes: Atomic<Int>
 
-    /// Where the length is unknown, so much address space is set aside (none of it costs memory until it is used).
-    private static let unknownLength: Int64 = 1 << 40
+    /// Where the length is unknown, so much address space is set aside until it is known (none of it costs memory until it is used).
+    private static let unknownLength: Int64 = 64 << 30
+
+    /// No byte beyond this can be served.
+    var capacity: Int64 { Int64(mappedBytes.load(ordering: .relaxed)) }
 
     /// Opens or makes the file.
     /// - Parameter length: the length it will have; nil while unknown.
@@ -37,20 +41,21 @@ package final class SparseFile: @unchecked Sendable {
             close(descriptor)
             throw error
         }
-        mappedBytes = Int(max(length ?? Self.unknownLength, 1))
+        let mappedBytes = Int(max(length ?? Self.unknownLength, 1))
         let address = mmap(nil, mappedBytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, descriptor, 0)
         guard let address, address != MAP_FAILED else {
             let error = StoreError.lastSystemError("mmap", path)
             close(descriptor)
             throw error
         }
+        self.mappedBytes = Atomic(mappedBytes)
         self.descriptor = descriptor
         self.path = path
         base = address
     }
 
     deinit {
-        munmap(base, mappedBytes)
+        munmap(base, mappedBytes.load(ordering: .relaxed))
         close(descriptor)
     }
 
@@ -61,6 +66,9 @@ package final class SparseFile: @unchecked Sendable {
 
     /// Whether a range can be sent without waiting for the disk.
     func isResident(_ range: Range<Int64>) -> Bool {
+        // Behind the end of a file that was truncated under us, pages may be resident all the same.
+        var info = stat()
+        guard fstat(descriptor, &info) == 0, info.st_size >= range.upperBound else { return false }
         let page: Int64 = 4096
         let start = range.lowerBound / page * page
         let pages = Int((range.upperBound - start + page - 1) / page)
@@ -119,7 +127,10 @@ package final class SparseFile: @unchecked Sendable {
         }
     }
 
+    /// Ends the file at its length, once that is known.
     func truncate(to length: Int64) throws(StoreError) {
+        let kept = (Int(max(length, 1)) + 4095) / 4096 * 4096, mapped = mappedBytes.load(ordering: .relaxed)
+        if kept < mapped, munmap(base + kept, mapped - kept) == 0 { mappedBytes.store(kept, ordering: .relaxed) }
         guard ftruncate(descriptor, off_t(length)) == 0 else { throw .lastSystemError("ftruncate", path) }
     }
 }

@@ -28,7 +28,11 @@ package final class EventLoop: @unchecked Sendable {
     /// - Parameter index: the loop's place in its group; names its thread.
     /// - Throws: `EventLoopError` where libevent cannot make an event base.
     package init(index: Int = 0) throws(EventLoopError) {
-        guard Self.threadsEnabled, let base = event_base_new() else { throw EventLoopError(operation: "event_base_new", code: errno) }
+        guard Self.threadsEnabled, let configuration = event_config_new() else { throw EventLoopError(operation: "event_config_new", code: errno) }
+        defer { event_config_free(configuration) }
+        // Work that posts more work is served in one pass without it, and sockets would wait until there is none left.
+        event_config_set_max_dispatch_interval(configuration, nil, 16, 0)
+        guard let base = event_base_new_with_config(configuration) else { throw EventLoopError(operation: "event_base_new", code: errno) }
         self.index = index
         self.base = base
         wake = event_new(base, -1, Int16(EV_PERSIST), { _, _, context in

@@ -5,8 +5,14 @@
 package protocol BodySource: AnyObject {
     /// The next bytes of the body, at most `limit`. A span stays valid until the next call of `next` or `finish`.
     func next(limit: Int) -> BodyStep
+    /// The kernel could not read the last span: its file shrank or its disk fails. The connection is cut after this.
+    func spanWasUnreadable()
     /// The response is over, sent or cut; nothing is asked any more. Called once.
     func finish()
+}
+
+extension BodySource {
+    package func spanWasUnreadable() {}
 }
 
 /// A source's answer.

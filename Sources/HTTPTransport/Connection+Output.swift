@@ -156,7 +156,10 @@ extension Connection {
         }
         if count < 0 && errno == EINTR { return .sent(0) }
         if count < 0 && errno == EAGAIN { return .full }
-        if count < 0 && errno == EFAULT { server.metrics.errors.add("disk-read") }
+        if count == 0 || errno == EFAULT || errno == EIO {
+            server.metrics.errors.add("disk-read")
+            output.source?.spanWasUnreadable()
+        }
         return .failed
     }
 }

@@ -19,6 +19,11 @@ final class ConnectionBalance: Sendable {
         servers.withLock { $0[index] = bound }
     }
 
+    /// The server has stopped: its loops' parts and this let go of each other.
+    func clear() {
+        servers.withLock { $0 = [:] }
+    }
+
     var total: Int { counts.withLock { $0.reduce(0, +) } }
 
     func removed(from loop: Int) {

@@ -9,6 +9,8 @@ package final class HTTPServer: Sendable {
     /// The address with the port that is really bound.
     package let address: ListenAddress
     private let servers: [LoopBound<LoopServer>]
+    private let balance: ConnectionBalance
+    private let isStopped = Mutex(false)
 
     /// Listens and serves at once.
     /// - Parameter makeHandler: called on each loop for that loop's handler.
@@ -24,6 +26,7 @@ package final class HTTPServer: Sendable {
         var sockets = [first]
         for _ in loops.dropFirst() { sockets.append(try bound.listen(shared: true)) }
         let balance = ConnectionBalance(loops: loops)
+        self.balance = balance
         servers = zip(loops, sockets).map { loop, socket in
             loop.sync {
                 let server = LoopServer(loop: loop, listeningSocket: socket, limits: limits, metrics: metrics, balance: balance, handler: makeHandler(loop))
@@ -36,6 +39,11 @@ package final class HTTPServer: Sendable {
 
     /// Accepts no more; gives running answers so many seconds to end, then cuts them. Blocks; not to be called on a loop.
     package func stop(graceSeconds: Double) {
+        let isFirst = isStopped.withLock { isStopped in
+            defer { isStopped = true }
+            return !isStopped
+        }
+        guard isFirst else { return }
         let drained = Latch(servers.count)
         for server in servers {
             server.post { $0.drain { drained.countDown() } }
@@ -44,6 +52,7 @@ package final class HTTPServer: Sendable {
         for server in servers {
             server.loop.sync { server.value.cut() }
         }
+        balance.clear()
     }
 }
 

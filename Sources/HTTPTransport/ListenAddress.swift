@@ -24,6 +24,9 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         self.init(host: host.isEmpty ? "0.0.0.0" : host, port: port)
     }
 
+    /// Whether only this machine can connect.
+    package var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+
     /// An address by which this machine reaches it: loopback for "all addresses".
     package var reachable: ListenAddress {
         switch host {

@@ -44,6 +44,7 @@ struct Output {
     /// Takes over the source's next span, framed.
     /// - Returns: false where it is longer than the length that the head promised.
     mutating func take(_ next: BodySpan) -> Bool {
+        precondition(!next.bytes.isEmpty, "a source without bytes answers wait")
         span = next.bytes
         file = next.file
         switch framing {

@@ -29,6 +29,8 @@ final class MediaAnswer: BodySource {
     private var outcome = CacheStatus.hit()
     /// A generation may be replaced while its first byte is awaited: then the answer is given from the next one.
     private var restarts = 0
+    /// Each request counts once, however often it starts anew.
+    private var isCounted = false
     private static let maxRestarts = 3
 
     init(_ exchange: Exchange, _ route: MediaRoutes.Route, _ handler: MediaHandler) {
@@ -199,14 +201,16 @@ final class MediaAnswer: BodySource {
     }
 
     private func classify(_ generation: Generation, _ range: Range<Int64>, isOpening: Bool) {
+        defer { isCounted = true }
         if !isOpening {
-            generation.countHit()
+            if !isCounted { generation.countHit() }
             switch generation.length == nil ? .part : generation.coverage(of: range) {
             case .whole: outcome = .hit()
             case .part: outcome = .forwarded(.partial)
             case .none: outcome = .forwarded(.partial, detail: "nothing-of-the-range")
             }
         }
+        guard !isCounted else { return }
         if outcome.isHit {
             handler.metrics.hits.add()
         } else if outcome.forward == .partial {
@@ -289,8 +293,7 @@ final class MediaAnswer: BodySource {
             case .success(let head):
                 outcome.forwardStatus = head.status
                 var fields = head.fields
-                fields.removeHopByHop()
-                for name in ["Content-Length", "Date", "Set-Cookie"] { fields.remove(name) }
+                fields.removeUnfitForClients()
                 var response = Response(head.status, length: head.contentLength)
                 for line in fields.lines { response.field(line.name, line.value) }
                 response.field("Cache-Status", outcome.fieldValue)
@@ -335,6 +338,10 @@ final class MediaAnswer: BodySource {
         case .end: .end
         case .failed: .cut
         }
+    }
+
+    func spanWasUnreadable() {
+        reader?.dropLast()
     }
 
     func finish() {

@@ -97,6 +97,9 @@ public final class Proxy: Sendable {
             }
             baseURL = "http://\(server.address.reachable)"
             try store.announce(url: baseURL)
+            if !address.isLoopback {
+                logger.warning("listening beyond this machine: whoever reaches \(server.address) can fetch any public URL through it")
+            }
         } catch let error as ProxyError {
             throw error
         } catch {

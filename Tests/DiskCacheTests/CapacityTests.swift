@@ -92,6 +92,7 @@ import Testing
                 for _ in 0..<50 { try step(opened, &open, &random) }
             }
             opened.checkpoint()
+            opened.closeUnused()
             for path in opened.dataFiles { try sync(path) }
             let overhead = Int64(opened.dataFiles.count) * CapacityLedger.fileOverhead
             #expect(opened.store.ledger.dataSize >= opened.dataBytes)

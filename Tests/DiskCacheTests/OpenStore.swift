@@ -109,6 +109,9 @@ final class OpenStore: Sendable {
 
     // MARK: What the store does by itself, now
 
+    /// Closes what nobody has open, as the store does each second.
+    func closeUnused() { store.queue.sync { store.closeUnused() } }
+
     func checkpoint() { store.queue.sync { store.checkpoint(touchesToo: true) } }
 
     @discardableResult
@@ -234,4 +237,8 @@ struct Unexpected: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
+}
+
+extension Generation {
+    var isComplete: Bool { length.map { coverage(of: 0..<$0) == .whole } ?? false }
 }

@@ -24,6 +24,7 @@ import Testing
         #expect(try reader!.firstWrongChunk(media) == nil)
         #expect(opened.store.ledger.dataSize == CapacityLedger.fileOverhead + media.size)
         reader = nil
+        opened.closeUnused()
         #expect(opened.dataFiles.isEmpty)
         #expect(opened.store.ledger.dataSize == 0)
     }
@@ -78,6 +79,7 @@ import Testing
             a.discard(below: 200 * 4096)
         }
         opened.settle()
+        opened.closeUnused()
         #expect(opened.store.ledger.dataSize == 0)
         #expect(opened.dataFiles.isEmpty)
     }

@@ -248,7 +248,7 @@ extension Scenarios {
         }
 
         // It holds nothing in the cache yet, and what it counted on goes: it needs a second transfer where it expected cached bytes.
-        @Test(.disabled("a generation is retired by eviction under a player that has no lease yet: Generation.retireIfUnused"))
+        @Test
         func playerThatWaitsForItsFirstByteReadsOnThoughAllOfItsFileIsEvicted() async throws {
             try await scenario { $0.maxSize = 16_000_000 } _: { stage in
                 let (first, second) = (Media(seed: 80, size: 4_000_000), Media(seed: 81, size: 32_000_000))
@@ -301,7 +301,7 @@ extension Scenarios {
         }
 
         // What takes no more blocks must not go on counting.
-        @Test(.disabled("a new file finds the cache full and passes by it: CacheStore.makeGeneration makes no room"))
+        @Test
         func thousandsOfSmallFilesLeaveRoomForTheNext() async throws {
             try await scenario { $0.maxSize = 16_000_000 } _: { stage in
                 let (count, player) = (2500, try stage.player())

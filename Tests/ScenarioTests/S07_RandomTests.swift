@@ -5,7 +5,7 @@ extension Scenarios {
     /// Many players at random places of several files that do not fit into the cache together, over connections to an
     /// origin that break: each byte is right, the cache stays within its limit, and what it keeps survives a restart.
     @Suite struct S07Random {
-        @Test(.disabled("a generation is retired by eviction under a player that has no lease yet: Generation.retireIfUnused"))
+        @Test
         func manyPlayersAtRandomPlacesReadTheRightBytes() async throws {
             try await scenario { setting in
                 setting.maxSize = 20_000_000
