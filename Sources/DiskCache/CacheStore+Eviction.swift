@@ -24,8 +24,7 @@ extension CacheStore {
         dispatchPrecondition(condition: .onQueue(queue))
         // The order of last reads is in memory until a checkpoint.
         checkpoint(touchesToo: true)
-        closeUnused()
-        var freed: Int64 = 0
+        var freed = closeUnused()
         var place: (lastAccess: Int64, generation: GenerationID?, ordinal: Int) = (-1, nil, -1)
         while freed < wanted {
             var victims: [CacheIndex.Victim] = []

@@ -109,16 +109,23 @@ package final class CacheStore: Sendable {
     }
 
     /// Closes generations that nobody has open any more, and gives back what they leave. On `queue` only.
-    func closeUnused() {
+    /// - Returns: the bytes given back.
+    @discardableResult
+    func closeUnused() -> Int64 {
         dispatchPrecondition(condition: .onQueue(queue))
         let unused = registry.withLock { $0.takeUnused() }
-        guard !unused.isEmpty else { return }
+        guard !unused.isEmpty else { return 0 }
         // The order of last reads would be lost with them.
         save(unused.compactMap { $0.takeTouches() }, of: Dictionary(uniqueKeysWithValues: unused.map { ($0.id, $0) }))
-        for generation in unused where generation.end() {
+        var freed: Int64 = 0
+        for generation in unused {
+            let (isGone, bytes) = generation.end()
+            freed += bytes
+            guard isGone else { continue }
             report("forget a generation") { () throws(StoreError) in _ = try index.remove(generation.id) }
         }
         registry.withLock { $0.closing.subtract(unused.map(\.id)) }
+        return freed
     }
 
     /// Tells other processes where this cache's proxy can be reached.

@@ -107,18 +107,18 @@ package final class Generation: Sendable {
     }
 
     /// Nobody has this generation open any more: what nobody will find again is given back to the disk. Once, on the store's queue.
-    /// - Returns: whether it is gone while the index may still speak of it.
-    func end() -> Bool {
+    /// - Returns: whether it is gone, while the index may still speak of it, and the bytes given back.
+    func end() -> (isGone: Bool, freed: Int64) {
         let (isGone, allocated) = state.withLock { state in
             (state.isRetired || state.length == nil || state.extents.allSatisfy { $0.present.isEmpty }, state.allocated)
         }
         guard isGone else {
             releaseResidue()
-            return false
+            return (false, 0)
         }
         unlink(file.path)
         ledger.release(allocated)
-        return true
+        return (true, allocated)
     }
 
     /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is written any more.

@@ -110,7 +110,7 @@ final class OpenStore: Sendable {
     // MARK: What the store does by itself, now
 
     /// Closes what nobody has open, as the store does each second.
-    func closeUnused() { store.queue.sync { store.closeUnused() } }
+    func closeUnused() { _ = store.queue.sync { store.closeUnused() } }
 
     func checkpoint() { store.queue.sync { store.checkpoint(touchesToo: true) } }
 
