@@ -36,6 +36,7 @@ package final class Fetch: TransferDelegate {
     /// Received and not yet written.
     private var staged: [UInt8] = []
     private var isFlushDue = false
+    private var isTurnOver = false
     private var isWaitingForRoom = false
     /// How the transfer ended while its last bytes waited for room.
     private var heldEnd: UpstreamError?
@@ -120,17 +121,30 @@ package final class Fetch: TransferDelegate {
             owner.ended(self)
             return true
         }
-        guard !isWaitingForRoom, !status.pauseIfFarAhead(at: position) else { return false }
+        guard !isWaitingForRoom, !isTurnOver, !status.pauseIfFarAhead(at: position) else { return false }
         let dropped = min(surplus, Int64(bytes.count))
         surplus -= dropped
         staged.append(contentsOf: bytes[Int(dropped)...])
         if staged.count >= Self.stagingBytes {
             flush()
+            endTurn()
         } else if !isFlushDue {
             isFlushDue = true
             owner.loop.afterCallback { [self] in flush() }
         }
         return true
+    }
+
+    /// Curl reads on for as long as there is something, up to a hundred buffers, and nobody else on the loop gets a turn: least of all
+    /// the clients that wait for these bytes. So after each buffer it has to return.
+    private func endTurn() {
+        guard !hasEnded, !isWaitingForRoom else { return }
+        isTurnOver = true
+        owner.loop.afterCallback { [self] in
+            isTurnOver = false
+            guard !hasEnded, !isWaitingForRoom else { return }
+            transfer?.resume()
+        }
     }
 
     /// Writes what was staged. Curl hands bytes over in small pieces; the file system takes large ones better.
