@@ -28,7 +28,7 @@ let package = Package(
 
         // Mechanisms
         .target(name: "Metrics"),
-        .target(name: "EventIO", dependencies: ["CEvent"]),
+        .target(name: "EventIO", dependencies: ["CEvent", "CLinux"]),
         .target(name: "HTTPTransport", dependencies: ["CLinux", "EventIO", "HTTPModel", "Metrics", .product(name: "Logging", package: "swift-log")]),
         .target(name: "Upstream", dependencies: ["CCurl", "EventIO", "HTTPModel", "CachePolicy", "Metrics", .product(name: "Logging", package: "swift-log")]),
         .target(
@@ -67,6 +67,7 @@ let package = Package(
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
+        .testTarget(name: "CacheFillTests", dependencies: ["CacheFill"]),
         .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
         .testTarget(name: "DiskCacheTests", dependencies: ["DiskCache", "HTTPModel", "CachePolicy", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log")]),
         .testTarget(name: "HTTPTransportTests", dependencies: ["HTTPTransport", "EventIO", "HTTPModel", "Metrics", "TestSupport"]),

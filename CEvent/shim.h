@@ -6,7 +6,3 @@
 #include <event2/event.h>
 #include <event2/thread.h>
 #include <event2/util.h>
-#include <sys/prctl.h>
-
-// prctl is variadic, which Swift cannot call.
-static inline int reel_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }

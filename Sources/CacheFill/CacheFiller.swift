@@ -28,6 +28,7 @@ package final class CacheFiller: Sendable {
     let settings: FillSettings
     let metrics: ProxyMetrics
     let logger: Logger
+    let balance = FetchBalance()
     private let resources: Mutex<[CacheKey: OpenResource]>
     private let capacity: Int
 
@@ -80,8 +81,9 @@ package final class CacheFiller: Sendable {
 
     package var openCount: Int { resources.withLock { $0.count } }
 
-    /// Lets go of all resources. What still reads keeps its own.
+    /// Lets go of all resources, once no loop runs any more. What still reads keeps its own.
     package func closeAll() {
+        balance.clear()
         resources.withLock { $0 = [:] }
     }
 }

@@ -101,7 +101,7 @@ package final class CacheReader {
 
     private func give(_ limit: Int) -> Step {
         let range = offset..<min(readable, offset + Int64(limit))
-        let isFresh = followed?.hasBrought(offset) == true
+        let isFresh = followed?.brings(offset) == true
         if !isFresh && !generation.isResident(range) { return warm(range) }
         offset = range.upperBound
         lastGiven = range

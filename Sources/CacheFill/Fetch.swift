@@ -11,7 +11,7 @@ import Upstream
 ///     ▓▓▓▓▓▓▓▓▓▓▓░░░░░░░░░░░│▓▓▓
 ///     in the file   to come    present before
 package final class Fetch: TransferDelegate {
-    enum Purpose {
+    enum Purpose: Sendable {
         /// Find out what the resource is.
         case opening(UpstreamRequest.Span?, owner: FollowerID)
         /// Fill a gap of a generation that is known.
@@ -22,6 +22,8 @@ package final class Fetch: TransferDelegate {
 
     let status: FetchStatus
     let owner: LoopFiller
+    /// The loop whose request asked for it.
+    let home: Int
     let resource: OpenResource
     let purpose: Purpose
     let demand: Demand
@@ -33,14 +35,25 @@ package final class Fetch: TransferDelegate {
     var end: Int64 = .max
     /// Bytes ahead in the response that are not wanted: before the first whole chunk, or sent again.
     var surplus: Int64 = 0
-    /// Received and not yet written.
-    private var staged: [UInt8] = []
+    /// Received and not yet given to the writer.
+    private var staged = StagingBuffer()
+    /// Empty, for what comes while the other is being written.
+    private var spare = StagingBuffer()
     private var isFlushDue = false
-    private var isTurnOver = false
+    private var hasBegun = false
+    private var isYielding = false
+    /// Another thread is writing.
+    private var isWriting = false
     private var isWaitingForRoom = false
-    /// How the transfer ended while its last bytes waited for room.
-    private var heldEnd: UpstreamError?
+    /// The transfer is paused until what was received is written.
+    private var isHeldBack = false
+    /// The transfer has ended, but not all that it brought is written.
+    private var transferEnd: TransferEnd?
+    private struct TransferEnd { let error: UpstreamError? }
+    /// Written in pieces of at least so many bytes while more comes; twice as many are received in advance.
     private static let stagingBytes = 256 << 10
+    /// From here on the disk might make the loop wait, and a switch of threads is cheap beside the write.
+    private static let offLoopBytes = 64 << 10
     private var attempt = 0
     /// Where the first one redirected to refuses by now (signed URLs expire), the first is asked again.
     private var asksFirstURL = false
@@ -56,9 +69,10 @@ package final class Fetch: TransferDelegate {
         init(_ lease: consuming ExtentLease) { self.lease = lease }
     }
 
-    init(_ status: FetchStatus, _ owner: LoopFiller, _ resource: OpenResource, _ purpose: Purpose, _ demand: Demand, position: Int64) {
+    init(_ status: FetchStatus, _ owner: LoopFiller, home: Int, _ resource: OpenResource, _ purpose: Purpose, _ demand: Demand, position: Int64) {
         self.status = status
         self.owner = owner
+        self.home = home
         self.resource = resource
         self.purpose = purpose
         self.demand = demand
@@ -121,58 +135,108 @@ package final class Fetch: TransferDelegate {
             owner.ended(self)
             return true
         }
-        guard !isWaitingForRoom, !isTurnOver, !status.pauseIfFarAhead(at: position) else { return false }
+        if isWaitingForRoom || isYielding || isWriting && staged.count >= 2 * Self.stagingBytes {
+            isHeldBack = true
+            return false
+        }
+        guard !status.pauseIfFarAhead(at: position) else { return false }
         let dropped = min(surplus, Int64(bytes.count))
         surplus -= dropped
-        staged.append(contentsOf: bytes[Int(dropped)...])
+        staged.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...]))
         if staged.count >= Self.stagingBytes {
             flush()
-            endTurn()
+        } else if !hasBegun {
+            // Somebody waits for the first byte.
+            hasBegun = true
+            flush()
+            yieldTurn()
         } else if !isFlushDue {
             isFlushDue = true
-            owner.loop.afterCallback { [self] in flush() }
+            owner.loop.afterCallback { [self] in
+                isFlushDue = false
+                flush()
+            }
         }
         return true
     }
 
-    /// Curl reads on for as long as there is something, up to a hundred buffers, and nobody else on the loop gets a turn: least of all
-    /// the clients that wait for these bytes. So after each buffer it has to return.
-    private func endTurn() {
-        guard !hasEnded, !isWaitingForRoom else { return }
-        isTurnOver = true
+    /// Curl reads on for as long as there is something, up to a hundred buffers, and nobody else on this loop gets a turn.
+    private func yieldTurn() {
+        guard !hasEnded, home == owner.loop.index else { return }
+        isYielding = true
         owner.loop.afterCallback { [self] in
-            isTurnOver = false
-            guard !hasEnded, !isWaitingForRoom else { return }
-            transfer?.resume()
+            isYielding = false
+            if !hasEnded { goOn() }
         }
     }
 
-    /// Writes what was staged. Curl hands bytes over in small pieces; the file system takes large ones better.
+    /// Writes what was staged. Curl hands bytes over in small pieces; the file system takes large ones better, and while another thread
+    /// is at it the next ones come in.
     private func flush() {
-        isFlushDue = false
-        guard !hasEnded, !isWaitingForRoom, let writer, !staged.isEmpty else { return }
+        guard !hasEnded, !isWaitingForRoom, !isWriting, let writer, !staged.isEmpty else { return }
+        let count = isStopping ? upToChunkEnd(wantedOfStaged) : wantedOfStaged
         hold(through: position)
-        let wanted = isStopping ? upToChunkEnd(wantedOfStaged) : wantedOfStaged
-        let isTooMuch = wantedOfStaged < staged.count
-        let outcome = staged.withUnsafeBytes { writer.append(UnsafeRawBufferPointer(rebasing: $0[0..<wanted])) }
+        hold(through: position + Int64(max(count, 1)) - 1)
+        guard count >= Self.offLoopBytes else {
+            let outcome = writer.append(UnsafeRawBufferPointer(rebasing: staged.bytes[..<count]))
+            return written(outcome, of: staged)
+        }
+        isWriting = true
+        let buffer = staged
+        staged = spare
+        let bound = LoopBound(self, on: owner.loop)
+        writer.append(buffer, count: count) { [bound] outcome in
+            bound.post { fetch in
+                fetch.isWriting = false
+                fetch.written(outcome, of: buffer)
+            }
+        }
+    }
+
+    private func written(_ outcome: ChunkWriter.Outcome, of buffer: StagingBuffer) {
         switch outcome {
         case .taken(let count):
-            staged.removeFirst(count)
             advance(by: count)
-            if position >= end { if isTooMuch { finish(.completed) } else { complete() } } else { stopAtChunkEnd() }
-            // Somebody has come to follow after all.
-            if !hasEnded, !staged.isEmpty { flush() }
+            keep(buffer, from: count)
+            guard !hasEnded else { break }
+            if position < end { stopAtChunkEnd() } else if staged.isEmpty { complete() } else { finish(.completed) }
         case .met(let count):
             advance(by: count)
             finish(.stopped)
         case .noRoom(let count):
-            staged.removeFirst(count)
             advance(by: count)
-            makeRoom()
+            keep(buffer, from: count)
+            if !hasEnded { makeRoom() }
         case .failed(let error):
             filler.logger.error("the response goes on without the cache: \(error)")
             filler.metrics.errors.add("disk-write")
             finish(.failed(.notStored("\(error)")))
+        }
+        // Ended by someone else while another thread was writing.
+        if hasEnded { writer?.close() } else { goOn() }
+    }
+
+    /// What the writer did not take goes before what came later.
+    private func keep(_ buffer: StagingBuffer, from count: Int) {
+        buffer.removeFirst(count)
+        guard buffer !== staged else { return }
+        guard !buffer.isEmpty else { return spare = buffer }
+        buffer.append(staged.bytes)
+        staged.removeAll()
+        (staged, spare) = (buffer, staged)
+    }
+
+    /// There is room, or something has been written: what waited for that.
+    private func goOn() {
+        flush()
+        guard !hasEnded, !isWaitingForRoom else { return }
+        if isHeldBack {
+            isHeldBack = false
+            transfer?.resume()
+        }
+        if !isWriting, let end = transferEnd {
+            transferEnd = nil
+            transferEnded(end.error)
         }
     }
 
@@ -192,12 +256,14 @@ package final class Fetch: TransferDelegate {
         position += Int64(count)
         attempt = 0
         filler.metrics.upstreamBytes.add(Int64(count))
+        guard !hasEnded else { return }
         status.published(position)
         letPass()
     }
 
     private func makeRoom() {
         isWaitingForRoom = true
+        isHeldBack = true
         transfer?.pause()
         let bound = LoopBound(self, on: owner.loop)
         store.makeRoom { [bound] found in
@@ -209,17 +275,14 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded else { return }
         guard found || makeRoomBehind() else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
         isWaitingForRoom = false
-        flush()
-        guard !hasEnded, !isWaitingForRoom else { return }
-        if transfer != nil { transfer?.resume() } else { transferEnded(heldEnd) }
+        goOn()
     }
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
         guard !hasEnded else { return owner.ended(self) }
-        flush()
-        // The last bytes wait for room.
-        if isWaitingForRoom { heldEnd = error } else { transferEnded(error) }
+        transferEnd = TransferEnd(error: error)
+        goOn()
     }
 
     private func transferEnded(_ error: UpstreamError?) {
@@ -273,7 +336,7 @@ package final class Fetch: TransferDelegate {
     /// The last follower has left. What was begun of a chunk is finished, if that is quick.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
-        guard let writer, transfer?.isPaused == false, writer.generation.isStored else { return stopIfAbandoned() }
+        guard let writer, isWriting || transfer?.isPaused == false, writer.generation.isStored else { return stopIfAbandoned() }
         isStopping = true
         let timer = LoopTimer(on: owner.loop) { [unowned self] in stopIfAbandoned() }
         stopTimer = timer
@@ -320,10 +383,9 @@ package final class Fetch: TransferDelegate {
         hasEnded = true
         retryTimer?.cancel()
         stopTimer?.cancel()
-        writer?.close()
+        if !isWriting { writer?.close() }
         abandonIncomplete(result)
         heldExtents = []
-        staged = []
         resource.ended(status)
         status.ended(result)
     }

@@ -98,9 +98,9 @@ package final class FetchStatus: Sendable {
         }
     }
 
-    /// Whether the byte at `offset` was brought by this fetch.
-    func hasBrought(_ offset: Int64) -> Bool {
-        state.withLock { $0.range.lowerBound <= offset && offset < $0.frontier }
+    /// Whether the byte at `offset`, which is there, came by this fetch. It may be there before the frontier tells.
+    func brings(_ offset: Int64) -> Bool {
+        state.withLock { $0.range.contains(offset) }
     }
 
     /// Follows this fetch, if what it brings comes in no other way, wherever its frontier is.

@@ -8,17 +8,19 @@ import Upstream
 /// Filling, as seen from one loop: the loop's transfers. Loop-bound.
 ///
 /// Each request that meets a gap gets a fetch of its own, kept in a dictionary for as long as it runs, unless a running one brings
-/// the same bytes soon.
+/// the same bytes soon. It runs on the loop that has least to do (`FetchBalance`).
 package final class LoopFiller {
     package let filler: CacheFiller
     package let loop: EventLoop
     let upstream: UpstreamClient
+    private var isShutDown = false
     private var fetches: [ObjectIdentifier: Fetch] = [:]
 
     package init(_ filler: CacheFiller, upstream: UpstreamClient, loop: EventLoop) {
         self.filler = filler
         self.upstream = upstream
         self.loop = loop
+        filler.balance.register(self)
     }
 
     /// Finds out what a resource is, by fetching what is wanted of it: joined with others that do the same.
@@ -31,7 +33,7 @@ package final class LoopFiller {
         }
         guard let (status, isNew) = alone ? (make(), true) : resource.open(follower, make: make) else { return nil }
         if isNew {
-            start(Fetch(status, self, resource, .opening(span, owner: follower), demand, position: Self.expectedRange(span).lowerBound), reason: alone ? .bypass : .uriMiss)
+            start(status, resource, .opening(span, owner: follower), demand, position: Self.expectedRange(span).lowerBound, alone ? .bypass : .uriMiss)
         } else {
             filler.metrics.collapsed.add()
         }
@@ -43,7 +45,7 @@ package final class LoopFiller {
     func fill(_ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID) -> FetchStatus? {
         guard let status = resource.demand(wanted, of: generation, follower, horizon: filler.readAhead) else { return nil }
         if case .running(let range, _) = status.view {
-            start(Fetch(status, self, resource, .gap(generation), demand, position: range.lowerBound), reason: .gap)
+            start(status, resource, .gap(generation), demand, position: range.lowerBound, .gap)
         }
         return status
     }
@@ -53,23 +55,38 @@ package final class LoopFiller {
         // Whole chunks: of one that is left incomplete nothing can be read.
         let range = CacheStore.windowGeometry.roundedOut(wanted, length: generation.length)
         let status = FetchStatus(range: range, horizon: filler.settings.windowReadAhead, follower: follower, at: wanted.lowerBound)
-        start(Fetch(status, self, resource, .bypass(generation, owner: follower), demand, position: range.lowerBound), reason: .bypass)
+        start(status, resource, .bypass(generation, owner: follower), demand, position: range.lowerBound, .bypass)
         return status
     }
 
-    private func start(_ fetch: Fetch, reason: FetchReason) {
+    private func start(_ status: FetchStatus, _ resource: OpenResource, _ purpose: Fetch.Purpose, _ demand: Demand, position: Int64, _ reason: FetchReason) {
+        let home = loop.index
+        let run: @Sendable (LoopFiller) -> Void = { filler in
+            let fetch = Fetch(status, filler, home: home, resource, purpose, demand, position: position)
+            filler.run(fetch, reason)
+        }
+        guard let chosen = filler.balance.place(from: home), chosen.loop !== loop else { return run(self) }
+        chosen.post(run)
+    }
+
+    private func run(_ fetch: Fetch, _ reason: FetchReason) {
         fetches[ObjectIdentifier(fetch)] = fetch
         filler.metrics.openFetches.add(1)
         fetch.start(reason)
+        // On the way here everyone may have left.
+        fetch.considerStopping()
+        if isShutDown { fetch.abort() }
     }
 
     func ended(_ fetch: Fetch) {
         guard fetches.removeValue(forKey: ObjectIdentifier(fetch)) != nil else { return }
         filler.metrics.openFetches.add(-1)
+        filler.balance.ended(on: loop.index, from: fetch.home)
     }
 
     /// Ends all transfers; who follows them fails.
     package func shutdown() {
+        isShutDown = true
         for fetch in Array(fetches.values) { fetch.abort() }
         upstream.shutdown()
     }

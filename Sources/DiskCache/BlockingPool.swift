@@ -1,20 +1,25 @@
+import CLinux
 import DequeModule
 import Glibc
 import Synchronization
 
-/// A few threads for work that waits for the disk: look-ups, cold reads, verification. They stay, as starting a thread takes
-/// longer than most of this work.
+/// A few threads for work that waits for the disk: large writes, look-ups, cold reads, verification. They stay, as starting a thread
+/// takes longer than most of this work.
 ///
 /// `@unchecked Sendable` because the queue is touched under the mutex only, and mutex and condition are made for several threads.
 final class BlockingPool: @unchecked Sendable {
     private var queue: Deque<@Sendable () -> Void> = []
     private var isStopped = false
+    private var threads: [pthread_t] = []
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let hasWork = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
     private var threadsToStart: Int
+    private let name: String
 
-    init(threads: Int) {
+    /// - Parameter name: what the threads are called in the system's lists.
+    init(_ name: String, threads: Int) {
+        self.name = name
         threadsToStart = threads
         pthread_mutex_init(lock, nil)
         pthread_cond_init(hasWork, nil)
@@ -30,30 +35,36 @@ final class BlockingPool: @unchecked Sendable {
     /// Runs `work` on one of the threads. After `stop` it does not run.
     func run(_ work: @escaping @Sendable () -> Void) {
         pthread_mutex_lock(lock)
-        if !isStopped { queue.append(work) }
-        let toStart = threadsToStart
-        threadsToStart = 0
+        if !isStopped {
+            queue.append(work)
+            for _ in 0..<threadsToStart { startThread() }
+            threadsToStart = 0
+        }
         pthread_mutex_unlock(lock)
-        for _ in 0..<toStart { startThread() }
         pthread_cond_signal(hasWork)
     }
 
-    /// Lets the threads end when they have done what was asked for before.
+    /// Waits until all is done that was asked for before, and ends the threads. Not to be called on one of them; later calls do nothing.
     func stop() {
         pthread_mutex_lock(lock)
         isStopped = true
+        let threads = threads
+        self.threads = []
         pthread_mutex_unlock(lock)
         pthread_cond_broadcast(hasWork)
+        for thread in threads { pthread_join(thread, nil) }
     }
 
     private func startThread() {
         var thread = pthread_t()
         let status = pthread_create(&thread, nil, { context in
-            Unmanaged<BlockingPool>.fromOpaque(context!).takeRetainedValue().work()
+            let pool = Unmanaged<BlockingPool>.fromOpaque(context!).takeRetainedValue()
+            reel_name_thread(pool.name)
+            pool.work()
             return nil
         }, Unmanaged.passRetained(self).toOpaque())
         precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
-        pthread_detach(thread)
+        threads.append(thread)
     }
 
     private func work() {

@@ -24,7 +24,8 @@ package struct StoreConfiguration: Sendable {
 /// A *generation*'s bytes stand in one sparse file; which chunks are *present* is in memory while it is open, and in the index
 /// after a *checkpoint*: data first, then `fdatasync`, then the bitmaps. Making room *evicts* the least recently read extents.
 ///
-/// Whatever blocks on the disk runs on `queue` (checkpoints, evictions: one at a time) or on `readers` (look-ups, cold reads).
+/// Whatever blocks on the disk runs on `queue` (checkpoints, evictions: one at a time) on `readers` (look-ups, cold reads) or on
+/// `writers` (what comes in quickly; small pieces are written where they arrive).
 package final class CacheStore: Sendable {
     package let configuration: StoreConfiguration
     package let ledger: CapacityLedger
@@ -34,7 +35,8 @@ package final class CacheStore: Sendable {
     let session: Int64
     let suspectSession: Int64
     let queue = DispatchQueue(label: "reelcache.store", qos: .userInitiated)
-    let readers = BlockingPool(threads: 4)
+    let readers = BlockingPool("read", threads: 4)
+    let writers = BlockingPool("write", threads: 2)
     let registry = Mutex(Registry())
     private let lock: DirectoryLock
     private let checkpointTimer: QueueTimer
@@ -133,9 +135,15 @@ package final class CacheStore: Sendable {
         try lock.announce(CacheOwner(pid: getpid(), url: url))
     }
 
+    /// Waits for what other threads are doing for loops: after this nobody is called back any more.
+    package func endThreads() {
+        writers.stop()
+        readers.stop()
+    }
+
     /// Saves everything and marks the cache as closed in order. Blocks. Nothing may be written any more.
     package func close() throws(StoreError) {
-        readers.stop()
+        endThreads()
         let outcome: Result<Void, StoreError> = queue.sync {
             checkpointTimer.cancel()
             for generation in registry.withLock({ Array($0.open.values) }) { generation.releaseResidue() }

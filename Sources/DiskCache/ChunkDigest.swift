@@ -12,7 +12,7 @@ struct ChunkDigest: ~Copyable {
     deinit { XXH3_freeState(state) }
 
     func update(_ bytes: UnsafeRawBufferPointer) {
-        XXH3_64bits_update(state, bytes.baseAddress, bytes.count)
+        _ = reel_xxh3_update(state, bytes.baseAddress, bytes.count)
     }
 
     /// The checksum of what came so far; begins anew.
@@ -22,6 +22,6 @@ struct ChunkDigest: ~Copyable {
     }
 
     static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-        XXH3_64bits(bytes.baseAddress, bytes.count)
+        reel_xxh3(bytes.baseAddress, bytes.count)
     }
 }

@@ -1,13 +1,15 @@
 import CachePolicy
 import Glibc
 
-/// The right to fill chunks of a generation, in order from a chunk's start. Loop-bound; one transfer's.
+/// The right to fill chunks of a generation, in order from a chunk's start. One transfer's.
 ///
 /// Space is reserved before a chunk's first byte, and its bit is set after its last. Bytes of chunks that are present
 /// already are passed over.
-package final class ChunkWriter {
+///
+/// `@unchecked Sendable` because its one user makes the next call only when the last has returned, or has delivered.
+package final class ChunkWriter: @unchecked Sendable {
     /// What became of bytes.
-    package enum Outcome {
+    package enum Outcome: Sendable {
         /// So many were taken: all, unless the writer has reached what another writer is filling.
         case taken(Int)
         /// So many were taken; the next chunk finds no room. `CacheStore.makeRoom`, then try again with the rest.
@@ -45,6 +47,12 @@ package final class ChunkWriter {
     deinit {
         close()
         generation.endUse()
+    }
+
+    /// Writes the buffer's first bytes on a thread of the store's, as the disk makes large writes wait. The writer and the buffer are not
+    /// to be touched before it has delivered, there.
+    package func append(_ buffer: StagingBuffer, count: Int, then deliver: @escaping @Sendable (Outcome) -> Void) {
+        store.writers.run { deliver(self.append(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))) }
     }
 
     package func append(_ bytes: UnsafeRawBufferPointer) -> Outcome {

@@ -1,4 +1,5 @@
 import CEvent
+import CLinux
 import Glibc
 import Synchronization
 

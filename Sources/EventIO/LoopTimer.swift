@@ -4,10 +4,13 @@ import Glibc
 /// Calls back once, after a time. Loop-bound; scheduling again replaces the earlier time.
 package final class LoopTimer {
     private var event: OpaquePointer!
+    /// Its base must outlive the event.
+    private let loop: EventLoop
     private let handler: () -> Void
 
     package init(on loop: EventLoop, handler: @escaping () -> Void) {
         self.handler = handler
+        self.loop = loop
         event = event_new(loop.base, -1, 0, { _, _, context in
             let timer = Unmanaged<LoopTimer>.fromOpaque(context!).takeUnretainedValue()
             withExtendedLifetime(timer) { timer.handler() }

@@ -91,7 +91,7 @@ public final class Proxy: Sendable {
                     MediaHandler(fillers[loop.index].value, hosts: HostPolicy(names: [address.host]), metrics: metrics, control: ControlHandler(snapshot: snapshot))
                 }
             } catch {
-                Self.stop(fillers, loops)
+                Self.stop(fillers, store, loops)
                 try store.close()
                 throw error
             }
@@ -115,10 +115,12 @@ public final class Proxy: Sendable {
         return try CacheStore(store, metrics: metrics, logger: logger)
     }
 
-    private static func stop(_ fillers: [LoopBound<LoopFiller>], _ loops: EventLoopGroup) {
+    private static func stop(_ fillers: [LoopBound<LoopFiller>], _ store: CacheStore, _ loops: EventLoopGroup) {
         for filler in fillers {
             filler.loop.sync { filler.value.shutdown() }
         }
+        // What is called back on the loops has to come before they end.
+        store.endThreads()
         loops.stop()
     }
 
@@ -132,7 +134,7 @@ public final class Proxy: Sendable {
         }
         guard isFirst else { return }
         server.stop(graceSeconds: graceSeconds)
-        Self.stop(fillers, loops)
+        Self.stop(fillers, store, loops)
         filler.closeAll()
         do { try store.close() } catch { throw ProxyError("the cache could not be closed in order: \(error)") }
     }

@@ -109,7 +109,7 @@ import Testing
 
 @Suite struct BlockingPoolTests {
     @Test func poolRunsEverything() throws {
-        let pool = BlockingPool(threads: 4)
+        let pool = BlockingPool("test", threads: 4)
         let done = Monitor(Set<Int>())
         _ = try concurrently(4) { thread in
             for item in 0..<500 { pool.run { done.update { _ = $0.insert(thread * 500 + item) } } }
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func workWaitsForAFreeThreadAndNotForOthers() throws {
-        let pool = BlockingPool(threads: 2)
+        let pool = BlockingPool("test", threads: 2)
         let gate = Monitor(false), done = Monitor(0)
         pool.run { try? gate.wait(for: "the gate") { $0 ? () : nil } }
         // The other thread does all this meanwhile.
@@ -129,15 +129,18 @@ import Testing
         pool.stop()
     }
 
-    @Test func stopLetsQueuedWorkFinishAndTakesNoMore() throws {
-        let pool = BlockingPool(threads: 1)
+    @Test func stopWaitsForQueuedWorkAndTakesNoMore() throws {
+        let pool = BlockingPool("test", threads: 1)
         let gate = Monitor(false), done = Monitor(0)
         pool.run { try? gate.wait(for: "the gate") { $0 ? () : nil } }
         for _ in 0..<100 { pool.run { done.update { $0 += 1 } } }
-        pool.stop()
+        let atStop = try concurrently(2) { thread in
+            if thread == 1 { gate.update { $0 = true } } else { pool.stop() }
+            return thread == 1 ? nil : done.read { $0 }
+        }
+        #expect(atStop[0] == 100)
         pool.run { done.update { $0 += 1000 } }
-        gate.update { $0 = true }
-        try done.wait(for: "what was queued") { $0 >= 100 ? () : nil }
+        pool.stop()
         #expect(done.read { $0 } == 100)
     }
 }

@@ -1,0 +1,43 @@
+import Glibc
+
+/// Bytes on their way to a `ChunkWriter`. Its storage is kept when it is emptied: to the kernel, giving large buffers back and taking them
+/// anew costs more than the copy.
+///
+/// `@unchecked Sendable` because it has one user at a time: who fills it, or the writer until it has delivered.
+package final class StagingBuffer: @unchecked Sendable {
+    private var storage = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var filled = 0..<0
+
+    package init() {}
+
+    deinit { free(storage.baseAddress) }
+
+    package var count: Int { filled.count }
+
+    package var isEmpty: Bool { filled.isEmpty }
+
+    /// Valid until the next change.
+    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[filled]) }
+
+    package func append(_ bytes: UnsafeRawBufferPointer) {
+        guard !bytes.isEmpty else { return }
+        if filled.upperBound + bytes.count > storage.count { grow(by: bytes.count) }
+        UnsafeMutableRawBufferPointer(rebasing: storage[filled.upperBound...]).copyMemory(from: bytes)
+        filled = filled.lowerBound..<filled.upperBound + bytes.count
+    }
+
+    package func removeFirst(_ count: Int) {
+        filled = filled.lowerBound + count..<filled.upperBound
+        if filled.isEmpty { removeAll() }
+    }
+
+    package func removeAll() {
+        filled = 0..<0
+    }
+
+    private func grow(by more: Int) {
+        let capacity = max(filled.upperBound + more, 2 * storage.count)
+        guard let start = realloc(storage.baseAddress, capacity) else { fatalError("out of memory") }
+        storage = UnsafeMutableRawBufferPointer(start: start, count: capacity)
+    }
+}
