@@ -123,17 +123,21 @@ package final class CacheReader {
     private func waitForBytes() -> Step? {
         if isBypassing && generation.isStored { return awaitWindow() }
         if let followed {
+            if let overflow = followed.overflow, overflow.window !== generation, offset >= overflow.start {
+                passThrough(overflow.window)
+                return nil
+            }
             switch followed.view {
             case .running:
                 if followed.reaches(offset) {
                     return followed.wait(follower, at: offset, wake: wakeUp()) ? .wait : nil
                 }
-                if isBypassing {
-                    // It came by between the look at the bytes and here, or it will never come.
-                    guard lastLook != offset else { return .failed(.unusable("it does not bring what was asked for")) }
+                // It came by between the look at the bytes and here, or it will never come.
+                if lastLook != offset {
                     lastLook = offset
                     return nil
                 }
+                if isBypassing { return .failed(.unusable("it does not bring what was asked for")) }
                 unfollow()
             case .ended(_, let frontier) where frontier > offset && offset != lastLook:
                 // It came by between the look at the bytes and here.
@@ -144,6 +148,9 @@ package final class CacheReader {
                 return bypass()
             case .ended(.failed(let error), _):
                 return .failed(error)
+            case .ended(.completed, _) where end == nil && generation.length != nil:
+                // The end was seen between the look at the bytes and here.
+                return nil
             case .ended(.completed, _), .ended(.stopped, _):
                 if isBypassing { return .failed(.unusable("it ended early")) }
                 unfollow()
@@ -187,15 +194,20 @@ package final class CacheReader {
     private func awaitWindow() -> Step? {
         guard let followed else { return nil }
         if case .passing(let window, _, _)? = followed.opening {
-            lease = nil
-            generation.endUse()
-            generation = window
-            generation.beginUse()
-            readable = offset
+            passThrough(window)
             return nil
         }
         if case .ended(.failed(let error), _) = followed.view { return .failed(error) }
         return followed.wait(follower, at: nil, wake: wakeUp()) ? .wait : awaitWindow()
+    }
+
+    private func passThrough(_ window: Generation) {
+        isBypassing = true
+        lease = nil
+        generation.endUse()
+        generation = window
+        generation.beginUse()
+        readable = offset
     }
 
     private func unfollow() {

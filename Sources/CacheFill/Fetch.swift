@@ -40,6 +40,7 @@ package final class Fetch: TransferDelegate {
     /// Empty, for what comes while the other is being written.
     private var spare = StagingBuffer()
     private var isFlushDue = false
+    /// What somebody waits for first has been written.
     private var hasBegun = false
     private var isYielding = false
     /// Another thread is writing.
@@ -52,8 +53,8 @@ package final class Fetch: TransferDelegate {
     private struct TransferEnd { let error: UpstreamError? }
     /// Written in pieces of at least so many bytes while more comes; twice as many are received in advance.
     private static let stagingBytes = 256 << 10
-    /// From here on the disk might make the loop wait, and a switch of threads is cheap beside the write.
-    private static let offLoopBytes = 64 << 10
+    /// Beyond this the disk might make the loop wait, and a switch of threads is cheap beside the write.
+    private static let onLoopBytes = 64 << 10
     private var attempt = 0
     /// Where the first one redirected to refuses by now (signed URLs expire), the first is asked again.
     private var asksFirstURL = false
@@ -145,8 +146,7 @@ package final class Fetch: TransferDelegate {
         staged.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...]))
         if staged.count >= Self.stagingBytes {
             flush()
-        } else if !hasBegun {
-            // Somebody waits for the first byte.
+        } else if !hasBegun, end - position > Int64(Self.onLoopBytes), let wanted = status.slowestFollower, wanted < position + Int64(staged.count) {
             hasBegun = true
             flush()
             yieldTurn()
@@ -177,7 +177,7 @@ package final class Fetch: TransferDelegate {
         let count = isStopping ? upToChunkEnd(wantedOfStaged) : wantedOfStaged
         hold(through: position)
         hold(through: position + Int64(max(count, 1)) - 1)
-        guard count >= Self.offLoopBytes else {
+        guard count > Self.onLoopBytes else {
             let outcome = writer.append(UnsafeRawBufferPointer(rebasing: staged.bytes[..<count]))
             return written(outcome, of: staged)
         }
@@ -273,7 +273,7 @@ package final class Fetch: TransferDelegate {
 
     private func roomMade(_ found: Bool) {
         guard !hasEnded else { return }
-        guard found || makeRoomBehind() else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
+        guard found || makeRoomBehind() || overflow() else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
         isWaitingForRoom = false
         goOn()
     }
@@ -320,6 +320,7 @@ package final class Fetch: TransferDelegate {
         let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
         guard isTransient, canGoOn, !status.isAbandoned, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
             filler.metrics.errors.add(error.label)
+            filler.logger.info("not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
             return finish(.failed(error))
         }
         filler.logger.info("fetching again in \(delay) s: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
@@ -414,7 +415,7 @@ package final class Fetch: TransferDelegate {
     /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
     private func letPass() {
         guard let generation = writer?.generation else { return }
-        if generation.isStored, !generation.isRetired, end == .max, position > filler.settings.longestUnknownLength { stopStoring(generation) }
+        if generation.isStored, !generation.isRetired, end == .max, position > filler.settings.longestUnknownLength { stopStoring(generation, "its body is too long") }
         guard !generation.isStored || generation.isRetired && end == .max else { return }
         discardPassed(of: generation)
     }
@@ -423,12 +424,25 @@ package final class Fetch: TransferDelegate {
     /// - Returns: whether there is some now.
     private func makeRoomBehind() -> Bool {
         guard end == .max, let generation = writer?.generation, generation.isStored else { return false }
-        if !generation.isRetired { stopStoring(generation) }
+        if !generation.isRetired { stopStoring(generation, "the cache has no room") }
         return discardPassed(of: generation) > 0
     }
 
-    private func stopStoring(_ generation: Generation) {
-        filler.logger.info("passed on without being stored, as its body is too long", metadata: ["resource": "\(resource.key.text)"])
+    /// What comes in no other way passes through memory from here on.
+    /// - Returns: whether it does.
+    private func overflow() -> Bool {
+        guard let generation = writer?.generation, generation.isStored, end == .max || generation.head.rangeCondition == nil,
+            let window = try? store.makeWindow(resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
+        else { return false }
+        if !generation.isRetired { stopStoring(generation, "the cache has no room") }
+        writer?.close()
+        writer = store.writer(window, at: position, stopsAtPresent: false)
+        status.overflowed(into: window, at: position, horizon: filler.settings.windowReadAhead)
+        return true
+    }
+
+    private func stopStoring(_ generation: Generation, _ reason: String) {
+        filler.logger.info("passed on without being stored, as \(reason)", metadata: ["resource": "\(resource.key.text)"])
         resource.invalidate(generation)
         store.retire(generation)
     }

@@ -40,12 +40,13 @@ struct LoopLoads {
 
     mutating func add(_ loop: Int) { loads[loop] = 0 }
 
-    /// Home, which costs nothing, unless another loop has less to do than home will have with the sending alone.
+    /// Home, where it costs no switch of threads, unless another loop has less than half to do of what home has with the sending alone.
     mutating func place(from home: Int) -> Int {
         loads[home, default: 0] += 1
-        let least = loads.min { ($0.value, $0.key == home ? -1 : $0.key) < ($1.value, $1.key == home ? -1 : $1.key) }!.key
-        loads[least]! += 1
-        return least
+        let least = loads.min { ($0.value, $0.key) < ($1.value, $1.key) }!
+        let chosen = 2 * least.value < loads[home]! ? least.key : home
+        loads[chosen]! += 1
+        return chosen
     }
 
     mutating func ended(on loop: Int, from home: Int) {

@@ -53,6 +53,14 @@ package final class FetchStatus: Sendable {
         /// Whether what it brings comes in no other way, so that followers wait for it however far ahead they are: the origin sends no
         /// ranges, or nothing would tell whether another answer is of the same version.
         var isOnlyWay = false
+        var overflow: Overflow?
+    }
+
+    /// From `start` on the bytes stand in a window in memory, as the store has no room and they come in no other way. It takes no more
+    /// than what its slowest follower has yet to read.
+    package struct Overflow: Sendable {
+        package let window: Generation
+        package let start: Int64
     }
 
     /// A follower that is at most so far ahead of the frontier waits for it; one further on gets a fetch of its own.
@@ -79,6 +87,8 @@ package final class FetchStatus: Sendable {
     }
 
     package var opening: Opening? { state.withLock { $0.opening } }
+
+    package var overflow: Overflow? { state.withLock { $0.overflow } }
 
     /// Follows this fetch, if it runs and fills `offset` now or soon.
     func join(_ follower: FollowerID, at offset: Int64) -> Bool {
@@ -122,9 +132,7 @@ package final class FetchStatus: Sendable {
         let resumed: LoopBound<Fetch>? = state.withLock { state in
             guard state.followers[follower] != nil else { return nil }
             state.followers[follower] = offset
-            guard state.isPaused, state.end == nil, state.lead < state.horizon / 4 * 3 else { return nil }
-            state.isPaused = false
-            return state.fetch
+            return state.takeResumption()
         }
         resumed?.post { $0.resume() }
     }
@@ -143,12 +151,13 @@ package final class FetchStatus: Sendable {
 
     /// Follows no longer. A fetch without followers comes to an end.
     package func leave(_ follower: FollowerID) {
-        let abandoned: LoopBound<Fetch>? = state.withLock { state in
+        let (abandoned, resumed): (LoopBound<Fetch>?, LoopBound<Fetch>?) = state.withLock { state in
             state.waiters[follower] = nil
-            guard state.followers.removeValue(forKey: follower) != nil, state.followers.isEmpty, state.end == nil else { return nil }
-            return state.fetch
+            guard state.followers.removeValue(forKey: follower) != nil, state.end == nil else { return (nil, nil) }
+            return state.followers.isEmpty ? (state.fetch, nil) : (nil, state.takeResumption())
         }
         abandoned?.post { $0.considerStopping() }
+        resumed?.post { $0.resume() }
     }
 
     // MARK: For the fetch
@@ -174,6 +183,14 @@ package final class FetchStatus: Sendable {
             state.isOnlyWay = true
             state.range = range
             state.frontier = range.lowerBound
+        }
+    }
+
+    /// What comes from `start` on goes into a window.
+    func overflowed(into window: Generation, at start: Int64, horizon: Int64) {
+        ring { state in
+            state.overflow = Overflow(window: window, start: start)
+            state.horizon = horizon
         }
     }
 
@@ -226,8 +243,15 @@ package final class FetchStatus: Sendable {
 }
 
 extension FetchStatus.State {
-    /// Ahead of the furthest follower.
-    var lead: Int64 { frontier - (followers.values.max() ?? frontier) }
+    /// Ahead of the furthest follower; of the slowest, where what it lacks is kept in memory.
+    var lead: Int64 { frontier - ((overflow == nil ? followers.values.max() : followers.values.min()) ?? frontier) }
+
+    /// The fetch, if it is paused and may go on by now.
+    mutating func takeResumption() -> LoopBound<Fetch>? {
+        guard isPaused, end == nil, lead < horizon / 4 * 3 else { return nil }
+        isPaused = false
+        return fetch
+    }
 
     func reaches(_ offset: Int64) -> Bool {
         range.contains(offset) && offset >= frontier && (isOnlyWay || offset - frontier <= FetchStatus.joinDistance)

@@ -37,11 +37,17 @@ final class BlockingPool: @unchecked Sendable {
         pthread_mutex_lock(lock)
         if !isStopped {
             queue.append(work)
-            for _ in 0..<threadsToStart { startThread() }
-            threadsToStart = 0
+            startThreads()
         }
         pthread_mutex_unlock(lock)
         pthread_cond_signal(hasWork)
+    }
+
+    /// Starts the threads before there is work, so that the first does not wait for them.
+    func start() {
+        pthread_mutex_lock(lock)
+        if !isStopped { startThreads() }
+        pthread_mutex_unlock(lock)
     }
 
     /// Waits until all is done that was asked for before, and ends the threads. Not to be called on one of them; later calls do nothing.
@@ -53,6 +59,11 @@ final class BlockingPool: @unchecked Sendable {
         pthread_mutex_unlock(lock)
         pthread_cond_broadcast(hasWork)
         for thread in threads { pthread_join(thread, nil) }
+    }
+
+    private func startThreads() {
+        for _ in 0..<threadsToStart { startThread() }
+        threadsToStart = 0
     }
 
     private func startThread() {

@@ -114,7 +114,8 @@ final class CacheIndex: Sendable {
 
     func generation(of key: CacheKey) throws(StoreError) -> GenerationRow? {
         try Self.attempt {
-            try database.read { db in
+            // A single statement needs no transaction around it.
+            try database.unsafeRead { db in
                 let sql = "SELECT g.* FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?"
                 guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]) else { return nil }
                 return try Self.generationRow(row)

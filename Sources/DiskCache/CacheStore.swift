@@ -85,6 +85,8 @@ package final class CacheStore: Sendable {
         // Without a session the index is new; files that are there nevertheless belong to one that was lost.
         if !wasClean || previous == 0 { try recover() }
         checkpointTimer.start { [weak self] in self?.tick() }
+        readers.start()
+        writers.start()
     }
 
     /// Makes a directory and those above it.
@@ -240,10 +242,10 @@ package final class CacheStore: Sendable {
     }
 
     /// Makes a window in memory through which a response that is not stored passes.
-    package func makeWindow(_ key: CacheKey, head: GenerationHead, length: Int64?) throws(StoreError) -> Generation {
+    package func makeWindow(_ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = windowGeometry) throws(StoreError) -> Generation {
         let file = try SparseFile(inMemory: "reelcache-window", length: length)
         return Generation(
-            id: .random(), key: key, head: head, length: length, geometry: Self.windowGeometry, file: file, isStored: false, ledger: ledger)
+            id: .random(), key: key, head: head, length: length, geometry: geometry, file: file, isStored: false, ledger: ledger)
     }
 
     /// Extents of 1 MiB: what a reader has passed is given back soon.

@@ -54,7 +54,7 @@ final class Connection {
     /// A pipelining client is read ahead no further than this while it waits for its answer.
     private static let maxReadAhead = 64 << 10
 
-    private func readable() {
+    func readable() {
         let scratch = server.scratch
         let count = recv(socket, scratch.baseAddress, scratch.count, 0)
         if count < 0 {

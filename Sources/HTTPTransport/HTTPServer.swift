@@ -20,11 +20,11 @@ package final class HTTPServer: Sendable {
         makeHandler: @escaping @Sendable (EventLoop) -> any RequestHandler
     ) throws(ListenError) {
         // With SO_REUSEPORT the kernel would let two processes share the port. A listener without it tells.
-        close(try address.listen(shared: false))
-        let first = try address.listen(shared: true)
+        close(try address.listen(shared: false, unsentBytes: limits.unsentBytes))
+        let first = try address.listen(shared: true, unsentBytes: limits.unsentBytes)
         let bound = ListenAddress(host: address.host, port: ListenAddress.port(of: first))
         var sockets = [first]
-        for _ in loops.dropFirst() { sockets.append(try bound.listen(shared: true)) }
+        for _ in loops.dropFirst() { sockets.append(try bound.listen(shared: true, unsentBytes: limits.unsentBytes)) }
         let balance = ConnectionBalance(loops: loops)
         self.balance = balance
         servers = zip(loops, sockets).map { loop, socket in

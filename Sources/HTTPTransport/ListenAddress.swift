@@ -39,8 +39,10 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Makes a listening socket.
-    /// - Parameter shared: whether other sockets of this process will listen there too (`SO_REUSEPORT`).
-    func listen(shared: Bool) throws(ListenError) -> Int32 {
+    /// - Parameters:
+    ///   - shared: whether other sockets of this process will listen there too (`SO_REUSEPORT`).
+    ///   - unsentBytes: how many bytes an accepted socket's queue takes ahead.
+    func listen(shared: Bool, unsentBytes: Int) throws(ListenError) -> Int32 {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_PASSIVE
@@ -59,7 +61,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
             close(descriptor)
             throw error
         }
-        Self.configure(descriptor)
+        Self.configure(descriptor, unsentBytes: unsentBytes)
         guard Glibc.listen(descriptor, 1024) == 0 else {
             let error = failure("listen")
             close(descriptor)
@@ -69,11 +71,13 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Linux hands these options on to the sockets that are accepted.
-    private static func configure(_ descriptor: Int32) {
+    private static func configure(_ descriptor: Int32, unsentBytes: Int) {
         let size = socklen_t(MemoryLayout<Int32>.size)
         var (on, seconds): (Int32, Int32) = (1, 60)
         // Without it each answer waits up to 40 ms for the client's delayed acknowledgement.
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
+        var unsent = Int32(clamping: unsentBytes)
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
         // A paused player is never timed out, so a vanished one has to be found by the kernel.
         setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, size)
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, &seconds, size)

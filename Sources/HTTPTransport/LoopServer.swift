@@ -66,6 +66,8 @@ final class LoopServer {
         metrics.connections.add(1)
         let connection = Connection(socket: socket, server: self)
         connections[ObjectIdentifier(connection)] = connection
+        // Most clients' requests are there by now.
+        connection.readable()
     }
 
     func remove(_ connection: Connection) {

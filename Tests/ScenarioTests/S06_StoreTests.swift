@@ -285,6 +285,29 @@ extension Scenarios {
             }
         }
 
+        /// What has no length, or no validator, cannot be asked for again from where the room ended.
+        @Test(arguments: [true, false])
+        func whatComesInNoOtherWayPlaysThoughThePausedPlayersHoldTheWholeCache(hasLength: Bool) async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let (first, second) = (Media(seed: 70, size: 100_000_000), Media(seed: 71, size: 9_000_000))
+                stage.origin.serve("/first.mp4", first)
+                stage.origin.serve("/second.mp4", second, etag: nil, lastModified: hasLength ? nil : "Sun, 06 Nov 1994 08:49:37 GMT")
+                stage.origin.script("/second.mp4") { $0.chunkedEncoding = !hasLength }
+                let paused = try (0..<20).map { index in
+                    let range = Int64(index) * 5_000_000..<Int64(index + 1) * 5_000_000
+                    let (player, _) = try stage.playerOf("/first.mp4", range: range.rangeField, receiveBuffer: 16_384)
+                    #expect(try player.difference(from: first, in: range.lowerBound..<range.lowerBound + 1000) == nil)
+                    return player
+                }
+                let differences = try concurrently(3) { _ in
+                    let (other, _) = try stage.playerOf("/second.mp4")
+                    return try other.difference(from: second, in: 0..<second.size, and: stage.oversize)
+                }
+                #expect(differences == [nil, nil, nil])
+                withExtendedLifetime(paused) {}
+            }
+        }
+
         @Test func smallFilesOfThreeTimesTheLimitComeWithinIt() async throws {
             try await scenario { $0.maxSize = 16_000_000 } _: { stage in
                 let count = 800
