@@ -42,7 +42,6 @@ package final class Fetch: TransferDelegate {
     private var isFlushDue = false
     /// What somebody waits for first has been written.
     private var hasBegun = false
-    private var isYielding = false
     /// Another thread is writing.
     private var isWriting = false
     private var isWaitingForRoom = false
@@ -51,7 +50,7 @@ package final class Fetch: TransferDelegate {
     /// The transfer has ended, but not all that it brought is written.
     private var transferEnd: TransferEnd?
     private struct TransferEnd { let error: UpstreamError? }
-    /// Written in pieces of at least so many bytes while more comes; twice as many are received in advance.
+    /// Written as soon as there are so many bytes; while they are, about twice as many are received in advance.
     private static let stagingBytes = 256 << 10
     /// Beyond this the disk might make the loop wait, and a switch of threads is cheap beside the write.
     private static let onLoopBytes = 64 << 10
@@ -136,11 +135,14 @@ package final class Fetch: TransferDelegate {
             owner.ended(self)
             return true
         }
-        if isWaitingForRoom || isYielding || isWriting && staged.count >= 2 * Self.stagingBytes {
+        if isWaitingForRoom || isWriting && staged.count >= 2 * Self.stagingBytes {
             isHeldBack = true
             return false
         }
-        guard !status.pauseIfFarAhead(at: position) else { return false }
+        guard !status.pauseIfFarAhead(at: position) else {
+            releaseStorage()
+            return false
+        }
         let dropped = min(surplus, Int64(bytes.count))
         surplus -= dropped
         staged.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...]))
@@ -163,11 +165,16 @@ package final class Fetch: TransferDelegate {
     /// Curl reads on for as long as there is something, up to a hundred buffers, and nobody else on this loop gets a turn.
     private func yieldTurn() {
         guard !hasEnded, home == owner.loop.index else { return }
-        isYielding = true
-        owner.loop.afterCallback { [self] in
-            isYielding = false
-            if !hasEnded { goOn() }
-        }
+        isHeldBack = true
+        transfer?.pause()
+        owner.loop.afterCallback { [self] in goOn() }
+    }
+
+    /// A paused transfer holds no memory.
+    private func releaseStorage() {
+        guard !isWriting, staged.isEmpty else { return }
+        staged = StagingBuffer()
+        spare = StagingBuffer()
     }
 
     /// Writes what was staged. Curl hands bytes over in small pieces; the file system takes large ones better, and while another thread
@@ -177,7 +184,7 @@ package final class Fetch: TransferDelegate {
         let count = isStopping ? upToChunkEnd(wantedOfStaged) : wantedOfStaged
         hold(through: position)
         hold(through: position + Int64(max(count, 1)) - 1)
-        guard count > Self.onLoopBytes else {
+        guard count > Self.onLoopBytes, writer.generation.isStored else {
             let outcome = writer.append(UnsafeRawBufferPointer(rebasing: staged.bytes[..<count]))
             return written(outcome, of: staged)
         }
@@ -234,6 +241,7 @@ package final class Fetch: TransferDelegate {
             isHeldBack = false
             transfer?.resume()
         }
+        if transfer?.isPaused == true { releaseStorage() }
         if !isWriting, let end = transferEnd {
             transferEnd = nil
             transferEnded(end.error)
@@ -339,14 +347,19 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded, status.isAbandoned else { return }
         guard let writer, isWriting || transfer?.isPaused == false, writer.generation.isStored else { return stopIfAbandoned() }
         isStopping = true
-        let timer = LoopTimer(on: owner.loop) { [unowned self] in stopIfAbandoned() }
+        let timer = LoopTimer(on: owner.loop) { [unowned self] in stopInTime() }
         stopTimer = timer
         timer.schedule(afterSeconds: filler.settings.lastChunkSeconds)
         stopAtChunkEnd()
     }
 
+    private func stopInTime() {
+        if isWriting { stopTimer?.schedule(afterSeconds: filler.settings.lastChunkSeconds) } else { stopIfAbandoned() }
+    }
+
     private func stopAtChunkEnd() {
-        guard isStopping, let writer else { return }
+        // While another thread writes, how far it is shows only when it has.
+        guard isStopping, !isWriting, let writer else { return }
         let geometry = writer.generation.geometry
         if geometry.chunkStart(geometry.chunk(at: position)) == position { stopIfAbandoned() }
     }
@@ -364,6 +377,7 @@ package final class Fetch: TransferDelegate {
     func abort() {
         transfer?.cancel()
         finish(.failed(.upstream(.broken(detail: "the proxy is shutting down"))))
+        owner.ended(self)
     }
 
     /// All is there. The transfer ends by itself, so that its connection can be used again.
@@ -404,7 +418,7 @@ package final class Fetch: TransferDelegate {
     private func hold(through offset: Int64) {
         guard let generation = writer?.generation, generation.isStored else { return }
         let ordinal = generation.geometry.extent(at: offset)
-        guard heldExtents.last?.lease.ordinal != ordinal else { return }
+        guard !heldExtents.contains(where: { $0.lease.ordinal == ordinal }) else { return }
         let slowest = generation.geometry.extent(at: max(status.slowestFollower ?? offset, 0))
         heldExtents.removeAll { $0.lease.ordinal < slowest }
         // One slow reader among fast ones must not hold the whole cache.

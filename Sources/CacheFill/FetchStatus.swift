@@ -48,7 +48,7 @@ package final class FetchStatus: Sendable {
         var followers: [FollowerID: Int64] = [:]
         var waiters: [FollowerID: @Sendable () -> Void] = [:]
         var fetch: LoopBound<Fetch>?
-        /// How far past its furthest follower the fetch goes, in bytes.
+        /// How far past its furthest follower the fetch goes, in bytes; past its slowest, once it overflowed.
         var horizon: Int64
         /// Whether what it brings comes in no other way, so that followers wait for it however far ahead they are: the origin sends no
         /// ranges, or nothing would tell whether another answer is of the same version.
@@ -110,7 +110,7 @@ package final class FetchStatus: Sendable {
 
     /// Whether the byte at `offset`, which is there, came by this fetch. It may be there before the frontier tells.
     func brings(_ offset: Int64) -> Bool {
-        state.withLock { $0.range.contains(offset) }
+        state.withLock { $0.range.contains(offset) && offset - $0.frontier < Self.joinDistance }
     }
 
     /// Follows this fetch, if what it brings comes in no other way, wherever its frontier is.

@@ -8,7 +8,7 @@ import Upstream
 /// Filling, as seen from one loop: the loop's transfers. Loop-bound.
 ///
 /// Each request that meets a gap gets a fetch of its own, kept in a dictionary for as long as it runs, unless a running one brings
-/// the same bytes soon. It runs on the loop that has least to do (`FetchBalance`).
+/// the same bytes soon. It runs here, unless another loop has much less to do (`FetchBalance`).
 package final class LoopFiller {
     package let filler: CacheFiller
     package let loop: EventLoop

@@ -137,7 +137,7 @@ package final class CacheStore: Sendable {
         try lock.announce(CacheOwner(pid: getpid(), url: url))
     }
 
-    /// Waits for what other threads are doing for loops: after this nobody is called back any more.
+    /// Waits for what the threads for reading and writing are doing, and ends them.
     package func endThreads() {
         writers.stop()
         readers.stop()

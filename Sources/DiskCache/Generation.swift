@@ -48,7 +48,7 @@ package final class Generation: Sendable {
     package let head: GenerationHead
     package let geometry: ChunkGeometry
     package let file: SparseFile
-    /// Whether this generation is kept on disk; else it is a window in memory for one reader's pass-through.
+    /// Whether this generation is kept on disk; else it is a window in memory, for bytes that pass through.
     package let isStored: Bool
     let ledger: CapacityLedger
     let state: Mutex<State>

@@ -86,20 +86,11 @@ extension Connection {
         }
     }
 
-    private var nextWriteBytes: Int {
-        let limits = server.limits
-        if output.bodyBytesTaken == 0 {
-            if case .length(let length) = output.framing, length <= Int64(limits.shortBodyBytes) { return limits.shortBodyBytes }
-            return limits.firstWriteBytes
-        }
-        return min(limits.maxWriteBytes, max(limits.shortBodyBytes, output.bodyBytesTaken))
-    }
-
     /// Asks the source for the next span.
     /// - Returns: false when the connection was cut.
     private func pull(for exchange: Exchange) -> Bool {
         guard let source = output.source else { return true }
-        switch source.next(limit: nextWriteBytes) {
+        switch source.next(limit: min(server.limits.maxWriteBytes, max(server.limits.firstWriteBytes, output.bodyBytesTaken))) {
         case .span(let span):
             if output.bodyBytesTaken == 0 { exchange.firstByteTimes?.record(nanoseconds: MonotonicClock.nanoseconds() - exchange.startedAt) }
             if output.take(span) { return true }

@@ -40,7 +40,8 @@ final class LoopServer {
     // MARK: Connections
 
     private func accept() {
-        for _ in 0..<64 {
+        // Few at a time: each may be answered here, and others have their turn between.
+        for _ in 0..<8 {
             guard balance.total < limits.maxConnections else { return listener!.disarm() }
             let socket = accept4(listeningSocket, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
             guard socket >= 0 else {

@@ -14,9 +14,8 @@ package struct TransportLimits: Sendable {
     /// Bytes written to one connection before the others of its loop get their turn.
     package var writeTurnBytes = 1 << 20
     /// Bytes of a body handed to the kernel in one call: few at first, so that a client that seeks has its first byte soon, then as
-    /// many as it has taken already, up to the greatest. A body that is not longer than `shortBodyBytes` goes out in one call.
-    package var firstWriteBytes = 16 << 10
-    package var shortBodyBytes = 64 << 10
+    /// many as it has taken already, up to the greatest.
+    package var firstWriteBytes = 64 << 10
     package var maxWriteBytes = 1 << 20
     /// Bytes that a socket's queue takes ahead of what is on its way (`TCP_NOTSENT_LOWAT`): what a client that seeks would throw away,
     /// and what a paused one holds of the kernel's memory.

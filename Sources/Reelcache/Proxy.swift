@@ -60,6 +60,7 @@ public final class Proxy: Sendable {
             let policy = try AddressPolicy(allow: configuration.allow)
             let openFiles = OpenFileLimit.raise()
             let metrics = ProxyMetrics()
+            let loops = try EventLoopGroup(count: threads)
             let store = try Self.openStore(configuration, tuning, metrics, logger)
             let filler = CacheFiller(store: store, settings: tuning.fill, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics, logger: logger)
             let started = MonotonicClock.nanoseconds()
@@ -75,7 +76,6 @@ public final class Proxy: Sendable {
             limits.transmission = transmission
             limits.maxConnections = max(64, min(limits.maxConnections, openFiles / 3))
 
-            let loops = try EventLoopGroup(count: threads)
             loops.start()
             let fillers = loops.loops.map { loop in
                 loop.sync { [settings] in LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: policy, settings: settings), loop: loop), on: loop) }
@@ -92,11 +92,15 @@ public final class Proxy: Sendable {
                 }
             } catch {
                 Self.stop(fillers, store, loops)
+                filler.closeAll()
                 try store.close()
                 throw error
             }
             baseURL = "http://\(server.address.reachable)"
-            try store.announce(url: baseURL)
+            do { try store.announce(url: baseURL) } catch {
+                try? stop(graceSeconds: 0)
+                throw error
+            }
             if !address.isLoopback {
                 logger.warning("listening beyond this machine: whoever reaches \(server.address) can fetch any public URL through it")
             }

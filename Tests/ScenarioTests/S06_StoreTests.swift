@@ -308,6 +308,23 @@ extension Scenarios {
             }
         }
 
+        /// Players that leave with the last byte, before the fetch has heard that it is written; nothing could complete such a file later.
+        @Test func filesWithoutValidatorsThatWereReadToTheirEndsStay() async throws {
+            try await scenario { stage in
+                let films = (0..<60).map { Media(seed: UInt64(100 + $0), size: 300_000) }
+                for (index, film) in films.enumerated() { stage.origin.serve("/\(index)", film, etag: nil, lastModified: nil) }
+                for _ in 0..<2 {
+                    let wrong = try concurrently(6) { worker in
+                        try stride(from: worker, to: films.count, by: 6).compactMap { index in
+                            films[index].difference(try stage.get("/\(index)").body, from: 0..<300_000)
+                        }
+                    }
+                    #expect(wrong.flatMap { $0 } == [])
+                }
+                #expect(films.indices.map { stage.origin.requestCount("/\($0)") } == films.map { _ in 1 })
+            }
+        }
+
         @Test func smallFilesOfThreeTimesTheLimitComeWithinIt() async throws {
             try await scenario { $0.maxSize = 16_000_000 } _: { stage in
                 let count = 800
