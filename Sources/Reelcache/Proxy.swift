@@ -48,9 +48,6 @@ public final class Proxy: Sendable {
         guard let address = ListenAddress(configuration.listen) else {
             throw ProxyError("cannot listen on '\(configuration.listen)': write HOST:PORT, such as 127.0.0.1:7335")
         }
-        guard let transmission = Transmission(rawValue: configuration.transmission) else {
-            throw ProxyError("there is no transmission '\(configuration.transmission)': mapping or sendfile")
-        }
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
         guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
         if let file = configuration.certificateFile, access(file, R_OK) != 0 {
@@ -59,26 +56,17 @@ public final class Proxy: Sendable {
         do {
             let policy = try AddressPolicy(allow: configuration.allow)
             let openFiles = OpenFileLimit.raise()
+            let limits = try Self.limits(configuration, tuning, openFiles)
+            let settings = Self.upstreamSettings(configuration, tuning)
             let metrics = ProxyMetrics()
             let loops = try EventLoopGroup(count: threads)
             let store = try Self.openStore(configuration, tuning, metrics, logger)
             let filler = CacheFiller(store: store, settings: tuning.fill, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics, logger: logger)
-            let started = MonotonicClock.nanoseconds()
-            let snapshot: @Sendable () -> StatsSnapshot = {
-                StatsSnapshot(
-                    metrics, version: Self.version, uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
-                    size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree, openResources: filler.openCount)
-            }
-            var settings = tuning.upstream
-            settings.caFile = configuration.certificateFile
-            settings.userAgent = "reelcache/\(Self.version)"
-            var limits = tuning.limits
-            limits.transmission = transmission
-            limits.maxConnections = max(64, min(limits.maxConnections, openFiles / 3))
+            let snapshot = Self.snapshot(metrics, store, filler)
 
             loops.start()
             let fillers = loops.loops.map { loop in
-                loop.sync { [settings] in LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: policy, settings: settings), loop: loop), on: loop) }
+                loop.sync { LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: policy, settings: settings), loop: loop), on: loop) }
             }
             self.loops = loops
             self.store = store
@@ -108,6 +96,34 @@ public final class Proxy: Sendable {
             throw error
         } catch {
             throw ProxyError("\(error)")
+        }
+    }
+
+    /// - Parameter openFiles: how many files this process may have open; connections get a third.
+    private static func limits(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ openFiles: Int) throws -> TransportLimits {
+        guard let transmission = Transmission(rawValue: configuration.transmission) else {
+            throw ProxyError("there is no transmission '\(configuration.transmission)': mapping or sendfile")
+        }
+        var limits = tuning.limits
+        limits.transmission = transmission
+        limits.maxConnections = max(64, min(limits.maxConnections, openFiles / 3))
+        return limits
+    }
+
+    private static func upstreamSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning) -> UpstreamSettings {
+        var settings = tuning.upstream
+        settings.caFile = configuration.certificateFile
+        settings.userAgent = "reelcache/\(version)"
+        return settings
+    }
+
+    /// What takes the statistics, from now on.
+    private static func snapshot(_ metrics: ProxyMetrics, _ store: CacheStore, _ filler: CacheFiller) -> @Sendable () -> StatsSnapshot {
+        let started = MonotonicClock.nanoseconds()
+        return {
+            StatsSnapshot(
+                metrics, version: version, uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
+                size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree, openResources: filler.openCount)
         }
     }
 

@@ -308,7 +308,7 @@ package final class Transfer {
         }
     }
 
-    /// Here the address is known that the name stands for now, whatever it stood for when somebody looked before.
+    /// The check is on the address that is connected to, whatever the name stood for when somebody looked before.
     private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         guard stage != .ended, let client, let peer = SocketPeer(address) else { return CURL_SOCKET_BAD }
         guard client.policy.permits(host: host, address: peer.address) else {
