@@ -1,28 +1,39 @@
-/// What decides where a request ends and whom it is for: Host, Content-Length and Transfer-Encoding (RFC 9112 §3.2 and §6).
+/// What decides where a request ends and whom it is for: Host, Content-Length and Transfer-Encoding (RFC 9112 §3.2 and §6), and
+/// what its sender expects before the end (RFC 9110 §10.1.1).
 struct MessageFraming {
     private var hasHost = false
     private var contentLength: Int64?
     private var hasTransferEncoding = false
+    private var isChunked = false
+    private var hasUnknownCoding = false
+    /// Whether `100-continue` is expected.
+    private(set) var expectsContinue = false
+    private var expectsUnknown = false
 
     /// Takes note of one field line. Names are told apart by length first: most lines end there.
     mutating func note(name: Slice<UnsafeRawBufferPointer>, value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         switch name.count {
         case 4 where ASCII.equalIgnoringCase(name, "host".utf8): try noteHost()
+        case 6 where ASCII.equalIgnoringCase(name, "expect".utf8): noteExpectations(value)
         case 14 where ASCII.equalIgnoringCase(name, "content-length".utf8): try noteContentLength(value)
-        case 17 where ASCII.equalIgnoringCase(name, "transfer-encoding".utf8): try noteTransferEncoding()
+        case 17 where ASCII.equalIgnoringCase(name, "transfer-encoding".utf8): try noteTransferEncoding(value)
         default: break
         }
     }
 
     /// What only the whole head shows.
-    func check(_ method: RequestMethod, _ version: HTTPVersion) throws(RequestFault) {
+    func check(_ method: RequestMethod, _ version: HTTPVersion) throws(RequestFault) -> BodyFraming {
         switch version {
         case .http11: guard hasHost else { throw .noHost }
         // RFC 9112 §6.1: framing by Transfer-Encoding is faulty there.
         case .http10: guard !hasTransferEncoding else { throw .encodingInHTTP10 }
         }
-        if case .other = method { return }
-        guard !hasTransferEncoding, contentLength ?? 0 == 0 else { throw .hasBody(method.name) }
+        // RFC 9110 §10.1.1: HTTP/1.0 has no expectations.
+        guard version == .http10 || !expectsUnknown else { throw .unknownExpectation }
+        guard hasTransferEncoding || contentLength ?? 0 > 0 else { return .empty }
+        guard case .other = method else { throw .hasBody(method.name) }
+        guard !hasUnknownCoding else { throw .unknownCoding }
+        return if let contentLength { .length(contentLength) } else { .chunked }
     }
 
     private mutating func noteHost() throws(RequestFault) {
@@ -40,8 +51,22 @@ struct MessageFraming {
         }
     }
 
-    private mutating func noteTransferEncoding() throws(RequestFault) {
+    /// RFC 9112 §6.1 and §6.3: where chunked is not the last coding, nobody can tell the end.
+    private mutating func noteTransferEncoding(_ value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         guard contentLength == nil else { throw .twoFramings }
         hasTransferEncoding = true
+        for element in value.split(separator: ASCII.comma, omittingEmptySubsequences: false) {
+            let coding = ASCII.trimmed(element)
+            guard !isChunked, !coding.isEmpty else { throw .badCodings }
+            isChunked = ASCII.equalIgnoringCase(coding, "chunked".utf8)
+            if !isChunked { hasUnknownCoding = true }
+        }
+    }
+
+    private mutating func noteExpectations(_ value: Slice<UnsafeRawBufferPointer>) {
+        for element in value.split(separator: ASCII.comma) {
+            let expectation = ASCII.trimmed(element)
+            if ASCII.equalIgnoringCase(expectation, "100-continue".utf8) { expectsContinue = true } else if !expectation.isEmpty { expectsUnknown = true }
+        }
     }
 }

@@ -30,6 +30,33 @@ package enum PercentEncoding {
         return String(decoding: normal, as: UTF8.self)
     }
 
+    /// The bytes that an encoded text stands for; nil where a percent sign does not begin an encoded byte.
+    package static func decoded(_ text: Substring.UTF8View) -> [UInt8]? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(text.count)
+        var rest = text
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                decoded.append(byte)
+                continue
+            }
+            guard let byte = hexPair(rest) else { return nil }
+            rest.removeFirst(2)
+            decoded.append(byte)
+        }
+        return decoded
+    }
+
+    /// Encodes all but unreserved characters: what may stand as a value in a query.
+    package static func encodingReserved(_ text: String) -> String {
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(text.utf8.count + 32)
+        for byte in text.utf8 {
+            if isUnreserved(byte) { encoded.append(byte) } else { append(byte, to: &encoded) }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
     /// RFC 3986 §2.3
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {

@@ -34,13 +34,22 @@ extension RequestFault {
     static let twoHosts = bad("there is more than one Host field: send one")
     static let badContentLength = bad("Content-Length is not one number of bytes: send one, of digits only")
     static let twoFramings = bad("Content-Length and Transfer-Encoding contradict each other: send one of them")
+    static let badCodings = bad("Transfer-Encoding must end with chunked, once: send Transfer-Encoding: chunked")
+    static let unknownCoding = RequestFault(status: 501, reason: "the transfer coding is not known here: send Transfer-Encoding: chunked")
+    static let unknownExpectation = RequestFault(status: 417, reason: "the expectation is not known here: send Expect: 100-continue, or none")
     static let encodingInHTTP10 = bad("HTTP/1.0 has no Transfer-Encoding: send HTTP/1.1 or Content-Length")
 
     static func hasBody(_ method: String) -> RequestFault { bad("a \(method) request must not have a body") }
 
+    // Chunks (RFC 9112 §7.1)
+    static let badChunk = bad("the body is not in chunks: send for each its size in hexadecimal digits, CR LF, its bytes, CR LF")
+    static let chunkLineTooLong = bad("the line with a chunk's size is too long: send the size without extensions")
+    static let badTrailer = bad("the trailer after the last chunk is not one of header fields: send CR LF there")
+    static let trailerTooLong = RequestFault(status: 431, reason: "the trailer after the last chunk is too long: send a shorter one, or none")
+
     // Limits
-    static func targetTooLong(_ limits: RequestLimits) -> RequestFault {
-        RequestFault(status: 414, reason: "the URL is longer than \(limits.maxTargetBytes) bytes: send a shorter one")
+    static func targetTooLong(_ limit: Int) -> RequestFault {
+        RequestFault(status: 414, reason: "the URL is longer than \(limit) bytes: send a shorter one")
     }
 
     static func headTooLong(_ limits: RequestLimits) -> RequestFault {

@@ -41,13 +41,21 @@ struct FieldSpan: Sendable {
 package struct RequestHead: Sendable {
     package let method: RequestMethod
     package let version: HTTPVersion
+    /// What follows the head.
+    package let body: BodyFraming
+    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+    package let expectsContinue: Bool
     private let bytes: [UInt8]
     private let targetSpan: ByteSpan
     private let fieldSpans: [FieldSpan]
 
-    init(method: RequestMethod, version: HTTPVersion, bytes: [UInt8], target: ByteSpan, fields: [FieldSpan]) {
+    init(
+        method: RequestMethod, version: HTTPVersion, bytes: [UInt8], target: ByteSpan, fields: [FieldSpan], body: BodyFraming, expectsContinue: Bool
+    ) {
         self.method = method
         self.version = version
+        self.body = body
+        self.expectsContinue = expectsContinue
         self.bytes = bytes
         targetSpan = target
         fieldSpans = fields

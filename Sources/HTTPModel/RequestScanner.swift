@@ -28,9 +28,14 @@ struct RequestScanner {
         let method = try scanMethod()
         let target = try scanTarget()
         let version = try scanVersion()
-        let fields = try scanFields(method, version)
+        var framing = MessageFraming()
+        let fields = try scanFields(&framing)
+        let body: BodyFraming
+        do { body = try framing.check(method, version) } catch { throw .fault(error) }
         let copy = [UInt8](bytes[start..<position])
-        return RequestHead(method: method, version: version, bytes: copy, target: target, fields: fields)
+        // RFC 9110 §10.1.1: not in HTTP/1.0, and not without a body.
+        let expectsContinue = framing.expectsContinue && version == .http11 && body != .empty
+        return RequestHead(method: method, version: version, bytes: copy, target: target, fields: fields, body: body, expectsContinue: expectsContinue)
     }
 
     // MARK: - Request line
@@ -66,11 +71,17 @@ struct RequestScanner {
     private mutating func scanTarget() throws(Stop) -> ByteSpan {
         let first = position
         skip { $0 > ASCII.space && $0 != 0x7F }
-        guard position - first <= limits.maxTargetBytes else { throw .fault(.targetTooLong(limits)) }
+        let limit = mayBeLong(bytes[first..<position]) ? limits.maxLongTargetBytes : limits.maxTargetBytes
+        guard position - first <= limit else { throw .fault(.targetTooLong(limit)) }
         guard try next() == ASCII.space else { throw .fault(notATarget) }
         guard position > first else { throw .fault(.notHTTP) }
         defer { position += 1 }
         return span(first..<position)
+    }
+
+    /// As far as it is there: what is decided must not depend on how much has come.
+    private func mayBeLong(_ target: Slice<UnsafeRawBufferPointer>) -> Bool {
+        target.count > limits.maxTargetBytes && zip(target, limits.longTargetPrefix.utf8).allSatisfy(==)
     }
 
     private var notATarget: RequestFault {
@@ -107,16 +118,14 @@ struct RequestScanner {
 
     // MARK: - Field lines
 
-    private mutating func scanFields(_ method: RequestMethod, _ version: HTTPVersion) throws(Stop) -> [FieldSpan] {
+    private mutating func scanFields(_ framing: inout MessageFraming) throws(Stop) -> [FieldSpan] {
         var fields: [FieldSpan] = []
         fields.reserveCapacity(16)
-        var framing = MessageFraming()
         while try !isAtLineEnd() {
             guard fields.count < limits.maxFields else { throw .fault(.tooManyFields(limits)) }
             fields.append(try scanField(&framing))
         }
         try takeLineEnd()
-        do { try framing.check(method, version) } catch { throw .fault(error) }
         return fields
     }
 

@@ -4,12 +4,13 @@ import HTTPModel
 
 extension Connection {
     func send(_ response: Response, body: (any BodySource)?, for exchange: Exchange) {
-        guard let current = self.exchange, current === exchange else {
+        guard isCurrent(exchange) else {
             body?.finish()
             return
         }
+        dismissBody()
         let request = exchange.request
-        output.keepsAlive = request.keepsAlive && !response.closes && !server.isDraining
+        output.keepsAlive = request.keepsAlive && !response.closes && !server.isDraining && canReachNextRequest
         // RFC 9110 §9.3.2, §15.4.5: no content in these answers.
         let hasContent = request.method != .head && response.status != 304 && response.status != 204
         layOut(response, for: request, hasContent: hasContent)
@@ -22,6 +23,13 @@ extension Connection {
             output.isComplete = true
             body?.finish()
         }
+        pump()
+    }
+
+    /// RFC 9110 §10.1.1. The answer itself follows later.
+    func sendContinue() {
+        output.frame("HTTP/1.1 100 Continue\r\n\r\n")
+        output.isComplete = false
         pump()
     }
 
@@ -53,7 +61,7 @@ extension Connection {
     }
 
     func resumeBody(of exchange: Exchange) {
-        guard let current = self.exchange, current === exchange, output.source != nil else { return }
+        guard isCurrent(exchange), output.source != nil else { return }
         pump()
     }
 

@@ -7,8 +7,10 @@ final class Connection {
     enum Phase {
         /// Between requests, or in the middle of a head.
         case reading
-        /// A request is being answered.
+        /// A request is being answered; its body may still be coming in.
         case answering(Exchange)
+        /// The answer is out; what the client still sends of the request's body is dropped, up to the next request.
+        case draining
         /// The last answer is out; what the client still sends is dropped until it closes.
         case lingering
         case closed
@@ -17,9 +19,13 @@ final class Connection {
     unowned let server: LoopServer
     let socket: Int32
     var phase = Phase.reading
-    /// What was received and not yet parsed.
-    var pending: [UInt8] = []
-    var isParsing = false
+    /// What was received and not used yet.
+    var pending = ReadAhead()
+    /// What `process` has still to use.
+    private(set) var inHand = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var isProcessing = false
+    /// The body of the request that is being answered, until it is over.
+    var incoming: IncomingBody?
     /// When the connection is dropped unless it gets further; nil while an answer is on its way, however long it takes.
     var deadline: UInt64?
     /// Whether the deadline is the one for connections that ask nothing.
@@ -39,6 +45,10 @@ final class Connection {
 
     var exchange: Exchange? {
         if case .answering(let exchange) = phase { exchange } else { nil }
+    }
+
+    func isCurrent(_ exchange: Exchange) -> Bool {
+        if let current = self.exchange { current === exchange } else { false }
     }
 
     var isClosed: Bool {
@@ -68,51 +78,100 @@ final class Connection {
 
     private func received(_ bytes: UnsafeRawBufferPointer) {
         switch phase {
-        case .reading where pending.isEmpty:
-            parse(bytes)
+        case .reading where pending.isEmpty, .draining:
+            use(bytes)
         case .reading:
-            pending.append(contentsOf: bytes)
-            parsePending()
+            pending.append(bytes)
+            processPending()
+        case .answering where incoming?.isWanted == true:
+            use(bytes)
         case .answering:
-            pending.append(contentsOf: bytes)
-            if pending.count >= Self.maxReadAhead { readWatcher.disarm() }
+            pending.append(bytes)
+            updateReading()
         case .lingering, .closed:
             break
         }
     }
 
-    private func parsePending() {
-        guard !pending.isEmpty else { return }
-        let bytes = pending
-        pending.removeAll(keepingCapacity: bytes.count <= 4096)
-        bytes.withUnsafeBytes { parse($0) }
+    /// Uses what has just come, when nothing is pending before it.
+    private func use(_ bytes: UnsafeRawBufferPointer) {
+        let left = process(bytes)
+        if left > 0 { pending.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(left))) }
+        settle()
     }
 
-    /// Handles requests for as long as they are answered at once; keeps the rest.
-    private func parse(_ bytes: UnsafeRawBufferPointer) {
-        isParsing = true
-        var rest = bytes
-        parsing: while case .reading = phase, !rest.isEmpty {
-            switch RequestParser.parse(rest, limits: server.limits.request) {
-            case .complete(let head, let consumed):
-                rest = UnsafeRawBufferPointer(rebasing: rest[consumed...])
-                begin(head)
-            case .incomplete:
-                if isIdling { startRequestDeadline() }
-                break parsing
-            case .invalid(let fault):
-                server.metrics.errors.add("bad-request")
-                return refuse(fault.status, fault.reason)
-            }
+    func processPending() {
+        guard !pending.isEmpty || incoming != nil else { return }
+        var taken = pending
+        pending = ReadAhead()
+        let left = taken.withUnsafeBytes { process($0) }
+        taken.keep(last: left)
+        pending = taken
+        settle()
+    }
+
+    /// Handles requests for as long as they are answered at once, and takes bodies for as long as their sinks want them.
+    /// - Returns: how many bytes at the end are left for later.
+    private func process(_ bytes: UnsafeRawBufferPointer) -> Int {
+        isProcessing = true
+        inHand = bytes
+        while step() {}
+        isProcessing = false
+        let left = inHand.count
+        inHand = UnsafeRawBufferPointer(start: nil, count: 0)
+        return left
+    }
+
+    /// - Returns: whether to go on with what is in hand.
+    private func step() -> Bool {
+        switch phase {
+        case .reading: return takeHead()
+        case .answering: return incoming?.isWanted == true && takeBody()
+        case .draining: return takeBody()
+        case .lingering, .closed:
+            dropFromHand(inHand.count)
+            return false
         }
-        isParsing = false
+    }
+
+    private func takeHead() -> Bool {
+        guard !inHand.isEmpty else { return false }
+        switch RequestParser.parse(inHand, limits: server.limits.request) {
+        case .complete(let head, let consumed):
+            dropFromHand(consumed)
+            begin(head)
+            return true
+        case .incomplete:
+            if isIdling { startRequestDeadline() }
+            return false
+        case .invalid(let fault):
+            server.metrics.errors.add("bad-request")
+            dropFromHand(inHand.count)
+            refuse(fault.status, fault.reason)
+            return false
+        }
+    }
+
+    func dropFromHand(_ count: Int) {
+        inHand = UnsafeRawBufferPointer(rebasing: inHand[count...])
+    }
+
+    /// What can be used is used: says to the socket and the client how it goes on.
+    private func settle() {
         guard !isClosed else { return }
-        if !rest.isEmpty { pending.insert(contentsOf: rest, at: 0) }
+        updateReading()
+        if incoming != nil { awaitBody() }
+    }
+
+    /// Stops reading where nobody takes what comes, so that the client has to wait.
+    func updateReading() {
+        if incoming?.isPaused == true || pending.count >= Self.maxReadAhead { readWatcher.disarm() } else { readWatcher.arm() }
     }
 
     private func begin(_ head: RequestHead) {
         let exchange = Exchange(head, on: self, startedAt: MonotonicClock.nanoseconds())
         phase = .answering(exchange)
+        if head.body != .empty { incoming = IncomingBody(head) }
         deadline = nil
         isIdling = false
         server.handler.handle(exchange)
@@ -134,7 +193,6 @@ final class Connection {
 
     /// Answers what never became a request, and closes.
     private func refuse(_ status: Int, _ reason: String) {
-        isParsing = false
         let exchange = Exchange(Self.noRequest, on: self, startedAt: 0)
         phase = .answering(exchange)
         exchange.respond(status, text: reason, closes: true)
@@ -143,12 +201,23 @@ final class Connection {
     /// The answer is out: the next request, or the end of the connection.
     func answered(keepsAlive: Bool) {
         guard keepsAlive && !server.isDraining else { return linger() }
+        if incoming == nil {
+            awaitRequest()
+        } else {
+            phase = .draining
+            deadline = server.deadline(in: server.limits.requestSeconds)
+        }
+        readWatcher.arm()
+        // Within `process` its loop goes on by itself.
+        if !isProcessing { processPending() }
+    }
+
+    /// The request before is over.
+    func awaitRequest() {
+        guard !server.isDraining else { return linger() }
         phase = .reading
         isIdling = true
         deadline = server.deadline(in: server.limits.idleSeconds)
-        readWatcher.arm()
-        // Within `parse` its loop goes on by itself.
-        if !isParsing { parsePending() }
     }
 
     // MARK: End
@@ -158,16 +227,20 @@ final class Connection {
         switch phase {
         case .reading where !pending.isEmpty:
             server.metrics.errors.add("request-timeout")
-            refuse(408, "the request did not arrive within \(Int(server.limits.requestSeconds)) seconds")
+            let fault = RequestFault.tooSlow("the request did not arrive", server.limits.requestSeconds)
+            refuse(fault.status, fault.reason)
+        case .answering where incoming?.sink != nil:
+            refuseBody(.tooSlow("nothing more of the body arrived", server.limits.requestSeconds))
         default:
             close()
         }
     }
 
     /// Closing a socket that holds unread input resets it, and the client may lose the answer: so the client closes first.
-    private func linger() {
+    func linger() {
         phase = .lingering
-        pending = []
+        pending = ReadAhead()
+        incoming = nil
         shutdown(socket, Int32(SHUT_WR))
         readWatcher.arm()
         deadline = server.deadline(in: server.limits.lingerSeconds)
@@ -177,8 +250,11 @@ final class Connection {
         let ended = phase
         guard !isClosed else { return }
         phase = .closed
+        let sink = incoming?.sink
+        incoming = nil
         if case .answering(let exchange) = ended {
             exchange.isOpen = false
+            sink?.failed(.disconnected)
             exchange.onAbort?()
             exchange.onAbort = nil
         }

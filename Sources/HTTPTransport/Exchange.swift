@@ -21,6 +21,9 @@ package final class Exchange {
     let startedAt: UInt64
     /// Whether the client still waits for this answer.
     package internal(set) var isOpen = true
+    /// Whether the answer was given, though it may not be out yet.
+    private(set) var isAnswered = false
+    private var isBodyRead = false
 
     init(_ request: RequestHead, on connection: Connection, startedAt: UInt64) {
         self.request = request
@@ -28,6 +31,48 @@ package final class Exchange {
         loop = connection.server.loop
         self.startedAt = startedAt
     }
+
+    // MARK: The request's body
+
+    /// How many bytes of body the request announces: 0 where it has none, nil where it comes in chunks (RFC 9112 §7.1).
+    package var bodyLength: Int64? {
+        switch request.body {
+        case .empty: 0
+        case .length(let length): length
+        case .chunked: nil
+        }
+    }
+
+    /// Reads the request's body, from its first byte. Once, before `respond`, which ends the reading: the sink is told nothing more
+    /// then. The sink may be told before this returns.
+    ///
+    /// Each piece has to come within `TransportLimits.requestSeconds` after the one before, pauses of the sink excepted.
+    /// - Parameter limit: the most bytes that the sink takes; nil for any number. Of a longer body nothing is read where its length
+    ///   was announced, and else nothing beyond the limit; the fault's status is 413.
+    package func readBody(limit: Int64?, into sink: any BodySink) {
+        precondition(!isBodyRead, "a body is read once")
+        isBodyRead = true
+        guard isOpen else { return sink.failed(.disconnected) }
+        precondition(!isAnswered, "a body is read before the answer")
+        connection.readBody(limit: limit, into: sink, for: self)
+    }
+
+    /// Reads the request's body into memory. Once, before `respond`.
+    /// - Parameters:
+    ///   - limit: the most bytes that it may have.
+    ///   - completion: called once, maybe before this returns, with the body, or with why there is none. In that case it may answer
+    ///     itself (where the fault is not `disconnected`); otherwise the fault's status and one line of text are the answer.
+    package func readBody(upTo limit: Int, completion: @escaping (Result<[UInt8], BodyFault>) -> Void) {
+        readBody(limit: Int64(limit), into: BodyCollector(completion))
+    }
+
+    /// The sink that paused takes more now; it may be told before this returns. On the loop.
+    package func resumeReading() {
+        guard isOpen else { return }
+        connection.resumeReading(of: self)
+    }
+
+    // MARK: The answer
 
     /// Answers the request. Once; ignored when the client is gone.
     /// - Parameter body: must yield exactly `response.length` bytes where that is known. Not asked for HEAD, 204 and 304.
@@ -37,6 +82,7 @@ package final class Exchange {
             return
         }
         onAbort = nil
+        isAnswered = true
         connection.send(response, body: body, for: self)
     }
 

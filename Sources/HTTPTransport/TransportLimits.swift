@@ -3,7 +3,8 @@ import HTTPModel
 /// What a client may cost. Times are seconds.
 package struct TransportLimits: Sendable {
     package var request = RequestLimits()
-    /// From the first byte of a request to the end of its head; also the time a new connection has to send something.
+    /// From the first byte of a request to the end of its head, and from each piece of its body that is read to the next; also the time a
+    /// new connection has to send something.
     package var requestSeconds: Double = 30
     /// How long a connection without a request stays open.
     package var idleSeconds: Double = 60

@@ -77,6 +77,20 @@ import Testing
         (400, "POST / HTTP/1.1\r\nContent-Length: 0x1\r\n"), (400, "POST / HTTP/1.1\r\nContent-Length: 1,2\r\n"),
         (400, "POST / HTTP/1.1\r\nContent-Length: 1,\r\n"), (400, "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n"),
         (400, "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n"),
+        (400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n"),
+        // Transfer codings
+        (400, "POST / HTTP/1.1\r\nTransfer-Encoding:\r\n"), (400, "POST / HTTP/1.1\r\nTransfer-Encoding: ,chunked\r\n"),
+        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked,\r\n"), (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, chunked\r\n"),
+        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, gzip\r\n"), (400, "POST / HTTP/1.0\r\nTransfer-Encoding: gzip\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"), (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n"), (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked;q=1\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \"chunked\"\r\n\r\n"),
+        // Expectations
+        (417, "GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n\r\n"), (417, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue, x\r\n\r\n"),
+        (417, "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue=1\r\n\r\n"),
     ]
 
     @Test(arguments: faults)
@@ -112,6 +126,25 @@ import Testing
         #expect(consumed == head.utf8.count)
     }
 
+    @Test(
+        arguments: [
+            ("HTTP/1.1\r\nHost: a\r\n", .empty, false), ("HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n", .empty, false),
+            ("HTTP/1.1\r\nHost: a\r\nContent-Length: 12, 012\r\n", .length(12), false), ("HTTP/1.0\r\nContent-Length: 5\r\n", .length(5), false),
+            ("HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \t Chunked \r\n", .chunked, false),
+            ("HTTP/1.1\r\nHost: a\r\ncontent-length: 5\r\nexpect: 100-Continue\r\n", .length(5), true),
+            ("HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n", .chunked, true),
+            ("HTTP/1.1\r\nHost: a\r\nExpect: , 100-continue,,\r\nContent-Length: 5\r\n", .length(5), true),
+            ("HTTP/1.1\r\nHost: a\r\nExpect:\r\nContent-Length: 5\r\n", .length(5), false),
+            // RFC 9110 §10.1.1: nothing to wait for, and an expectation that HTTP/1.0 does not have.
+            ("HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n", .empty, false),
+            ("HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 5\r\n", .length(5), false), ("HTTP/1.0\r\nExpect: x\r\n", .empty, false),
+        ] as [(String, BodyFraming, Bool)])
+    func headSaysWhatFollowsIt(rest: String, body: BodyFraming, expectsContinue: Bool) throws {
+        let head = try SampleRequest.head("POST / \(rest)\r\n")
+        #expect(head.body == body)
+        #expect(head.expectsContinue == expectsContinue)
+    }
+
     @Test func everyOctetIsAcceptedOrRefusedAsTheGrammarSays() {
         for byte in UInt8.min ... .max {
             let name = SampleRequest.parse(Array("GET / HTTP/1.0\r\nX".utf8) + [byte] + Array("Y: a\r\n\r\n".utf8))
@@ -143,6 +176,17 @@ import Testing
         #expect(SampleRequest.fault("GET \(target)a", limits: limits)?.status == 414)
     }
 
+    /// Of the control interface, in a parameter of which such a target has to have room.
+    @Test func longTargetOfItsPrefixPassesUpToALimitOfItsOwn() {
+        var limits = RequestLimits(maxTargetBytes: 10)
+        limits.maxLongTargetBytes = 20
+        let target = "/api/" + String(repeating: "a", count: 15)
+        #expect(summary(SampleRequest.parse("GET \(target) HTTP/1.0\r\n\r\n".utf8, limits: limits)).hasPrefix("complete"))
+        #expect(SampleRequest.fault("GET \(target)a", limits: limits)?.status == 414)
+        for other in ["/apis/", "/APIs/", "//api/", "/http/api/"] { #expect(SampleRequest.fault("GET \(other + target)", limits: limits)?.status == 414) }
+        for start in 0...target.count { #expect(summary(SampleRequest.parse("GET \(target.prefix(start))".utf8, limits: limits)) == "incomplete") }
+    }
+
     @Test func headOfTheGreatestLengthPassesAndOneByteMoreDoesNot() {
         let text = SampleRequest.browser
         let count = text.utf8.count
@@ -157,7 +201,7 @@ import Testing
     }
 
     @Test func headThatNeverEndsIsRefusedAtTheLimit() {
-        let endless = "GET / HTTP/1.1\r\nX: " + String(repeating: "a", count: 40000)
+        let endless = "GET / HTTP/1.1\r\nX: " + String(repeating: "a", count: 80000)
         #expect(SampleRequest.fault(endless)?.status == 431)
     }
 

@@ -7,6 +7,10 @@ package struct DeadlinePassed: Error, CustomStringConvertible {
     /// What was there instead, where the waiter knows.
     package var instead = ""
 
+    package init(what: String, instead: String = "") {
+        (self.what, self.instead) = (what, instead)
+    }
+
     package var description: String { "waited in vain for \(what)" + (instead.isEmpty ? "" : "; instead:\n\(instead)") }
 }
 

@@ -8,11 +8,13 @@ package final class ProxyProcess: Sendable {
     package let port: Int
 
     /// Starts it and waits until it serves.
-    /// - Parameter arguments: further ones for `serve`.
+    /// - Parameters:
+    ///   - arguments: further ones for `serve`.
+    ///   - allow: nil for a proxy that is not told by a flag.
     /// - Throws: `DeadlinePassed` with its output when it does not come up.
-    package init(cacheDirectory: String, arguments: [String] = [], environment: [String: String?] = [:]) throws {
+    package init(cacheDirectory: String, arguments: [String] = [], allow: String? = "127.0.0.1", environment: [String: String?] = [:]) throws {
         process = try ReelcacheCommand.start(
-            ["serve", "--listen", "127.0.0.1:0", "--cache-dir", cacheDirectory, "--allow", "127.0.0.1"] + arguments, environment: environment)
+            ["serve", "--listen", "127.0.0.1:0", "--cache-dir", cacheDirectory] + (allow.map { ["--allow", $0] } ?? []) + arguments, environment: environment)
         let line = try process.waitForLine(containing: " serves at ")
         guard let match = line.firstMatch(of: /serves at (http:\/\/127\.0\.0\.1:(\d+)),/), let port = Int(match.2) else {
             throw DeadlinePassed(what: "a URL in the first line", instead: line)

@@ -112,6 +112,14 @@ package final class RawClient: Sendable {
         try mappingTimeout { try bytes.withUnsafeBytes { try socket.send($0) } }
     }
 
+    /// Sends what the sockets take now of `bytes`.
+    /// - Returns: how many of them that were; 0 where the server has to read first.
+    package func sendWhatFits(_ bytes: ArraySlice<UInt8>) throws -> Int {
+        let count = bytes.withUnsafeBytes { Glibc.send(socket.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)) }
+        if count < 0 && errno != EAGAIN { throw SystemError("send") }
+        return max(0, count)
+    }
+
     /// Reads one whole response, interim ones (1xx) skipped.
     package func readResponse(method: String = "GET") throws -> Response {
         let head = try readHead(method: method)
@@ -119,6 +127,14 @@ package final class RawClient: Sendable {
             let piece = try readBody(upTo: 1 << 20)
             if piece.isEmpty { return Response(head: head, body: partialBody) }
             state.withLock { $0.partialBody += piece }
+        }
+    }
+
+    /// Reads up to the end of the next head, which may be an interim one (1xx).
+    package func readInterimHead() throws -> ResponseHead {
+        while true {
+            if let head = try state.withLock({ try $0.decoder.nextHead(method: "GET") }) { return head }
+            if try !receive() { throw ResponseError.closedBeforeHead }
         }
     }
 

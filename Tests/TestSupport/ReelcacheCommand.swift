@@ -13,25 +13,19 @@ package enum ReelcacheCommand {
         try ChildProcess(try path(), arguments, environment: neutral.merging(environment) { $1 })
     }
 
-    /// Without what would lead programs to another cache, or a player around the proxy under test.
-    package static let neutral: [String: String?] = [
-        "REELCACHE_CACHE_DIR": nil, "http_proxy": nil, "HTTP_PROXY": nil, "https_proxy": nil, "HTTPS_PROXY": nil, "all_proxy": nil, "ALL_PROXY": nil,
-    ]
+    /// Without what would make the program work otherwise, or lead a player around the proxy under test. The configuration is an empty
+    /// file; a test that is about where files are found removes `REELCACHE_CONFIG`.
+    package static let neutral: [String: String?] = {
+        let settings = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("REELCACHE_") }
+        let proxies = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+        var neutral = [String: String?](uniqueKeysWithValues: (settings + proxies).map { ($0, nil) })
+        neutral["REELCACHE_CONFIG"] = "/dev/null"
+        return neutral
+    }()
 
     /// `$REELCACHE_BINARY`, else the one that was built together with the running tests: beside them, or above.
-    private static func path() throws -> String {
+    package static func path() throws -> String {
         if let path = ProcessInfo.processInfo.environment["REELCACHE_BINARY"], !path.isEmpty { return path }
-        var directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        while directory.path != "/" {
-            let path = directory.appendingPathComponent("reelcache").path
-            var isDirectory: ObjCBool = false
-            if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), !isDirectory.boolValue { return path }
-            directory.deleteLastPathComponent()
-        }
-        throw MissingProgram()
-    }
-
-    private struct MissingProgram: Error, CustomStringConvertible {
-        var description: String { "there is no program reelcache beside the tests: run swift build, or set REELCACHE_BINARY" }
+        return try BuiltFile.path("reelcache", orElse: "run swift build, or set REELCACHE_BINARY")
     }
 }

@@ -77,3 +77,19 @@ package func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) a
         }
     }
 }
+
+/// Runs the blocking `body` on threads of its own, as a part of the calling task: other than on a `Background` thread, an `#expect` in it
+/// knows which test it belongs to.
+package func blocking<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+    try await withTaskExecutorPreference(ThreadExecutor()) { try body() }
+}
+
+/// Runs each part of a task on a new thread.
+private final class ThreadExecutor: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        do {
+            _ = try Background { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        } catch { fatalError("no thread for a test: \(error)") }
+    }
+}

@@ -1,0 +1,29 @@
+/// What a connection has received and not used yet.
+struct ReadAhead {
+    private var bytes: [UInt8] = []
+    /// Those before are used.
+    private var start = 0
+
+    var count: Int { bytes.count - start }
+    var isEmpty: Bool { count == 0 }
+
+    mutating func append(_ more: UnsafeRawBufferPointer) {
+        bytes.append(contentsOf: more)
+    }
+
+    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+    }
+
+    /// Keeps the last `count` bytes. What is used is not moved away each time, as a sink may take little at a time.
+    mutating func keep(last count: Int) {
+        start = bytes.count - count
+        if count == 0 {
+            bytes.removeAll(keepingCapacity: bytes.capacity <= 8192)
+            start = 0
+        } else if start > bytes.count / 2 {
+            bytes.removeFirst(start)
+            start = 0
+        }
+    }
+}
