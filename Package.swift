@@ -67,9 +67,14 @@ let package = Package(
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
-        .testTarget(name: "CacheFillTests", dependencies: ["CacheFill"]),
+        .testTarget(name: "CacheFillTests", dependencies: ["CacheFill", "CachePolicy"]),
         .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
-        .testTarget(name: "DiskCacheTests", dependencies: ["DiskCache", "HTTPModel", "CachePolicy", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log")]),
+        .testTarget(
+            name: "DiskCacheTests",
+            dependencies: [
+                "DiskCache", "HTTPModel", "CachePolicy", "Metrics", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         .testTarget(name: "HTTPTransportTests", dependencies: ["HTTPTransport", "EventIO", "HTTPModel", "Metrics", "TestSupport"]),
         .testTarget(name: "MetricsTests", dependencies: ["Metrics", "TestSupport"]),
         .testTarget(

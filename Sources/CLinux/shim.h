@@ -3,13 +3,28 @@
 #include <sys/types.h>
 #include <sys/socket.h>
 #include <sys/prctl.h>
+#include <sys/ioctl.h>
+#include <fcntl.h>
 
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 extern int fallocate(int descriptor, int mode, off_t offset, off_t length);
 extern int memfd_create(const char *name, unsigned int flags);
 
 static const unsigned int reel_memfd_cloexec = 1;
+static const long reel_utime_omit = (1l << 30) - 2l;
+static const int reel_falloc_keep_size = 0x01;
 static const int reel_falloc_punch_hole = 0x02 | 0x01; // with KEEP_SIZE, as the manual asks for
 
 // prctl is variadic, which Swift cannot call.
 static inline int reel_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+// A file without a name, and the sharing of a file's blocks. ioctl is variadic, too.
+static const int reel_o_tmpfile = __O_TMPFILE;
+extern ssize_t copy_file_range(int source, off_t *source_offset, int target, off_t *target_offset, size_t length, unsigned int flags);
+static inline int reel_clone_file(int target, int source) { return ioctl(target, _IOW(0x94, 9, int), source); } // FICLONE; linux/fs.h quarrels with sys/mount.h
+
+/// The width of a terminal in characters; 0 where it is none or has not said.
+static inline int reel_terminal_width(int descriptor) {
+    struct winsize size;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}

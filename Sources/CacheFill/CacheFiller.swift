@@ -40,6 +40,10 @@ package final class CacheFiller: Sendable {
         self.metrics = metrics
         self.logger = logger
         resources = Mutex([:])
+        store.whenChanged { [weak self] key, generation in
+            let resource = self?.resources.withLock { $0[key] }
+            resource?.lookAgain(after: generation)
+        }
     }
 
     /// A cache that is small beside the read-ahead would evict what it has just fetched.
@@ -69,11 +73,10 @@ package final class CacheFiller: Sendable {
     package func lookUp(_ resource: OpenResource) {
         store.load(resource.key) { [self] result in
             switch result {
-            case .success(let generation): resource.lookedUp(generation)
+            case .success(let generation): resource.lookedUp(.some(generation))
             case .failure(let error):
-                // Playing goes on without what the index may know.
-                logger.error("\(error)")
-                metrics.errors.add("store")
+                // Playing goes on without what may be there.
+                store.reportDisk("look a resource up", error)
                 resource.lookedUp(nil)
             }
         }

@@ -24,6 +24,8 @@ package final class CacheReader {
     private var end: Int64?
     /// Whether it follows a fetch that another request started.
     package private(set) var isCollapsed = false
+    /// Whether bytes pass by that would be kept, if the store had room.
+    package private(set) var lacksRoom = false
 
     private let filler: LoopFiller
     private let resource: OpenResource
@@ -35,6 +37,8 @@ package final class CacheReader {
     private var lastGiven: Range<Int64> = 0..<0
     private var followed: FetchStatus?
     private var isBypassing = false
+    /// What was found can never be completed: known before the first byte goes out, so that the answer can begin anew.
+    private var isStranded = false
     /// Where it looked once more after its fetch had ended.
     private var lastLook: Int64 = -1
     private var isFinished = false
@@ -57,11 +61,18 @@ package final class CacheReader {
         isBypassing = !generation.isStored
         generation.beginUse()
         if let status {
+            lacksRoom = status.lacksRoom
             adopt(status)
-        } else if generation.length == nil || generation.head.rangeCondition == nil,
-            let status = resource.joinOnlyWay(self.follower, of: generation, at: offset) {
-            adopt(status)
+        } else if generation.length == nil || generation.head.rangeCondition == nil {
+            if let status = resource.joinOnlyWay(self.follower, of: generation, at: offset) { adopt(status) } else { isStranded = lacksBytes }
         }
+    }
+
+    /// Whether something of the range is not there, and nothing brings it any more.
+    private var lacksBytes: Bool {
+        guard generation.isStored else { return false }
+        guard let length = generation.length else { return true }
+        return generation.coverage(of: min(offset, length)..<(end ?? length)) != .whole
     }
 
     private func adopt(_ status: FetchStatus) {
@@ -77,6 +88,10 @@ package final class CacheReader {
     package func next(limit: Int) -> Step {
         if end == nil, let length = generation.length { end = length }
         if let end, offset >= end { return .end }
+        if isStranded {
+            isStranded = false
+            if let step = abandonGeneration() { return step }
+        }
         followed?.advance(follower, to: offset)
         // Once more after each piece of news: what was found absent may be there by now.
         for _ in 0..<8 {
@@ -188,6 +203,7 @@ package final class CacheReader {
         let status = filler.bypass(offset..<end, of: generation, resource, demand, follower: follower)
         followed = status
         isBypassing = true
+        lacksRoom = true
         return awaitWindow()
     }
 
@@ -203,6 +219,7 @@ package final class CacheReader {
 
     private func passThrough(_ window: Generation) {
         isBypassing = true
+        lacksRoom = true
         lease = nil
         generation.endUse()
         generation = window

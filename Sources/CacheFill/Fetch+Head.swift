@@ -12,8 +12,8 @@ extension Fetch {
 
     func accept(_ head: UpstreamHead) throws(FillError) {
         switch purpose {
-        case .opening(let span, let owner):
-            if let writer { try resumed(writer.generation, head) } else { try open(head, asked: span, owner: owner) }
+        case .opening(let span, let owner, let isShared):
+            if let writer { try resumed(writer.generation, head) } else { try open(head, asked: span, owner: owner, isShared: isShared) }
         case .gap(let generation):
             if writer != nil { try resumed(generation, head) } else { try fillGap(of: generation, head) }
         case .bypass(let generation, let owner):
@@ -23,10 +23,15 @@ extension Fetch {
 
     // MARK: The first answer about a resource
 
-    private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID) throws(FillError) {
+    private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool) throws(FillError) {
         let answer = try Answer(head, asked: span)
         // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
-        let isKept = answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
+        let isKept = isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
+        if isKept, store.isKnown(resource.key) {
+            // Imported while the answer was on its way: whoever waits looks again.
+            resource.lookAgain(after: nil)
+            return finish(.stopped)
+        }
         let generation = try makeGeneration(answer, isKept: isKept)
         let chunk = generation.geometry
         // A suffix begins anywhere: bytes before its first whole chunk are let go.
@@ -49,8 +54,8 @@ extension Fetch {
         do throws(StoreError) {
             guard isKept else { return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength) }
             do throws(StoreError) { return try store.makeGeneration(resource.key, head: answer.generationHead, length: answer.total) } catch {
-                filler.logger.error("the response goes on without the cache: \(error)")
-                filler.metrics.errors.add("disk-write")
+                store.reportDisk("keep what is fetched, so responses go on without the cache", error, label: "disk-write")
+                status.foundNoRoom()
                 return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength)
             }
         } catch { throw .notStored("\(error)") }

@@ -13,7 +13,7 @@ import Upstream
 package final class Fetch: TransferDelegate {
     enum Purpose: Sendable {
         /// Find out what the resource is.
-        case opening(UpstreamRequest.Span?, owner: FollowerID)
+        case opening(UpstreamRequest.Span?, owner: FollowerID, isShared: Bool)
         /// Fill a gap of a generation that is known.
         case gap(Generation)
         /// Bring bytes of a known generation past the cache.
@@ -62,12 +62,7 @@ package final class Fetch: TransferDelegate {
     private var retryTimer: LoopTimer?
     private var stopTimer: LoopTimer?
     /// The extents between the slowest follower and the frontier: they must not be evicted before they are read.
-    private var heldExtents: [HeldExtent] = []
-
-    private final class HeldExtent {
-        let lease: ExtentLease
-        init(_ lease: consuming ExtentLease) { self.lease = lease }
-    }
+    private var heldExtents: [HeldLease] = []
 
     init(_ status: FetchStatus, _ owner: LoopFiller, home: Int, _ resource: OpenResource, _ purpose: Purpose, _ demand: Demand, position: Int64) {
         self.status = status
@@ -103,7 +98,7 @@ package final class Fetch: TransferDelegate {
                 for name in ["Authorization", "Proxy-Authorization"] { fields.remove(name) }
             }
             span = end == .max ? .from(position) : .bounded(position..<end)
-        } else if case .opening(let wanted, _) = purpose {
+        } else if case .opening(let wanted, _, _) = purpose {
             span = wanted
         }
         return UpstreamRequest(url: url, method: .get, span: span, fields: fields)
@@ -215,8 +210,7 @@ package final class Fetch: TransferDelegate {
             keep(buffer, from: count)
             if !hasEnded { makeRoom() }
         case .failed(let error):
-            filler.logger.error("the response goes on without the cache: \(error)")
-            filler.metrics.errors.add("disk-write")
+            store.reportDisk("write what was fetched, so responses go on without the cache", error, label: "disk-write")
             finish(.failed(.notStored("\(error)")))
         }
         // Ended by someone else while another thread was writing.
@@ -423,7 +417,7 @@ package final class Fetch: TransferDelegate {
         heldExtents.removeAll { $0.lease.ordinal < slowest }
         // One slow reader among fast ones must not hold the whole cache.
         if heldExtents.count > Int(filler.readAhead / generation.geometry.extentSize) + 1 { heldExtents.removeFirst() }
-        heldExtents.append(HeldExtent(generation.leaseForWriting(ordinal)))
+        heldExtents.append(HeldLease(generation.leaseForWriting(ordinal)))
     }
 
     /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.

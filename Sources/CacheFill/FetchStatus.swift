@@ -54,6 +54,8 @@ package final class FetchStatus: Sendable {
         /// ranges, or nothing would tell whether another answer is of the same version.
         var isOnlyWay = false
         var overflow: Overflow?
+        /// Whether what it brings would be kept, if the store had room.
+        var lacksRoom = false
     }
 
     /// From `start` on the bytes stand in a window in memory, as the store has no room and they come in no other way. It takes no more
@@ -89,6 +91,11 @@ package final class FetchStatus: Sendable {
     package var opening: Opening? { state.withLock { $0.opening } }
 
     package var overflow: Overflow? { state.withLock { $0.overflow } }
+
+    /// Whether what it brings passes by only because the store has no room, or its disk fails.
+    var lacksRoom: Bool { state.withLock { $0.lacksRoom } }
+
+    func foundNoRoom() { state.withLock { $0.lacksRoom = true } }
 
     /// Follows this fetch, if it runs and fills `offset` now or soon.
     func join(_ follower: FollowerID, at offset: Int64) -> Bool {

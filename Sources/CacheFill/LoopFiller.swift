@@ -24,7 +24,7 @@ package final class LoopFiller {
     }
 
     /// Finds out what a resource is, by fetching what is wanted of it: joined with others that do the same.
-    /// - Parameter alone: not joined, since what others found was not for sharing.
+    /// - Parameter alone: not joined and not kept: what others found was not for sharing, or what is there cannot be read.
     /// - Returns: nil where the resource is known by now.
     package func open(_ resource: OpenResource, _ demand: Demand, follower: FollowerID, alone: Bool) -> (FetchStatus, isCollapsed: Bool)? {
         let span = openingSpan(demand.span)
@@ -33,7 +33,9 @@ package final class LoopFiller {
         }
         guard let (status, isNew) = alone ? (make(), true) : resource.open(follower, make: make) else { return nil }
         if isNew {
-            start(status, resource, .opening(span, owner: follower), demand, position: Self.expectedRange(span).lowerBound, alone ? .bypass : .uriMiss)
+            start(
+                status, resource, .opening(span, owner: follower, isShared: !alone), demand, position: Self.expectedRange(span).lowerBound,
+                alone ? .bypass : .uriMiss)
         } else {
             filler.metrics.collapsed.add()
         }

@@ -12,6 +12,10 @@ package final class OpenResource: Sendable {
 
     private struct State {
         var lookup = Lookup.notStarted
+        /// Whether what is being looked up may be an old answer.
+        var isLookupOld = false
+        /// Whether the last look-up could not be made.
+        var isUnreadable = false
         var generation: Generation?
         /// The fetch that will tell what this resource is.
         var opening: FetchStatus?
@@ -33,6 +37,8 @@ package final class OpenResource: Sendable {
         /// The index has to be asked; whoever gets this answer asks it (`CacheFiller.lookUp`).
         case mustLookUp
         case lookingUp
+        /// The index or the file cannot be read at this moment: nothing may take the place of what is perhaps there.
+        case unreadable
     }
 
     package func view() -> View {
@@ -40,6 +46,10 @@ package final class OpenResource: Sendable {
             state.lastUse = MonotonicClock.nanoseconds()
             if let generation = state.generation, !generation.isRetired { return .generation(generation) }
             switch state.lookup {
+            case .notStarted where state.isUnreadable:
+                // The next request asks again.
+                state.isUnreadable = false
+                return .unreadable
             case .notStarted:
                 state.lookup = .running
                 return .mustLookUp
@@ -51,18 +61,21 @@ package final class OpenResource: Sendable {
 
     /// Calls `wake` when the index has answered; at once if it has.
     package func whenLookedUp(_ wake: @escaping @Sendable () -> Void) {
-        let isDone = state.withLock { state in
-            if case .done = state.lookup { return true }
+        let isRunning = state.withLock { state in
+            guard case .running = state.lookup else { return false }
             state.waiters.append(wake)
-            return false
+            return true
         }
-        if isDone { wake() }
+        if !isRunning { wake() }
     }
 
-    func lookedUp(_ generation: Generation?) {
+    /// - Parameter found: nil where it could not be looked up.
+    func lookedUp(_ found: Generation??) {
         let waiters = state.withLock { state in
-            state.lookup = .done
-            if state.generation == nil { state.generation = generation }
+            state.lookup = state.isLookupOld || found == nil ? .notStarted : .done
+            state.isUnreadable = found == nil
+            if !state.isLookupOld, state.generation == nil { state.generation = found ?? nil }
+            state.isLookupOld = false
             defer { state.waiters = [] }
             return state.waiters
         }
@@ -145,6 +158,22 @@ package final class OpenResource: Sendable {
             guard state.generation === generation else { return }
             state.generation = nil
             state.fetches = [:]
+        }
+    }
+
+    /// The store has another generation, or none: what is known is forgotten, unless it is newer.
+    func lookAgain(after former: Generation?) {
+        state.withLock { state in
+            guard state.generation == nil || state.generation === former else { return }
+            if state.generation != nil {
+                state.generation = nil
+                state.fetches = [:]
+            }
+            switch state.lookup {
+            case .notStarted: break
+            case .running: state.isLookupOld = true
+            case .done: state.lookup = .notStarted
+            }
         }
     }
 

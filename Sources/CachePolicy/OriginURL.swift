@@ -37,13 +37,13 @@ package struct OriginURL: Sendable, Hashable {
         self = try OriginURLParser(url).parseURL()
     }
 
-    /// Host and port as they stand in a URL and in `Host`.
     /// Whether two URLs have scheme, host and port in common (RFC 9110 §4.3.1).
     package static func areSameOrigin(_ a: String, _ b: String) -> Bool {
         guard let a = try? OriginURL(url: a), let b = try? OriginURL(url: b) else { return false }
         return a.scheme == b.scheme && a.host == b.host && a.port == b.port
     }
 
+    /// Host and port as they stand in a URL and in `Host`.
     package var authority: String { port.map { "\(host):\($0)" } ?? host }
 
     /// `https://host[:port]/path?query`

@@ -42,53 +42,112 @@ extension CacheStore {
         }
         guard !updates.isEmpty else { return }
         save(updates, of: unsaved.merging(open.map { ($0.id, $0) }) { first, _ in first })
-        ledger.setIndex(bytes: index.allocatedBytes)
+        metrics.checkpoints.add()
+        guard unfinished.isLong else { return }
+        report("shorten the list of unfinished files") { () throws(StoreError) in
+            try unfinished.shorten { registry.withLock { Set($0.open.values.filter(\.isListed).map(\.id)).union($0.leftUnfinished) } }
+        }
     }
 
-    func save(_ updates: [CacheIndex.Update], of generations: [GenerationID: Generation]) {
-        guard !updates.isEmpty else { return }
-        var replaced: [GenerationID]?
-        report("save a checkpoint") { () throws(StoreError) in
-            replaced = try index.save(updates, session: session, dataBytes: ledger.dataSize)
-            metrics.checkpoints.add()
-        }
-        guard let replaced else {
-            // Once more at the next one.
-            for update in updates { generations[update.id]?.restore(update) }
-            return registry.withLock { registry in
-                for update in updates { registry.unsaved[update.id] = generations[update.id] }
+    /// In transactions that are small, so that the index's log grows little between two looks at its size.
+    /// - Returns: the generations that could not be saved. They are told again at the next checkpoint.
+    @discardableResult
+    func save(_ updates: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Set<GenerationID> {
+        var failed: Set<GenerationID> = []
+        // One that has been replaced is not brought back by news of it.
+        let newest = registry.withLock { $0.newest }
+        let isCurrent = { (update: CacheIndex.Update) in newest[update.key] == nil || newest[update.key] == update.id }
+        for update in updates where !isCurrent(update) { generations[update.id].map(retire) }
+        let updates = updates.filter(isCurrent)
+        // After one that failed the others would wait as long for nothing.
+        for batch in CacheIndex.batches(updates) {
+            if !failed.isEmpty || !saveBatch(batch) {
+                for update in batch { generations[update.id]?.restore(update) }
+                failed.formUnion(batch.map(\.id))
             }
         }
-        for id in replaced { removeReplaced(id) }
+        if !failed.isEmpty { registry.withLock { registry in for id in failed { registry.unsaved[id] = generations[id] } } }
+        return failed
+    }
+
+    private func saveBatch(_ updates: [CacheIndex.Update]) -> Bool {
+        defer { countIndex() }
+        let replaced: [GenerationID: Int64]
+        do throws(StoreError) {
+            let saved = try index.save(updates, session: session)
+            replaced = saved.replaced
+            report("save the copy of pinned rows") { () throws(StoreError) in
+                try pins.save(updates.filter { saved.pinned.contains($0.id) }, from: index)
+            }
+        } catch {
+            reportDisk("save a checkpoint", error)
+            return false
+        }
+        for (id, bytes) in replaced { removeReplaced(id, bytes) }
+        return true
     }
 
     /// An older generation of a resource lost its rows to a newer one.
-    private func removeReplaced(_ id: GenerationID) {
-        if let open = registry.withLock({ $0.open[id] }) { return retire(open) }
-        var info = stat()
-        let path = path(of: id)
-        guard stat(path, &info) == 0, unlink(path) == 0 else { return }
-        ledger.release(CapacityLedger.fileOverhead + Int64(info.st_blocks) * 512)
+    private func removeReplaced(_ id: GenerationID, _ bytes: Int64) {
+        let open = registry.withLock { registry in
+            if registry.open[id] == nil { registry.noteRemoval(of: id) }
+            return registry.open[id]
+        }
+        if let open { return retire(open) }
+        if removeFile(id) { ledger.release(bytes) }
+    }
+
+    func countIndex() {
+        ledger.setIndex(bytes: index.allocatedBytes + pins.allocatedBytes + unfinished.allocatedBytes)
     }
 
     /// Makes a generation's chunks durable; what the disk did not take is absent again.
     private func synced(_ generation: Generation, _ update: CacheIndex.Update) -> CacheIndex.Update? {
         do throws(StoreError) {
             try generation.file.sync()
+            try syncName(of: generation)
+            // Only now are all blocks allocated.
+            generation.countOverhead()
+            var update = update
+            update.overhead = generation.overheadToSave()
             return update
         } catch {
-            logger.error("chunks are dropped, as they could not be made durable: \(error)")
-            metrics.errors.add("disk-sync")
+            reportDisk("make chunks durable, so they are dropped", error, label: "disk-sync")
             for extent in update.extents {
                 let dropped = generation.drop(Presence(bits: extent.checksums.keys.reduce(0) { $0 | 1 << UInt64($1) }), ofExtent: extent.ordinal)
                 metrics.droppedChunks.add(Int64(dropped))
             }
+            // What else it had to tell is told with the next.
+            generation.restore(update)
             return nil
         }
     }
 }
 
+extension CacheStore {
+    /// A new file's name is made durable once, before the index speaks of it.
+    private func syncName(of generation: Generation) throws(StoreError) {
+        guard !generation.state.withLock({ $0.isNameSynced }) else { return }
+        let hasNewShards = registry.withLock { registry in
+            defer { registry.hasNewShards = false }
+            return registry.hasNewShards
+        }
+        if hasNewShards { try FileSystem.syncDirectory(configuration.directory + "/data") }
+        try FileSystem.syncDirectory((generation.file.path as NSString).deletingLastPathComponent)
+        generation.state.withLock { $0.isNameSynced = true }
+    }
+}
+
 extension Generation {
+    var isListed: Bool { state.withLock { $0.isListed } }
+
+    fileprivate func overheadToSave() -> Int64 {
+        state.withLock { state in
+            state.savedOverhead = state.overhead
+            return state.overhead
+        }
+    }
+
     /// What the index has to be told; taken before the data is synced, so that it speaks of no later chunk.
     func takeUnsaved() -> CacheIndex.Update? {
         let isIndexed = state.withLock { $0.isIndexed }
@@ -101,6 +160,8 @@ extension Generation {
     func restore(_ update: CacheIndex.Update) {
         state.withLock { state in
             state.unsavedHits += update.hits
+            state.isIndexed = update.wasIndexed
+            state.savedOverhead = -1
             for saved in update.extents where !state.extents[saved.ordinal].isEvicting {
                 let bits = saved.checksums.keys.reduce(0 as UInt64) { $0 | 1 << UInt64($1) } & state.extents[saved.ordinal].present.bits
                 state.extents[saved.ordinal].unsaved = Presence(bits: state.extents[saved.ordinal].unsaved.bits | bits)
@@ -112,14 +173,18 @@ extension Generation {
 
     /// Changed orders of last reads, of a generation that the index knows already.
     func takeTouches() -> CacheIndex.Update? {
-        guard isStored, state.withLock({ $0.isIndexed && !$0.isRetired && ($0.unsavedHits > 0 || $0.extents.contains { $0.isTouched }) }) else { return nil }
+        let hasNews = state.withLock { state in
+            state.isIndexed && !state.isRetired
+                && (state.unsavedHits > 0 || state.savedOverhead != state.overhead || state.extents.contains { $0.isTouched })
+        }
+        guard isStored, hasNews else { return nil }
         return takeUpdate(isSynced: false) { $0.isTouched }
     }
 
     /// - Parameter isSynced: whether the data will be made durable before this is saved; else nothing is said of new chunks.
     private func takeUpdate(isSynced: Bool = true, where isWanted: (Extent) -> Bool) -> CacheIndex.Update? {
         state.withLock { state in
-            guard let length = state.length else { return nil }
+            guard let length = state.length, !state.isHidden else { return nil }
             var extents: [CacheIndex.ExtentUpdate] = []
             for ordinal in state.extents.indices where isWanted(state.extents[ordinal]) && !state.extents[ordinal].isEvicting {
                 let extent = state.extents[ordinal]
@@ -133,8 +198,12 @@ extension Generation {
             }
             let hits = state.unsavedHits
             state.unsavedHits = 0
+            let wasIndexed = state.isIndexed
             state.isIndexed = state.isIndexed || !extents.isEmpty
-            return CacheIndex.Update(id: id, key: key, head: head, length: length, chunkSize: geometry.chunkSize, hits: hits, extents: extents)
+            state.savedOverhead = state.overhead
+            return CacheIndex.Update(
+                id: id, key: key, head: head, length: length, geometry: geometry, overhead: state.overhead, hits: hits, wasIndexed: wasIndexed,
+                extents: extents)
         }
     }
 
@@ -148,6 +217,8 @@ extension Generation {
             state.extents[ordinal].unverified = Presence(bits: state.extents[ordinal].unverified.bits & ~dropped.bits)
             state.extents[ordinal].residue = Presence(bits: state.extents[ordinal].residue.bits | dropped.bits)
             state.absentChunks += dropped.count
+            // The index still calls them present, until it is told.
+            if !dropped.isEmpty { state.extents[ordinal].isTouched = true }
             return dropped.count
         }
     }

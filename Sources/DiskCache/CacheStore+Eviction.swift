@@ -7,12 +7,15 @@ extension CacheStore {
     /// - Parameter deliver: called on the store's queue: whether something was freed. False: everything is leased or pinned,
     ///   and the caller has to go on without the cache.
     package func makeRoom(then deliver: @escaping @Sendable (Bool) -> Void) {
-        queue.async { [self] in
-            ledger.refreshDisk()
-            // Another writer's eviction, just before, may have been enough for both.
-            let shortage = ledger.shortage
-            deliver(shortage == 0 || evict(shortage) > 0)
-        }
+        queue.async { [self] in deliver(makeRoom()) }
+    }
+
+    /// On `queue` only.
+    func makeRoom() -> Bool {
+        ledger.refreshDisk()
+        // Another writer's eviction, just before, may have been enough for both. What is kept for files not yet looked at is not to be had.
+        let shortage = ledger.shortage
+        return shortage == 0 ? !ledger.hasUncounted : evict(shortage) > 0
     }
 
     /// Evicts least recently read extents until so many bytes are free, as far as there are any. On `queue` only.
@@ -24,19 +27,49 @@ extension CacheStore {
         dispatchPrecondition(condition: .onQueue(queue))
         // The order of last reads is in memory until a checkpoint.
         checkpoint(touchesToo: true)
-        var freed = closeUnused()
-        var place: (lastAccess: Int64, generation: GenerationID?, ordinal: Int) = (-1, nil, -1)
+        let freed = closeUnused()
+        return freed < wanted ? freed + (punchesHoles ? evictExtents(wanted - freed) : evictResources(wanted - freed)) : freed
+    }
+
+    private func evictExtents(_ wanted: Int64) -> Int64 {
+        var freed: Int64 = 0
+        var place = CacheIndex.Place()
         while freed < wanted {
-            var victims: [CacheIndex.Victim] = []
-            report("find what to evict") { () throws(StoreError) in victims = try index.leastRecent(after: place, limit: 32) }
-            guard let last = victims.last else { break }
-            place = (last.lastAccess, last.generation, last.ordinal)
-            freed += evict(victims, upTo: wanted - freed)
+            var found: (victims: [CacheIndex.Victim], damaged: Set<GenerationID>, next: CacheIndex.Place?) = ([], [], nil)
+            report("find what to evict") { () throws(StoreError) in found = try index.leastRecent(after: place, limit: 32) }
+            guard let next = found.next else { break }
+            place = next
+            for id in found.damaged { removeDamage(of: id) }
+            // A disk that fails does so for the next ones, too: nothing more is forgotten for nothing.
+            guard let more = evict(found.victims, upTo: wanted - freed) else { break }
+            freed += more
+        }
+        return freed < wanted && !punchesHoles ? freed + evictResources(wanted - freed) : freed
+    }
+
+    /// Where the file system gives back only whole files: those that nobody has in hand.
+    private func evictResources(_ wanted: Int64) -> Int64 {
+        var freed: Int64 = 0
+        var place = CacheIndex.Place()
+        while freed < wanted {
+            var found: (generations: [GenerationID], next: CacheIndex.Place?) = ([], nil)
+            report("find what to evict") { () throws(StoreError) in found = try index.leastRecentResources(after: place, limit: 8) }
+            guard let next = found.next else { break }
+            place = next
+            for id in found.generations where freed < wanted {
+                if registry.withLock({ $0.open[id]?.isNeeded == true }) { continue }
+                let removed = removeGenerations([id])
+                freed += removed.freed
+                // An open one has just been let go of by who kept it in case.
+                if removed.later > 0 { freed += closeUnused() }
+                if removed.freed + removed.later > 0 { metrics.evictedBytes.add(removed.freed + removed.later) }
+            }
         }
         return freed
     }
 
-    private func evict(_ victims: [CacheIndex.Victim], upTo wanted: Int64) -> Int64 {
+    /// - Returns: the bytes freed; nil where the index or the disk failed.
+    private func evict(_ victims: [CacheIndex.Victim], upTo wanted: Int64) -> Int64? {
         var chosen: [Eviction] = []
         var sum: Int64 = 0
         for victim in victims where sum < wanted {
@@ -45,19 +78,27 @@ extension CacheStore {
             sum += eviction.bytes
         }
         guard !chosen.isEmpty else { return 0 }
-        let gone: [GenerationID]
+        defer { for eviction in chosen where eviction.open == nil { registry.withLock { _ = $0.evicting.remove(eviction.victim.generation) } } }
+        let gone: [GenerationID: Int64]
         do throws(StoreError) {
+            try list(Array(Set(chosen.map(\.victim.generation))))
             gone = try index.remove(chosen.map { ($0.victim.generation, $0.victim.ordinal) })
         } catch {
             // What the index still speaks of must not become a hole.
-            logger.error("could not evict: \(error)")
-            metrics.errors.add("store")
-            for eviction in chosen { cancel(eviction) }
-            return 0
+            reportDisk("evict", error)
+            for eviction in chosen {
+                guard let (generation, extent) = eviction.open else { continue }
+                generation.cancelEviction(ofExtent: eviction.victim.ordinal, restoring: extent)
+            }
+            return nil
         }
-        for eviction in chosen { finish(eviction) }
-        for id in gone { remove(id) }
-        return sum
+        // Of a file of which nothing is left, and that nobody has open, no holes are punched: it goes as a whole.
+        let closed = Set(chosen.filter { $0.open == nil }.map(\.victim.generation))
+        let removed = gone.filter { closed.contains($0.key) && removeFile($0.key) }
+        ledger.release(removed.values.reduce(0, +))
+        let finished = chosen.filter { finish($0, isRemoved: removed[$0.victim.generation] != nil) }
+        for id in gone.keys where !closed.contains(id) { removeOpen(id) }
+        return finished.count < chosen.count ? nil : finished.reduce(removed.values.reduce(0, +)) { $0 + $1.bytes }
     }
 
     /// An extent on its way out.
@@ -75,7 +116,7 @@ extension CacheStore {
         let open: Generation?? = registry.withLock { registry in
             if registry.loading[victim.generation] != nil { return nil }
             if let generation = registry.open[victim.generation] { return .some(generation) }
-            registry.evicting[victim.generation, default: []].insert(victim.ordinal)
+            registry.evicting.insert(victim.generation)
             return .some(nil)
         }
         switch open {
@@ -88,61 +129,52 @@ extension CacheStore {
         }
     }
 
-    private func cancel(_ eviction: Eviction) {
-        if let (generation, extent) = eviction.open {
-            generation.cancelEviction(ofExtent: eviction.victim.ordinal, restoring: extent)
-        } else {
-            endClosed(eviction.victim)
-        }
-    }
-
-    private func endClosed(_ victim: CacheIndex.Victim) {
-        registry.withLock { registry in
-            registry.evicting[victim.generation]?.remove(victim.ordinal)
-            if registry.evicting[victim.generation]?.isEmpty == true { registry.evicting[victim.generation] = nil }
-        }
-    }
-
-    private func finish(_ eviction: Eviction) {
+    /// - Parameter isRemoved: its file is gone already.
+    /// - Returns: whether its bytes are free.
+    private func finish(_ eviction: Eviction, isRemoved: Bool) -> Bool {
         let (victim, generation, bytes) = (eviction.victim, eviction.open?.generation, eviction.bytes)
-        let range = victim.geometry.extentBytes(victim.ordinal, length: victim.length)
-        var isPunched = false
-        report("punch a hole") { () throws(StoreError) in
-            do throws(StoreError) {
-                let file = if let generation { generation.file } else {
-                    try SparseFile(path: path(of: victim.generation), length: victim.length, creating: false)
-                }
-                try file.punchHole(range)
-            } catch {
-                // Deleted from outside, its blocks are free.
-                guard case .system("open", _, ENOENT) = error else { throw error }
-            }
-            isPunched = true
+        let isPunched = isRemoved || punch(victim, generation)
+        if let generation { generation.endEviction(ofExtent: victim.ordinal, bytes: bytes, isPunched: isPunched) }
+        guard isPunched else {
+            // Its blocks stay counted; what the next session makes of them is found in the list.
+            registry.withLock { _ = $0.leftUnfinished.insert(victim.generation) }
+            return false
         }
-        if let generation {
-            generation.endEviction(ofExtent: victim.ordinal, bytes: bytes, isPunched: isPunched)
-        } else {
-            endClosed(victim)
-        }
-        guard isPunched else { return }
         ledger.release(bytes)
         metrics.evictedExtents.add()
         metrics.evictedBytes.add(bytes)
+        return true
+    }
+
+    private func punch(_ victim: CacheIndex.Victim, _ generation: Generation?) -> Bool {
+        report("punch a hole") { () throws(StoreError) in
+            do throws(StoreError) {
+                let range = victim.geometry.extentBytes(victim.ordinal, length: victim.length)
+                if let generation { return try generation.file.punchHole(range) }
+                let file = try SparseFile(path: path(of: victim.generation), length: victim.length, creating: false)
+                let wasSealed = file.isSealed(length: victim.length)
+                try file.punchHole(range)
+                if wasSealed { file.seal() }
+            } catch {
+                // Deleted from outside, its blocks are free.
+                if case .system("open", _, ENOENT) = error { return }
+                if case .system(_, _, EOPNOTSUPP) = error { cannotPunchHoles() }
+                throw error
+            }
+        }
     }
 
     /// Removes the file of a generation that has no extents left, unless somebody is about to fill it again.
-    private func remove(_ id: GenerationID) {
-        let (open, isLoading) = registry.withLock { ($0.open[id], $0.loading[id] != nil) }
-        if isLoading { return }
-        if let open, !open.retireIfUnused() { return }
-        guard unlink(path(of: id)) == 0 || errno == ENOENT else {
-            return logger.error("\(StoreError.lastSystemError("unlink", path(of: id)))")
-        }
-        ledger.release(CapacityLedger.fileOverhead)
+    private func removeOpen(_ id: GenerationID) {
+        guard let counted = registry.withLock({ $0.open[id] })?.retireIfUnused(), removeFile(id) else { return }
+        ledger.release(counted)
     }
 }
 
 extension Generation {
+    /// Whether somebody reads or fills it.
+    var isNeeded: Bool { state.withLock { state in state.users > 0 || state.isHidden || state.extents.contains { $0.leases > 0 } } }
+
     /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted.
     func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
         state.withLock { state in
@@ -160,18 +192,25 @@ extension Generation {
 
     func cancelEviction(ofExtent ordinal: Int, restoring extent: Extent) {
         state.withLock { state in
+            // Whoever has come meanwhile stays.
+            let leases = state.extents[ordinal].leases
             state.extents[ordinal] = extent
+            state.extents[ordinal].leases = leases
             state.absentChunks -= extent.present.count
         }
     }
 
     /// Nothing of it is left, and nobody fills it: whoever wants it begins a new one.
-    func retireIfUnused() -> Bool {
+    /// - Returns: what was still counted for it; nil where it stays.
+    func retireIfUnused() -> Int64? {
         state.withLock { state in
-            guard !state.isRetired, state.users == 0, state.extents.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return false }
+            guard !state.isRetired, state.users == 0, state.extents.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return nil }
             state.isRetired = true
-            state.allocated -= CapacityLedger.fileOverhead
-            return true
+            defer {
+                state.allocated = 0
+                state.overhead = 0
+            }
+            return state.allocated
         }
     }
 

@@ -17,6 +17,10 @@ package final class CapacityLedger: Sendable {
         var minFree: Int64
         var data: Int64 = 0
         var index: Int64 = 0
+        /// What may be on the disk without being counted, after a power cut, until everything has been looked at.
+        var uncounted: Int64 = 0
+        /// Reserved, and perhaps not yet on the disk.
+        var unwritten: Int64 = 0
         /// How much more the disk takes before `minFree` is touched, less what was reserved since it was asked.
         var diskAllowance: Int64 = 0
         var used: Int64 { data + index }
@@ -30,6 +34,19 @@ package final class CapacityLedger: Sendable {
 
     static func rounded(_ bytes: Int64) -> Int64 {
         (bytes + blockSize - 1) / blockSize * blockSize
+    }
+
+    /// Takes so many bytes for what is about to be written, or none; `wrote` when it is.
+    /// - Returns: whether they were there to take.
+    func reserveToWrite(_ bytes: Int64) -> Bool {
+        guard reserve(bytes) else { return false }
+        state.withLock { $0.unwritten += bytes }
+        return true
+    }
+
+    /// What was reserved is on the disk, or will not be written.
+    func wrote(_ bytes: Int64) {
+        state.withLock { $0.unwritten -= bytes }
     }
 
     /// Takes so many bytes, or none.
@@ -49,7 +66,7 @@ package final class CapacityLedger: Sendable {
 
     private func tryReserve(_ bytes: Int64, usesHeadroom: Bool = false) -> Bool {
         state.withLock { state in
-            guard state.used + bytes <= state.limit - (usesHeadroom ? state.headroom / 2 : state.headroom), bytes <= state.diskAllowance else { return false }
+            guard state.used + state.uncounted + bytes <= state.limit - (usesHeadroom ? state.headroom / 2 : state.headroom), bytes <= state.diskAllowance else { return false }
             state.data += bytes
             state.diskAllowance -= bytes
             return true
@@ -64,21 +81,46 @@ package final class CapacityLedger: Sendable {
         }
     }
 
+    /// Counts more, or less, of what is there whether there is room or not.
+    func adjust(by delta: Int64) {
+        state.withLock {
+            $0.data += delta
+            $0.diskAllowance -= delta
+        }
+    }
+
+    /// Changes the limits; what is too much has to be evicted.
+    func setLimits(maxSize: Int64?, minFree: Int64?) {
+        state.withLock { state in
+            state.limit = maxSize ?? state.limit
+            state.minFree = minFree ?? state.minFree
+        }
+        refreshDisk()
+    }
+
+    /// Keeps so much of the limit for what has not been looked at yet.
+    func setUncounted(_ bytes: Int64) {
+        state.withLock { $0.uncounted = bytes }
+    }
+
+    var hasUncounted: Bool { state.withLock { $0.uncounted > 0 } }
+
     /// Counts what is there already, when the store opens.
     func adopt(data: Int64) {
         state.withLock { $0.data = data }
     }
 
     func setIndex(bytes: Int64) {
-        state.withLock { $0.index = bytes }
+        state.withLock { state in
+            state.diskAllowance -= max(0, bytes - state.index)
+            state.index = bytes
+        }
     }
 
     /// Asks the file system how much is free. An allowance counts at most a little, so that other programs' writes are seen soon.
     func refreshDisk() {
-        var info = statvfs()
-        guard statvfs(directory, &info) == 0 else { return }
-        let free = Int64(info.f_bavail) * Int64(info.f_frsize)
-        state.withLock { $0.diskAllowance = min(free - $0.minFree, Self.longestAllowance) }
+        guard let free = FileSystem.disk(of: directory)?.free else { return }
+        state.withLock { $0.diskAllowance = min(free - $0.minFree - $0.indexGrowth - $0.unwritten, Self.longestAllowance) }
     }
 
     private static let longestAllowance: Int64 = 64 << 20
@@ -88,6 +130,15 @@ package final class CapacityLedger: Sendable {
         state.withLock { state in
             let room = min(state.limit - state.headroom - state.used, state.diskAllowance)
             return room < state.lowRoom ? state.lowRoom * 2 - room : 0
+        }
+    }
+
+    /// What a resource could have if all went that is not pinned.
+    /// - Parameter pinned: what pinned resources take.
+    func attainable(beside pinned: Int64) -> Int64 {
+        let free = FileSystem.disk(of: directory)?.free ?? .max / 2
+        return state.withLock { state in
+            min(state.limit - state.headroom - state.index - pinned, free - state.minFree - state.indexGrowth + state.data - pinned)
         }
     }
 
@@ -107,6 +158,8 @@ extension CapacityLedger {
 private extension CapacityLedger.State {
     /// Kept for the growth of the index and its log between two looks at their size.
     var headroom: Int64 { min(8 << 20, limit / 8) }
+    /// Of that, what the index may grow by on the disk before the disk is asked again.
+    var indexGrowth: Int64 { headroom / 4 }
     /// Evicting in the background begins below this.
     var lowRoom: Int64 { min(32 << 20, limit / 16) }
 }

@@ -28,7 +28,11 @@ package final class ChunkWriter: @unchecked Sendable {
     private let id: Int
     private let digest = ChunkDigest()
     private var openChunk: Int?
+    /// Reserved for it, and not yet written.
+    private var reservedBytes: Int64 = 0
     private var isPassingOver = false
+    /// Nothing may be written that the next session would not look for.
+    private var refusal: StoreError?
 
     /// - Parameter offset: the start of a chunk.
     init(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool, store: CacheStore) {
@@ -42,6 +46,9 @@ package final class ChunkWriter: @unchecked Sendable {
             return state.nextWriter
         }
         precondition(generation.geometry.chunkStart(generation.geometry.chunk(at: offset)) == offset, "a writer starts at a chunk")
+        if generation.isStored, !generation.isListed {
+            do throws(StoreError) { try store.list([generation.id]) } catch { refusal = error }
+        }
     }
 
     deinit {
@@ -56,6 +63,7 @@ package final class ChunkWriter: @unchecked Sendable {
     }
 
     package func append(_ bytes: UnsafeRawBufferPointer) -> Outcome {
+        if let refusal { return .failed(refusal) }
         var taken = 0
         while taken < bytes.count {
             if openChunk == nil {
@@ -91,6 +99,7 @@ package final class ChunkWriter: @unchecked Sendable {
     package func close() {
         guard let chunk = openChunk else { return }
         openChunk = nil
+        settleReservation()
         if !isPassingOver { generation.abandon(chunk, by: id) }
     }
 
@@ -109,9 +118,11 @@ package final class ChunkWriter: @unchecked Sendable {
         case .evicting:
             return .noRoom
         case .needsBlocks(let bytes):
-            guard !generation.isStored || store.ledger.reserve(bytes) else { return .noRoom }
+            guard !generation.isStored || store.ledger.reserveToWrite(bytes) else { return .noRoom }
+            if generation.isStored { reservedBytes = bytes }
             guard generation.claimWithBlocks(chunk, by: id, bytes: bytes) else {
                 if generation.isStored { store.ledger.release(bytes) }
+                settleReservation()
                 return .noRoom
             }
             isPassingOver = false
@@ -135,7 +146,13 @@ package final class ChunkWriter: @unchecked Sendable {
         return nil
     }
 
+    private func settleReservation() {
+        if reservedBytes > 0 { store.ledger.wrote(reservedBytes) }
+        reservedBytes = 0
+    }
+
     private func complete(_ chunk: Int) {
+        settleReservation()
         generation.complete(chunk, by: id, checksum: digest.finish())
         if generation.isStored { store.noteWritten(generation, bytes: generation.geometry.chunkSize) }
     }

@@ -22,6 +22,14 @@ package struct CacheOwner: Codable, Sendable, Equatable {
         return read(descriptor)
     }
 
+    /// Whether somebody holds the lock of a directory, also where the file does not say yet who.
+    package static func isThere(in directory: String) -> Bool {
+        let descriptor = open(directory + "/LOCK", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return flock(descriptor, LOCK_SH | LOCK_NB) != 0
+    }
+
     fileprivate static func read(_ descriptor: Int32) -> CacheOwner? {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = pread(descriptor, &bytes, bytes.count, 0)

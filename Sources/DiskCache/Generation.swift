@@ -71,8 +71,21 @@ package final class Generation: Sendable {
         var unsavedHits: Int64 = 0
         /// Bytes of blocks that the ledger counts for this generation.
         var allocated: Int64 = 0
+        /// Of these, what the file takes beside its chunks: at least `CapacityLedger.fileOverhead`. And what the index knows of it.
+        var overhead: Int64 = 0
+        var savedOverhead: Int64 = 0
         /// Of these, what `discard` has yet to give back.
         var discarded: Int64 = 0
+        /// Whether this session's list of unfinished files names it.
+        var isListed = false
+        /// Whoever has been told the file's name: it keeps it until they have done.
+        var holds = 0
+        /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is verified.
+        var wasSealed = true
+        /// Whether its file's name is durable.
+        var isNameSynced = false
+        /// Not to be found before it is finished: it comes in from elsewhere.
+        var isHidden = false
     }
 
     struct Claim {
@@ -82,7 +95,7 @@ package final class Generation: Sendable {
 
     init(
         id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry, file: SparseFile, isStored: Bool,
-        ledger: CapacityLedger, extents: [Extent]? = nil, isIndexed: Bool = false
+        ledger: CapacityLedger, extents: [Extent]? = nil, isIndexed: Bool = false, overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true
     ) {
         self.id = id
         self.key = key
@@ -94,7 +107,13 @@ package final class Generation: Sendable {
         var state = State()
         state.length = length
         state.isIndexed = isIndexed
-        state.allocated = isStored ? CapacityLedger.fileOverhead : 0
+        state.overhead = isStored ? overhead : 0
+        state.savedOverhead = overhead
+        state.allocated = state.overhead
+        state.isListed = !isIndexed
+        state.isNameSynced = isIndexed
+        state.isHidden = isHidden
+        state.wasSealed = wasSealed
         if let length {
             // A window has few extents at a time, whatever length is announced.
             state.extents = extents ?? Array(repeating: Extent(), count: isStored ? geometry.extentCount(length: length) : 0)
@@ -106,19 +125,37 @@ package final class Generation: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Nobody has this generation open any more: what nobody will find again is given back to the disk. Once, on the store's queue.
-    /// - Returns: whether it is gone, while the index may still speak of it, and the bytes given back.
-    func end() -> (isGone: Bool, freed: Int64) {
-        let (isGone, allocated) = state.withLock { state in
-            (state.isRetired || state.length == nil || state.extents.allSatisfy { $0.present.isEmpty }, state.allocated)
+    /// Larger ones are not kept: their tables would take too much memory.
+    package static let longest: Int64 = 1 << 40
+
+    /// Whether nobody will find it again once it is closed.
+    var isLeftover: Bool {
+        state.withLock { $0.isRetired || $0.isHidden || $0.length == nil || $0.extents.allSatisfy { $0.present.isEmpty } }
+    }
+
+    /// What the ledger counts for it.
+    var allocated: Int64 { state.withLock { $0.allocated } }
+
+    /// Whether all that is present is known to be what was written.
+    var isTrusted: Bool { state.withLock { state in state.wasSealed || state.extents.allSatisfy { $0.unverified.isEmpty } } }
+
+    /// What the file takes beside its chunks is counted by what it really takes: how finely it is divided shows only then.
+    /// On the store's queue.
+    /// - Parameter isClosing: nobody writes any more. What has blocks without being present is counted here from now on.
+    func countOverhead(isClosing: Bool = false) {
+        // Asked first: what is reserved meanwhile then makes it seem less, never more.
+        let taken = file.allocatedBytes
+        let more = state.withLock { state in
+            var chunks = state.allocated - state.overhead
+            if isClosing {
+                chunks = state.extents.enumerated().reduce(0) { $0 + geometry.blockBytes(of: $1.element.present, inExtent: $1.offset, length: state.length) }
+            }
+            state.overhead = max(CapacityLedger.fileOverhead, taken + CapacityLedger.blockSize - chunks)
+            let more = chunks + state.overhead - state.allocated
+            state.allocated += more
+            return more
         }
-        guard isGone else {
-            releaseResidue()
-            return (false, 0)
-        }
-        unlink(file.path)
-        ledger.release(allocated)
-        return (true, allocated)
+        if more != 0 { ledger.adjust(by: more) }
     }
 
     /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is written any more.
@@ -216,7 +253,12 @@ extension Generation.State {
 package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
     let value: UInt64
 
-    static func random() -> GenerationID { GenerationID(value: UInt64.random(in: 1...UInt64(Int64.max))) }
+    /// The last four digits tell which session made it: that session's files are never taken for leftovers.
+    static func random(session: Int64) -> GenerationID {
+        GenerationID(value: UInt64.random(in: 1...UInt64(Int64.max >> 16)) << 16 | UInt64(session & 0xFFFF))
+    }
+
+    func isMade(in session: Int64) -> Bool { value & 0xFFFF == UInt64(session & 0xFFFF) }
 
     /// 16 hexadecimal digits.
     package var description: String {
@@ -227,7 +269,7 @@ package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
     init(value: UInt64) { self.value = value }
 
     init?(fileName: String) {
-        guard fileName.utf8.count == 16, let value = UInt64(fileName, radix: 16) else { return nil }
+        guard fileName.utf8.count == 16, let value = UInt64(fileName, radix: 16), (1...UInt64(Int64.max)).contains(value) else { return nil }
         self.value = value
     }
 }

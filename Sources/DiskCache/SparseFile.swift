@@ -127,6 +127,32 @@ package final class SparseFile: @unchecked Sendable {
         }
     }
 
+    /// What the file takes on the disk, its list of parts included.
+    var allocatedBytes: Int64 {
+        var info = stat()
+        return fstat(descriptor, &info) == 0 ? Int64(info.st_blocks) * 512 : 0
+    }
+
+    // MARK: The seal
+
+    /// A time of modification that no writing gives: a file that has it is as this store left it.
+    private static let sealTime = timespec(tv_sec: 981_173_106, tv_nsec: 0)
+
+    /// Notes that nobody will write to it until it is opened again.
+    func seal() {
+        var times = (timespec(tv_sec: 0, tv_nsec: reel_utime_omit), Self.sealTime)
+        withUnsafePointer(to: &times) { pair in
+            // Without a seal its chunks are verified once more, and that is all.
+            _ = pair.withMemoryRebound(to: timespec.self, capacity: 2) { futimens(descriptor, $0) }
+        }
+    }
+
+    /// Whether it is as it was sealed, and as long as it was.
+    func isSealed(length: Int64) -> Bool {
+        var info = stat()
+        return fstat(descriptor, &info) == 0 && info.st_mtim.tv_sec == Self.sealTime.tv_sec && info.st_mtim.tv_nsec == 0 && Int64(info.st_size) == length
+    }
+
     /// Ends the file at its length, once that is known.
     func truncate(to length: Int64) throws(StoreError) {
         let kept = (Int(max(length, 1)) + 4095) / 4096 * 4096, mapped = mappedBytes.load(ordering: .relaxed)

@@ -1,3 +1,4 @@
+import CachePolicy
 import Glibc
 
 /// What the store cannot do. System errors keep operation, path and errno.
@@ -8,6 +9,10 @@ package enum StoreError: Error, Sendable, CustomStringConvertible {
     case system(operation: String, path: String, code: Int32)
     /// The index could not be opened, read or written.
     case index(detail: String)
+    /// The index as a whole is not what it was; it is made anew at the next start, from what can be read of it.
+    case damagedIndex(path: String, detail: String)
+    /// A row of the index has what cannot be.
+    case damagedRow(key: CacheKey?, detail: String)
     /// A setting that cannot work.
     case setting(String)
 
@@ -20,6 +25,8 @@ package enum StoreError: Error, Sendable, CustomStringConvertible {
         case .system(let operation, let path, let code):
             "\(operation) \(path): \(String(cString: strerror(code)))"
         case .index(let detail): "the cache index: \(detail)"
+        case .damagedIndex(let path, let detail): "the cache index \(path) is damaged (\(detail)); restart to make it anew from what can be read of it"
+        case .damagedRow(let key, let detail): "the cache index has what cannot be for \(key?.text ?? "a resource"): \(detail)"
         case .setting(let detail): detail
         }
     }

@@ -65,6 +65,10 @@ final class MediaAnswer: BodySource {
             passHead()
         case .unknown:
             open(alone: false)
+        case .unreadable where request.method == .head:
+            passHead()
+        case .unreadable:
+            open(alone: true)
         case .mustLookUp:
             exchange.onAbort = { [self] in abandon() }
             resource.whenLookedUp(wake { $0.proceed() })
@@ -183,6 +187,10 @@ final class MediaAnswer: BodySource {
             firstStep = Self.bodyStep(step)
         }
         if reader.isCollapsed { outcome.isCollapsed = true }
+        if reader.lacksRoom {
+            outcome.isStored = false
+            outcome.detail = "no-room"
+        }
         reader.onReady = nil
         exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
         exchange.respond(head(), body: self)

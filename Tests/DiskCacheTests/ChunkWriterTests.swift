@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test func noRoomForAFileIsAnErrorThatSaysSo() throws {
-        let opened = try OpenStore(minFree: 1 << 60)
+        let opened = try OpenStore(minFree: OpenStore.wholeDisk)
         do {
             _ = try opened.make("a", length: 1)
             Issue.record("a file was made")

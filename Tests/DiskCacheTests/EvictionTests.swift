@@ -188,6 +188,33 @@ import Testing
     }
 
     /// What cannot be forgotten by the index must not be punched: the next session would take the hole for media.
+    @Test func leaseThatWasTakenWhileAnEvictionFailedCounts() throws {
+        let opened = try OpenStore()
+        let media = Media(seed: 9, size: 10 * 4096)
+        let generation = try opened.make("a", media, filling: 0..<media.size)
+        opened.checkpoint()
+        let (extent, _) = try #require(generation.beginEviction(ofExtent: 0))
+        let lease = HeldLease(generation.leaseForWriting(0))
+        generation.cancelEviction(ofExtent: 0, restoring: extent)
+        #expect(generation.leases(0) == 1)
+        #expect(generation.beginEviction(ofExtent: 0) == nil)
+        withExtendedLifetime(lease) {}
+    }
+
+    @Test func evictionEndsWhereTheIndexFails() throws {
+        let opened = try OpenStore()
+        let media = Media(seed: 9, size: 64 * 4096 * 80)
+        do { _ = try opened.make("a", media, filling: 0..<media.size) }
+        opened.checkpoint()
+        opened.closeUnused()
+        let blocker = IndexBlocker(opened.directory.file("index.sqlite"))
+        #expect(opened.evict(.max) == 0)
+        // Of three batches the first.
+        #expect(opened.metrics.errors.values["store"] ?? 0 <= 2)
+        blocker.release()
+        #expect(try opened.load("a")?.isComplete == true)
+    }
+
     @Test func extentsThatTheIndexCannotForgetAreNotPunched() throws {
         do { _ = try full("a", lastRead: 10, 20, 30, 40) }
         opened.checkpoint()

@@ -13,6 +13,13 @@ import TestSupport
 ///
 /// Chunks have 4 KiB and extents 256 KiB, unless told otherwise.
 final class OpenStore: Sendable {
+    /// Asked to leave so much free, a store finds no room.
+    static let wholeDisk: Int64 = {
+        var info = statvfs()
+        precondition(statvfs("/tmp", &info) == 0)
+        return Int64(info.f_blocks) * Int64(info.f_frsize) - 1
+    }()
+
     static let small = ChunkGeometry(chunkSize: 4096)!
 
     let directory: TemporaryDirectory
@@ -20,12 +27,16 @@ final class OpenStore: Sendable {
     let metrics = ProxyMetrics()
 
     /// - Parameter directory: of an earlier store that was closed; nil makes a new one.
-    init(_ directory: TemporaryDirectory? = nil, maxSize: Int64 = 1 << 30, minFree: Int64 = 0, geometry: ChunkGeometry = OpenStore.small) throws {
+    init(
+        _ directory: TemporaryDirectory? = nil, maxSize: Int64 = 1 << 30, minFree: Int64 = 0, geometry: ChunkGeometry = OpenStore.small,
+        punchesHoles: Bool? = nil
+    ) throws {
         self.directory = try directory ?? TemporaryDirectory()
         var configuration = StoreConfiguration(directory: self.directory.path)
         configuration.maxSize = maxSize
         configuration.minFree = minFree
         configuration.geometry = geometry
+        configuration.punchesHoles = punchesHoles
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let opened = try CacheStore(configuration, metrics: metrics, logger: logger)
@@ -49,9 +60,9 @@ final class OpenStore: Sendable {
 
     /// What the next session finds. Generations must have been let go of.
     func reopened() throws -> OpenStore {
-        let (maxSize, geometry) = (store.configuration.maxSize, store.configuration.geometry)
+        let (maxSize, geometry, punchesHoles) = (store.configuration.maxSize, store.configuration.geometry, store.configuration.punchesHoles)
         try close()
-        return try OpenStore(directory, maxSize: maxSize, geometry: geometry)
+        return try OpenStore(directory, maxSize: maxSize, geometry: geometry, punchesHoles: punchesHoles)
     }
 
     /// What the next session finds after this one was killed at this moment: a copy.
@@ -62,7 +73,8 @@ final class OpenStore: Sendable {
             let outcome = try ChildProcess.run("/bin/cp", ["-a", "--sparse=always", directory.path + "/.", copy.path])
             guard outcome.exit == .exited(0) else { throw Unexpected("cp: \(outcome.stderr)") }
         }
-        return try OpenStore(copy, maxSize: store.configuration.maxSize, geometry: store.configuration.geometry)
+        return try OpenStore(
+            copy, maxSize: store.configuration.maxSize, geometry: store.configuration.geometry, punchesHoles: store.configuration.punchesHoles)
     }
 
     // MARK: Filling
@@ -104,7 +116,8 @@ final class OpenStore: Sendable {
 
     /// Which chunks the index calls present, by extent.
     func rows(of id: GenerationID) throws -> [Int: Presence] {
-        Dictionary(uniqueKeysWithValues: (try store.index.extents(of: id) ?? []).map { ($0.ordinal, $0.present) })
+        guard let row = try store.index.generation(id) else { return [:] }
+        return Dictionary(uniqueKeysWithValues: (try store.index.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
     }
 
     // MARK: What the store does by itself, now
@@ -137,17 +150,22 @@ final class OpenStore: Sendable {
 
     /// Waits until the store's threads and its queue have done what was asked of them, and have let go of it.
     func settle() {
+        settle(store.readers, threads: 4)
+        settle(store.clerks, threads: 2)
+        settle(store.auditors, threads: 2)
+        store.queue.sync {}
+    }
+
+    /// As many at once as there are threads: each has come to the end of what it did before.
+    private func settle(_ pool: BlockingPool, threads: Int) {
         let arrived = Monitor(0)
-        let store = store
-        // Four at once are all threads: each has come to the end of what it did before.
-        for _ in 0..<4 {
-            store.readers.run {
+        for _ in 0..<threads {
+            pool.run {
                 arrived.update { $0 += 1 }
-                try? arrived.wait(for: "the other threads") { $0 == 4 ? () : nil }
+                try? arrived.wait(for: "the other threads") { $0 == threads ? () : nil }
             }
         }
-        try? arrived.wait(for: "the store's threads") { $0 == 4 ? () : nil }
-        store.queue.sync {}
+        try? arrived.wait(for: "the store's threads") { $0 == threads ? () : nil }
     }
 
     // MARK: The disk

@@ -247,34 +247,6 @@ import Testing
 
     // MARK: The index
 
-    /// The index is a cache's table of contents: without it nothing can be found.
-    @Test func damagedIndexIsAnErrorThatLeavesTheDirectoryUnlocked() throws {
-        do { _ = try opened.make("a", media, filling: whole) }
-        try opened.close()
-        let index = opened.directory.file("index.sqlite")
-        try Data("this is not a database, but it is longer than a header has to be. ".utf8 + [UInt8](repeating: 1, count: 8192)).write(to: URL(fileURLWithPath: index))
-        for _ in 1...2 {
-            do {
-                _ = try OpenStore(opened.directory)
-                Issue.record("it opened")
-            } catch StoreError.index(let detail) {
-                #expect(detail.contains("not a database"))
-            }
-        }
-        #expect(CacheOwner.current(of: opened.directory.path) == nil)
-    }
-
-    @Test func missingIndexIsANewCache() throws {
-        do { _ = try opened.make("a", media, filling: whole) }
-        try opened.close()
-        for suffix in ["", "-wal", "-shm"] { unlink(opened.directory.file("index.sqlite" + suffix)) }
-        let again = try OpenStore(opened.directory)
-        #expect(try again.load("a") == nil)
-        // Once: files of a lost index stay, and are not counted.
-        #expect(again.dataFiles.isEmpty)
-        #expect(again.store.ledger.dataSize >= again.dataBytes)
-    }
-
     /// A checkpoint that the index refused is made up for by the next one.
     @Test func chunksThatTheIndexRefusedAreSavedLater() throws {
         do {

@@ -142,7 +142,7 @@ import Testing
 
     /// A window takes no space of the cache, however full that is.
     @Test func windowNeedsNoRoom() throws {
-        let opened = try OpenStore(minFree: 1 << 60)
+        let opened = try OpenStore(minFree: OpenStore.wholeDisk)
         let window = try opened.store.makeWindow(OpenStore.key("w"), head: OpenStore.head(), length: media.size)
         #expect(Taken(opened.store.writer(window, at: 0, stopsAtPresent: false).append(media, Int(media.size))) == .taken(Int(media.size)))
     }

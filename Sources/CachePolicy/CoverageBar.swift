@@ -1,0 +1,41 @@
+/// Which parts of a resource are cached, drawn as a line of cells of equal length.
+package struct CoverageBar: Sendable, Equatable {
+    package enum Cell: Sendable, Equatable {
+        case empty, partial, full
+    }
+
+    package let cells: [Cell]
+
+    /// - Parameters:
+    ///   - present: what is cached: half-open ranges of bytes, in order, that do not meet.
+    ///   - length: of the resource, in bytes.
+    ///   - width: how many cells there are to be; fewer where the resource has fewer bytes.
+    package init(present: [Range<Int64>], length: Int64, width: Int) {
+        let count = max(0, min(Int64(width), length))
+        var cells: [Cell] = []
+        var next = present[...]
+        for cell in 0..<count {
+            // The quotient and the remainder apart, as a length times a width may not fit.
+            let bounds = [cell, cell + 1].map { length / count * $0 + length % count * $0 / count }
+            while let range = next.first, range.upperBound <= bounds[0] { next.removeFirst() }
+            var covered: Int64 = 0
+            for range in next {
+                guard range.lowerBound < bounds[1] else { break }
+                covered += min(range.upperBound, bounds[1]) - max(range.lowerBound, bounds[0])
+            }
+            cells.append(covered == 0 ? .empty : covered == bounds[1] - bounds[0] ? .full : .partial)
+        }
+        self.cells = cells
+    }
+
+    /// - Parameter isUnicode: block characters, or ASCII where the terminal may not have them.
+    package func text(isUnicode: Bool) -> String {
+        cells.map { cell in
+            switch cell {
+            case .full: isUnicode ? "█" : "#"
+            case .partial: isUnicode ? "▒" : "+"
+            case .empty: isUnicode ? "░" : "."
+            }
+        }.joined()
+    }
+}

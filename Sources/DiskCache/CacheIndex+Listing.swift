@@ -1,0 +1,135 @@
+import CachePolicy
+import Foundation
+import GRDB
+import HTTPModel
+
+/// What people ask about.
+extension CacheIndex {
+    /// How many resources there are, and how many of them are pinned.
+    func counts() throws(StoreError) -> (resources: Int, pinned: Int) {
+        try read { db in
+            (try Int.fetchOne(db, sql: "SELECT count(*) FROM generation") ?? 0,
+             try Int.fetchOne(db, sql: "SELECT count(*) FROM resource JOIN generation ON generation.resource = resource.id WHERE pinned = 1") ?? 0)
+        }
+    }
+
+    /// A page of resources. Costs what the page and those before it cost, and a count; with a filter, a look at all names.
+    func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
+        let order = switch query.order {
+        case .size: "r.cached DESC, r.id DESC"
+        case .recent: "r.last_access DESC, r.id DESC"
+        case .hits: "r.hits DESC, r.id DESC"
+        case .name: "r.key"
+        }
+        let condition = query.filter == nil ? "" : "WHERE r.key LIKE ? ESCAPE '\\'"
+        let pattern = query.filter.map(Self.asInKeys).map { ["%\($0.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_"))%"] } ?? []
+        return try read { db in
+            let rows = try Row.fetchAll(
+                db.cachedStatement(sql: "\(Self.selectResources) \(condition) ORDER BY \(order) LIMIT ? OFFSET ?"),
+                arguments: StatementArguments(pattern) + [query.limit ?? -1, query.offset])
+            let total = try Int.fetchOne(
+                db.cachedStatement(sql: query.filter == nil ? "SELECT count(*) FROM generation" : "SELECT count(*) FROM resource r JOIN generation g ON g.resource = r.id \(condition)"),
+                arguments: StatementArguments(pattern)) ?? 0
+            return ResourceListing(resources: rows.compactMap(Self.resourceReport), total: total)
+        }
+    }
+
+    /// What people read in a URL as it stands in a key: keys are ASCII without spaces. What is percent-encoded already stays.
+    private static func asInKeys(_ filter: String) -> String { PercentEncoding.encodingNonASCII(filter.utf8).replacing(" ", with: "%20") }
+
+    func resource(_ key: CacheKey) throws(StoreError) -> ResourceReport? {
+        try readOne { db in
+            try Row.fetchOne(db.cachedStatement(sql: "\(Self.selectResources) WHERE r.key = ?"), arguments: [key.text]).flatMap(Self.resourceReport)
+        }
+    }
+
+    private static let selectResources = """
+        SELECT r.key, g.length, r.cached, r.pinned, r.hits, r.last_access, g.stored_at, g.fields FROM resource r JOIN generation g ON g.resource = r.id
+        """
+
+    private static func resourceReport(_ row: Row) -> ResourceReport? {
+        guard let url = String.fromDatabaseValue(row[0]), let length = Int64.fromDatabaseValue(row[1]) else { return nil }
+        func number(_ column: Int) -> Int64 { Int64.fromDatabaseValue(row[column]) ?? 0 }
+        let fields = try? JSONDecoder().decode([[String]].self, from: Data((String.fromDatabaseValue(row[7]) ?? "").utf8))
+        return ResourceReport(
+            url: url, length: length, cached: number(2), isComplete: number(2) == length, isPinned: number(3) != 0, hits: number(4),
+            lastAccess: number(5) / 1_000_000, storedAt: number(6), type: fields?.first { $0.count == 2 && $0[0].lowercased() == "content-type" }?[1])
+    }
+
+    /// Keeps the extents of a resource out of the order of eviction, or puts them back.
+    /// - Returns: false where it is not known.
+    func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
+        let isKnown = try write { db in
+            try db.execute(sql: "UPDATE resource SET pinned = ? WHERE key = ?", arguments: [isPinned, key.text])
+            return db.changesCount > 0
+        }
+        for id in try identifiers(of: key) {
+            let identifier = Int64(bitPattern: id.value)
+            while true {
+                let sql = "SELECT ordinal FROM extent WHERE generation = ? AND pinned != ? LIMIT ?"
+                let ordinals = try readOne { try Int.fetchAll($0, sql: sql, arguments: [identifier, isPinned, Self.rowsAtOnce]) }
+                guard !ordinals.isEmpty else { break }
+                try write { db in
+                    let statement = try db.cachedStatement(sql: "UPDATE extent SET pinned = ? WHERE generation = ? AND ordinal = ?")
+                    for ordinal in ordinals { try statement.execute(arguments: [isPinned, identifier, ordinal]) }
+                }
+            }
+        }
+        return isKnown
+    }
+
+    /// Keys of pinned resources.
+    func pinned() throws(StoreError) -> [CacheKey] {
+        try read { try String.fetchAll($0, sql: "SELECT key FROM resource WHERE pinned = 1").map(CacheKey.init(text:)) }
+    }
+
+    /// What is cached of pinned resources.
+    func pinnedBytes() throws(StoreError) -> Int64 {
+        try readOne { try Int64.fetchOne($0, sql: "SELECT sum(cached) FROM resource WHERE pinned = 1") ?? 0 }
+    }
+
+    /// Resources and their generations, in the order of identifiers, after one. For work on all of them, page by page.
+    /// - Parameter before: only what was read before this time, in microseconds since 1970; nil for all.
+    func page(after id: Int64, readBefore before: Int64? = nil, limit: Int) throws(StoreError) -> [(resource: Int64, key: CacheKey, isPinned: Bool, generation: GenerationID)] {
+        try read { db in
+            let rows = try Row.fetchAll(
+                db.cachedStatement(sql: """
+                    SELECT r.id, r.key, r.pinned, g.id FROM resource r JOIN generation g ON g.resource = r.id
+                    WHERE r.id > ? AND r.last_access < ? ORDER BY r.id LIMIT ?
+                    """), arguments: [id, before ?? .max, limit])
+            return rows.compactMap { row in
+                guard let resource = Int64.fromDatabaseValue(row[0]), let key = String.fromDatabaseValue(row[1]), let generation = Int64.fromDatabaseValue(row[3])
+                else { return nil }
+                return (resource, CacheKey(text: key), Int64.fromDatabaseValue(row[2]) ?? 0 != 0, GenerationID(value: UInt64(bitPattern: generation)))
+            }
+        }
+    }
+
+    func isKnown(_ id: GenerationID) throws(StoreError) -> Bool {
+        try readOne { try Bool.fetchOne($0, sql: "SELECT 1 FROM generation WHERE id = ?", arguments: [Int64(bitPattern: id.value)]) ?? false }
+    }
+
+    /// What the rows of generations say that they take on the disk.
+    func taken(by ids: [GenerationID]) throws(StoreError) -> Int64 {
+        try read { db in try ids.reduce(0) { $0 + (try Self.taken(by: Int64(bitPattern: $1.value), in: db).blocks) } }
+    }
+
+    /// All that is known of a resource, to be kept elsewhere.
+    func update(of key: CacheKey) throws(StoreError) -> Update? {
+        guard let row = try generation(of: key), let extents = try extents(of: row) else { return nil }
+        return Update(row, extents)
+    }
+}
+
+extension CacheIndex.Update {
+    init(_ row: CacheIndex.GenerationRow, _ extents: [CacheIndex.ExtentRow], overhead: Int64? = nil) {
+        let extents = extents.map { extent in
+            CacheIndex.ExtentUpdate(
+                ordinal: extent.ordinal, present: extent.present, checksums: Dictionary(uniqueKeysWithValues: extent.checksums.enumerated().map { ($0, $1) }),
+                lastAccess: extent.lastAccess, isVerified: false)
+        }
+        self.init(
+            id: row.id, key: row.key, head: row.head, length: row.length, geometry: row.geometry, overhead: overhead ?? row.overhead, hits: 0,
+            extents: extents)
+    }
+}

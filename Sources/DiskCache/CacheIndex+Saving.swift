@@ -1,0 +1,158 @@
+import CachePolicy
+import Foundation
+import GRDB
+import HTTPModel
+
+/// What a checkpoint tells the index.
+extension CacheIndex {
+    /// News of a generation.
+    struct Update: Sendable {
+        let id: GenerationID
+        let key: CacheKey
+        let head: GenerationHead
+        let length: Int64
+        let geometry: ChunkGeometry
+        var overhead: Int64
+        var hits: Int64
+        /// Whether the index had its row before.
+        var wasIndexed = true
+        var extents: [ExtentUpdate]
+
+        /// The same news in parts, none of which has many extents.
+        func parts(of count: Int) -> [Update] {
+            guard extents.count > count else { return [self] }
+            return stride(from: 0, to: extents.count, by: count).map { start in
+                var part = self
+                part.extents = Array(extents[start..<min(start + count, extents.count)])
+                part.hits = start == 0 ? hits : 0
+                return part
+            }
+        }
+    }
+
+    struct ExtentUpdate: Sendable {
+        let ordinal: Int
+        let present: Presence
+        /// New checksums, by bit.
+        let checksums: [Int: UInt64]
+        let lastAccess: Int64
+        /// Whether all of the extent is verified, and so belongs to this session.
+        let isVerified: Bool
+    }
+
+    /// What saving has changed beside what it was told.
+    struct Saved: Sendable {
+        /// Older generations whose rows went, as a resource has one, and what these said that they take on the disk.
+        var replaced: [GenerationID: Int64] = [:]
+        /// Of the generations that were saved, those that are pinned.
+        var pinned: Set<GenerationID> = []
+    }
+
+    /// In one transaction; `batches` keeps each small.
+    func save(_ updates: [Update], session: Int64) throws(StoreError) -> Saved {
+        try write { db in
+            var saved = Saved()
+            for update in updates { try Self.save(update, session: session, &saved, in: db) }
+            return saved
+        }
+    }
+
+    /// A transaction has about so many rows at the most: until it is over, the index's log grows by all pages that it touches.
+    static let rowsAtOnce = 512
+
+    /// Updates in groups that are saved in one transaction each.
+    static func batches(_ updates: [Update]) -> [[Update]] {
+        var (batches, rows) = ([[Update]](), rowsAtOnce)
+        for part in updates.flatMap({ $0.parts(of: rowsAtOnce) }) {
+            // The head counts for several: its keys lie all over the indexes.
+            let cost = part.extents.count + 8
+            if rows + cost > rowsAtOnce { (batches, rows) = (batches + [[]], 0) }
+            batches[batches.count - 1].append(part)
+            rows += cost
+        }
+        return batches
+    }
+
+    private static func save(_ update: Update, session: Int64, _ saved: inout Saved, in db: Database) throws {
+        let identifier = Int64(bitPattern: update.id.value)
+        let resource = try Row.fetchOne(
+            db.cachedStatement(sql: """
+                INSERT INTO resource (key, hits, last_access) VALUES (?1, ?2, ?3)
+                ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3) RETURNING id, pinned
+                """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
+        guard let resource else { throw StoreError.index(detail: "a resource could not be saved") }
+        let (resourceID, isPinned) = (resource[0] as Int64, Int64.fromDatabaseValue(resource[1]) ?? 0 != 0)
+        if isPinned { saved.pinned.insert(update.id) }
+        var cached: Int64 = 0
+        // A resource has one current generation: an older one's rows go.
+        let older = try Int64.fetchAll(
+            db.cachedStatement(sql: "SELECT id FROM generation WHERE resource = ? AND id != ?"), arguments: [resourceID, identifier])
+        for id in older {
+            let taken = try taken(by: id, in: db)
+            try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
+            saved.replaced[GenerationID(value: UInt64(bitPattern: id))] = taken.blocks
+            cached -= taken.body
+            try addDataBytes(-taken.blocks, in: db)
+        }
+        var blocks = try saveHead(update, resourceID, in: db)
+        for extent in update.extents {
+            let before = try save(extent, of: update, isPinned: isPinned, session: session, in: db)
+            blocks += update.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
+                - update.geometry.blockBytes(of: before, inExtent: extent.ordinal, length: update.length)
+            cached += update.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
+                - update.geometry.bodyBytes(of: before, inExtent: extent.ordinal, length: update.length)
+        }
+        if cached != 0 { try db.cachedStatement(sql: "UPDATE resource SET cached = cached + ? WHERE id = ?").execute(arguments: [cached, resourceID]) }
+        try addDataBytes(blocks, in: db)
+    }
+
+    /// - Returns: what the file takes beside its chunks, as far as no row said so before.
+    private static func saveHead(_ update: Update, _ resource: Int64, in db: Database) throws -> Int64 {
+        let identifier = Int64(bitPattern: update.id.value)
+        let known = try Int64.fetchOne(db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [identifier])
+        guard let known else {
+            let fields = String(decoding: try JSONEncoder().encode(update.head.fields.lines.map { [$0.name, $0.value] }), as: UTF8.self)
+            try db.cachedStatement(sql: "INSERT INTO generation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
+                identifier, resource, update.length, update.head.status, fields, update.head.finalURL, update.geometry.chunkSize, update.head.storedAt,
+                update.overhead,
+            ])
+            return update.overhead
+        }
+        if known != update.overhead {
+            try db.cachedStatement(sql: "UPDATE generation SET overhead = ? WHERE id = ?").execute(arguments: [update.overhead, identifier])
+        }
+        return update.overhead - known
+    }
+
+    /// - Returns: the bits that the row had.
+    private static func save(_ extent: ExtentUpdate, of update: Update, isPinned: Bool, session: Int64, in db: Database) throws -> Presence {
+        let identifier = Int64(bitPattern: update.id.value)
+        let known = try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT checksums, session, present FROM extent WHERE generation = ? AND ordinal = ?"),
+            arguments: [identifier, extent.ordinal])
+        let before = update.geometry.existing(
+            Presence(bits: UInt64(bitPattern: known.flatMap { Int64.fromDatabaseValue($0[2]) } ?? 0)), inExtent: extent.ordinal, length: update.length)
+        guard !extent.present.isEmpty else {
+            try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [identifier, extent.ordinal])
+            return before
+        }
+        var checksums = unpack(known.flatMap { Data.fromDatabaseValue($0[0]) } ?? Data())
+        for (bit, checksum) in extent.checksums { checksums[bit] = checksum }
+        let written = extent.isVerified ? session : known.flatMap { Int64.fromDatabaseValue($0[1]) } ?? session
+        try db.cachedStatement(sql: "INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
+            identifier, extent.ordinal, Int64(bitPattern: extent.present.bits), pack(checksums), extent.lastAccess, written, isPinned,
+        ])
+        return before
+    }
+
+    /// What the rows of a generation say that it takes on the disk, and how many bytes of it are cached. Damaged rows count nothing.
+    static func taken(by id: Int64, in db: Database) throws -> (blocks: Int64, body: Int64) {
+        let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]), let generation = try? generationRow(row) else { return (0, 0) }
+        let extents = try Row.fetchAll(db.cachedStatement(sql: "SELECT ordinal, present, 0, 0, NULL FROM extent WHERE generation = ?"), arguments: [id])
+        return extents.compactMap { extentRow($0, generation) }.reduce((generation.overhead, 0)) { sum, extent in
+            (sum.0 + generation.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length),
+             sum.1 + generation.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length))
+        }
+    }
+}

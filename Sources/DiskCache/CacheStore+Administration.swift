@@ -1,0 +1,201 @@
+import CachePolicy
+import Foundation
+import HTTPModel
+
+/// What people see and steer of a cache. All of it blocks: not for loops (`perform`), nor for the store's own threads.
+extension CacheStore {
+    /// Runs work that blocks on a thread kept for it.
+    package func perform(_ work: @escaping @Sendable () -> Void) { clerks.run(work) }
+
+    /// The same for what reads whole files: it must not keep others waiting.
+    package func performLong(_ work: @escaping @Sendable () -> Void) { auditors.run(work) }
+
+    package func report() throws(StoreError) -> CacheReport {
+        tellIndex()
+        let counts = try index.counts()
+        return CacheReport(
+            directory: configuration.directory, size: ledger.size, maxSize: ledger.limit, minFree: ledger.minFree, resources: counts.resources,
+            pinned: counts.pinned)
+    }
+
+    package func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
+        tellIndex()
+        return try index.resources(query)
+    }
+
+    /// - Returns: nil where nothing of it is cached.
+    package func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
+        tellIndex()
+        guard let resource = try index.resource(key), let row = try index.generation(of: key), let extents = try index.extents(of: row) else { return nil }
+        let present = extents.sorted { $0.ordinal < $1.ordinal }.flatMap { extent in
+            extent.present.runs.map { run in
+                let first = extent.ordinal * ChunkGeometry.chunksPerExtent
+                return row.geometry.chunkStart(first + run.lowerBound)..<row.geometry.chunkBytes(first + run.upperBound - 1, length: row.length).upperBound
+            }
+        }
+        let (joined, missing) = Self.joined(present, length: row.length)
+        return ResourceDetail(
+            resource: resource, finalURL: row.head.finalURL, etag: row.head.fields["ETag"], lastModified: row.head.fields["Last-Modified"],
+            cacheControl: row.head.fields.combined("Cache-Control"), expires: row.head.fields["Expires"], chunkSize: row.geometry.chunkSize,
+            present: joined, missing: missing)
+    }
+
+    /// Ranges in order, those that meet as one; and what lies between them.
+    private static func joined(_ ranges: [Range<Int64>], length: Int64) -> (present: [ByteSpan], missing: [ByteSpan]) {
+        var (present, missing, end) = ([Range<Int64>](), [ByteSpan](), Int64(0))
+        for range in ranges {
+            if let last = present.last, last.upperBound == range.lowerBound {
+                present[present.count - 1] = last.lowerBound..<range.upperBound
+            } else {
+                if range.lowerBound > end { missing.append(ByteSpan(end..<range.lowerBound)) }
+                present.append(range)
+            }
+            end = range.upperBound
+        }
+        if end < length { missing.append(ByteSpan(end..<length)) }
+        return (present.map(ByteSpan.init), missing)
+    }
+
+    /// The index knows of new chunks and reads within a second; whoever asks, at once.
+    private func tellIndex() { queue.sync { checkpoint(touchesToo: true) } }
+
+    /// Keeps a resource from being evicted, or no longer.
+    /// - Returns: false where nothing of it is cached.
+    package func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
+        let outcome: Result<Bool, StoreError> = queue.sync {
+            do throws(StoreError) {
+                checkpoint()
+                guard try index.resource(key) != nil else { return .success(false) }
+                // In this order the copy never has a pin that the index has not.
+                if !isPinned { try pins.remove(key) }
+                _ = try index.setPinned(isPinned, key)
+                if isPinned { try pins.copyAll(of: key, from: index) }
+                countIndex()
+                return .success(true)
+            } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    /// Removes a resource, pinned or not.
+    /// - Returns: nil where nothing of it is cached.
+    package func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
+        let outcome: Result<RemovalReport?, StoreError> = queue.sync {
+            do throws(StoreError) {
+                checkpoint()
+                let ids = try index.identifiers(of: key)
+                guard !ids.isEmpty else { return .success(nil) }
+                guard !isDryRun else { return .success(RemovalReport(resources: 1, bytes: try index.taken(by: ids), pinned: 0, isDryRun: true)) }
+                try pins.remove(key)
+                _ = try index.setPinned(false, key)
+                let removed = removal(of: ids)
+                return removed.resources > 0 ? .success(removed) : .failure(.index(detail: "\(key.text) could not be removed; the log says why"))
+            } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    /// Removes what is not pinned.
+    /// - Parameter before: only what was last read before this time, in seconds since 1970; nil for all.
+    package func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
+        tellIndex()
+        var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
+        var place: Int64 = 0
+        while !isEnding.load(ordering: .relaxed) {
+            let page = try index.page(after: place, readBefore: before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map { $1 ? .max : $0 }, limit: 256)
+            guard let last = page.last else { break }
+            place = last.resource
+            let ids = page.filter { !$0.isPinned }.map(\.generation)
+            sum.pinned += page.count - ids.count
+            if isDryRun {
+                sum.resources += ids.count
+                sum.bytes += try index.taken(by: ids)
+            } else {
+                // A page at a time, so that others get their turn on the queue.
+                let removed = queue.sync { removal(of: ids) }
+                sum.resources += removed.resources
+                sum.bytes += removed.bytes
+            }
+        }
+        return sum
+    }
+
+    private func removal(of ids: [GenerationID]) -> RemovalReport {
+        let removed = removeGenerations(ids)
+        closeUnused()
+        countIndex()
+        return RemovalReport(resources: removed.count, bytes: removed.freed + removed.later, pinned: 0, isDryRun: false)
+    }
+
+    /// Takes hold of the file of a complete resource; what had not been verified before is.
+    /// - Returns: nil where nothing of it is cached.
+    package func hold(_ key: CacheKey) throws(StoreError) -> FileHold? {
+        queue.sync { checkpoint() }
+        guard let generation = try load(key), let length = generation.length else { return nil }
+        let leases = (0..<generation.geometry.extentCount(length: length)).map { HeldLease(generation.leaseForWriting($0)) }
+        for ordinal in leases.indices { verify(generation, extent: ordinal) }
+        guard generation.coverage(of: 0..<length) == .whole else {
+            let missing = try resource(key)?.missing ?? []
+            return FileHold(state: .incomplete(missing: missing), length: length, generation, [])
+        }
+        return FileHold(state: .complete(path: Self.relativePath(of: generation.id)), length: length, generation, leases)
+    }
+
+    /// Begins to take a resource in from elsewhere.
+    /// - Parameters:
+    ///   - fields: those that its responses will have, such as `Content-Type`.
+    ///   - replaces: whether one that is there already is replaced; else that is an error (`ImportError.exists`).
+    package func importer(_ key: CacheKey, length: Int64, fields: FieldLines, replaces: Bool) throws(ImportError) -> Importer {
+        guard (0...Generation.longest).contains(length) else { throw .tooLong }
+        let generation: Generation?
+        do throws(StoreError) {
+            // Else it would evict everything before it fails.
+            guard length <= ledger.attainable(beside: try index.pinnedBytes()) else { throw StoreError.system(operation: "reserve space for", path: key.text, code: ENOSPC) }
+            let isOpen = registry.withLock { $0.newest(of: key) != nil }
+            let isIndexed = try index.resource(key) != nil
+            let head = GenerationHead(status: 200, fields: fields, finalURL: key.text, storedAt: AccessClock.now() / 1_000_000)
+            generation = !replaces && (isOpen || isIndexed) ? nil : try makeGeneration(key, head: head, length: length, isHidden: true)
+        } catch {
+            if case .system(_, _, ENOSPC) = error { throw .noRoom }
+            throw .store(error)
+        }
+        guard let generation else { throw .exists }
+        return Importer(generation, length: length, replaces: replaces, self)
+    }
+}
+
+/// A lease that can be kept in a list.
+package final class HeldLease: Sendable {
+    package let lease: ExtentLease
+
+    package init(_ lease: consuming ExtentLease) { self.lease = lease }
+}
+
+/// A complete file that stays as it is for as long as this lives.
+package final class FileHold: Sendable {
+    package enum State: Sendable {
+        /// Where it is, below the cache directory.
+        case complete(path: String)
+        /// What is not cached, in order.
+        case incomplete(missing: [ByteSpan])
+    }
+
+    package let state: State
+    package let length: Int64
+    private let generation: Generation
+    private let leases: [HeldLease]
+
+    init(state: State, length: Int64, _ generation: Generation, _ leases: [HeldLease]) {
+        self.state = state
+        self.length = length
+        self.generation = generation
+        self.leases = leases
+        generation.beginUse()
+        generation.state.withLock { $0.holds += 1 }
+    }
+
+    deinit {
+        generation.state.withLock { $0.holds -= 1 }
+        generation.endUse()
+    }
+}

@@ -1,0 +1,75 @@
+import CLinux
+import Glibc
+
+/// Calls about files by name.
+enum FileSystem {
+    /// What a file takes on the disk; 0 where there is none.
+    static func allocatedBytes(_ path: String) -> Int64 {
+        var info = stat()
+        return stat(path, &info) == 0 ? Int64(info.st_blocks) * 512 : 0
+    }
+
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// Removes a file, if it is there.
+    static func remove(_ path: String) throws(StoreError) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw .lastSystemError("remove", path) }
+    }
+
+    static func rename(_ path: String, to other: String) throws(StoreError) {
+        guard Glibc.rename(path, other) == 0 else { throw .lastSystemError("rename", path) }
+    }
+
+    /// The names in a directory; none where it cannot be read.
+    static func entries(_ directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// How large the disk of a directory is, and what ordinary users may still take of it, in bytes.
+    static func disk(of directory: String) -> (size: Int64, free: Int64)? {
+        var info = statvfs()
+        guard statvfs(directory, &info) == 0 else { return nil }
+        return (Int64(info.f_blocks) * Int64(info.f_frsize), Int64(info.f_bavail) * Int64(info.f_frsize))
+    }
+
+    /// Makes the names in a directory durable (fsync(2): syncing a file does not promise that).
+    static func syncDirectory(_ path: String) throws(StoreError) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .lastSystemError("open", path) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw .lastSystemError("fsync", path) }
+    }
+
+    /// Whether holes can be punched into the files of a directory, tried with one of its own.
+    static func canPunchHoles(in directory: String) throws(StoreError) -> Bool {
+        let path = directory + "/punch-test"
+        let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .lastSystemError("open", path) }
+        defer {
+            close(descriptor)
+            unlink(path)
+        }
+        let block = [UInt8](repeating: 1, count: 8192)
+        // A disk that is just full says nothing about it: then they are taken for possible, as nearly everywhere.
+        guard pwrite(descriptor, block, block.count, 0) == block.count else { return true }
+        return fallocate(descriptor, reel_falloc_punch_hole, 0, 4096) == 0
+    }
+
+    /// A number that changes when the machine starts anew; nil where it cannot be told.
+    static var boot: Int64? {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        guard count > 0 else { return nil }
+        return Int64(bitPattern: bytes[..<count].withUnsafeBytes { ChunkDigest.of($0) })
+    }
+}

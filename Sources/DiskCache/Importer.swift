@@ -1,0 +1,108 @@
+import CachePolicy
+import Dispatch
+
+/// Why a resource cannot be taken in from elsewhere.
+package enum ImportError: Error, Sendable, CustomStringConvertible {
+    /// Something of that resource is cached already.
+    case exists
+    /// The limit leaves no room for it, as what is there is pinned or in use.
+    case noRoom
+    /// More or fewer bytes came than were announced.
+    case wrongLength(expected: Int64, got: Int64)
+    /// More than can be handled.
+    case tooLong
+    case store(StoreError)
+
+    package var description: String {
+        switch self {
+        case .exists: "something of it is cached already"
+        case .noRoom: "the cache has no room for it, as what is there is pinned or in use"
+        case .wrongLength(let expected, let got): "\(expected) bytes were announced, \(got) came"
+        case .tooLong: "it is longer than a cache can handle"
+        case .store(let error): "\(error)"
+        }
+    }
+}
+
+/// A resource on its way in, found by nobody before it is finished. What is not finished is gone.
+///
+/// `@unchecked Sendable` because its one user makes the next call only when the last has returned.
+package final class Importer: @unchecked Sendable {
+    private let generation: Generation
+    private let writer: ChunkWriter
+    private let store: CacheStore
+    private let length: Int64
+    private let replaces: Bool
+    private var isOver = false
+
+    init(_ generation: Generation, length: Int64, replaces: Bool, _ store: CacheStore) {
+        self.generation = generation
+        self.length = length
+        self.replaces = replaces
+        self.store = store
+        writer = store.writer(generation, at: 0, stopsAtPresent: false)
+    }
+
+    deinit { cancel() }
+
+    /// Takes the next bytes. Blocks until there is room for them.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(ImportError) {
+        guard writer.position + Int64(bytes.count) <= length else { throw .wrongLength(expected: length, got: writer.position + Int64(bytes.count)) }
+        var taken = 0
+        while taken < bytes.count {
+            switch writer.append(UnsafeRawBufferPointer(rebasing: bytes[taken...])) {
+            case .taken(let count), .met(let count): taken += count
+            case .noRoom(let count):
+                taken += count
+                guard store.queue.sync(execute: { store.makeRoom() }) else { throw .noRoom }
+            case .failed(let error): throw .store(error)
+            }
+        }
+    }
+
+    /// All bytes have come: from here on requests find it.
+    package func finish() throws(ImportError) -> ResourceReport {
+        guard writer.position == length else { throw .wrongLength(expected: length, got: writer.position) }
+        isOver = true
+        let outcome: Result<ResourceReport, ImportError> = store.queue.sync { publish() }
+        if case .failure = outcome { store.retire(generation) }
+        return try outcome.get()
+    }
+
+    /// Takes the place of what is there, once all of it is durable. On the store's queue.
+    private func publish() -> Result<ResourceReport, ImportError> {
+        do throws(StoreError) {
+            let previous = store.registry.withLock { $0.newest(of: generation.key) }
+            if !replaces {
+                let isIndexed = try store.index.resource(generation.key) != nil
+                guard previous == nil, !isIndexed else { return .failure(.exists) }
+            }
+            generation.state.withLock { $0.isHidden = false }
+            store.registry.withLock { registry in
+                registry.unsaved[generation.id] = generation
+                registry.newest[generation.key] = generation.id
+            }
+            store.checkpoint()
+            guard generation.isSaved, let report = try store.index.resource(generation.key), report.isComplete else {
+                store.registry.withLock { $0.newest[generation.key] = previous?.id }
+                return .failure(.store(.index(detail: "what was taken in could not be saved; the log says why")))
+            }
+            if let previous { store.retire(previous) }
+            store.tellChanged(generation.key, previous)
+            return .success(report)
+        } catch { return .failure(.store(error)) }
+    }
+
+    /// Not to be finished: its bytes go.
+    package func cancel() {
+        guard !isOver else { return }
+        isOver = true
+        writer.close()
+        store.retire(generation)
+    }
+}
+
+extension Generation {
+    /// Whether the index knows all that is present.
+    fileprivate var isSaved: Bool { state.withLock { state in state.isIndexed && state.absentChunks == 0 && state.extents.allSatisfy { $0.unsaved.isEmpty } } }
+}

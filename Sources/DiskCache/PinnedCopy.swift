@@ -1,0 +1,73 @@
+import CachePolicy
+
+/// A second copy of the rows of pinned resources, in a database of its own: where the index is damaged or gone, they come back from here.
+///
+/// It may lag behind the index by what a crash left out, until the next start.
+final class PinnedCopy {
+    private let path: String
+    /// nil until something is pinned.
+    private var copy: CacheIndex?
+    /// Resources of which it may lack something that the index has been told.
+    private var lagging: Set<CacheKey> = []
+
+    /// Opens the copy, if there is one. A damaged one is thrown away: the index has all of it.
+    /// - Throws: where it cannot be used, but is not damaged.
+    init(path: String) throws(StoreError) {
+        self.path = path
+        guard FileSystem.exists(path) else { return }
+        do throws(StoreError) {
+            try IndexDamage.check(path)
+            copy = try CacheIndex(path: path)
+        } catch .damagedIndex {
+            try IndexDamage.removeFiles(path)
+        }
+    }
+
+    var isThere: Bool { copy != nil }
+
+    /// The keys that it has.
+    func keys() throws(StoreError) -> [CacheKey] { try copy?.pinned() ?? [] }
+
+    func update(of key: CacheKey) throws(StoreError) -> CacheIndex.Update? { try copy?.update(of: key) }
+
+    /// Takes over news of pinned generations. After one that failed, all of a resource is copied, as news alone would leave gaps.
+    func save(_ updates: [CacheIndex.Update], from index: CacheIndex) throws(StoreError) {
+        guard !updates.isEmpty || !lagging.isEmpty else { return }
+        let updated = updates.filter { !lagging.contains($0.key) }
+        lagging.formUnion(updates.map(\.key))
+        try save(updated)
+        lagging.subtract(updated.map(\.key))
+        for key in lagging { try copyAll(of: key, from: index) }
+    }
+
+    /// Copies all that the index has of a resource.
+    func copyAll(of key: CacheKey, from index: CacheIndex) throws(StoreError) {
+        lagging.insert(key)
+        if let update = try index.update(of: key) { try save([update]) }
+        lagging.remove(key)
+    }
+
+    private func save(_ updates: [CacheIndex.Update]) throws(StoreError) {
+        guard !updates.isEmpty else { return }
+        let copy = try opened()
+        // Session 0: what comes back from here is verified before it is served.
+        for batch in CacheIndex.batches(updates) { _ = try copy.save(batch, session: 0) }
+        for update in updates { _ = try copy.setPinned(true, update.key) }
+    }
+
+    func remove(_ key: CacheKey) throws(StoreError) {
+        lagging.remove(key)
+        try copy?.remove(key)
+    }
+
+    private func opened() throws(StoreError) -> CacheIndex {
+        if let copy { return copy }
+        let made = try CacheIndex(path: path)
+        copy = made
+        return made
+    }
+
+    var allocatedBytes: Int64 { copy?.allocatedBytes ?? 0 }
+
+    func close() throws(StoreError) { try copy?.close() }
+}

@@ -1,0 +1,138 @@
+/// What is in a cache as a whole. Sizes are bytes.
+package struct CacheReport: Codable, Sendable, Equatable {
+    /// The cache directory.
+    package var directory: String
+    /// Allocated bytes on the disk, data and index together.
+    package var size: Int64
+    package var maxSize: Int64
+    package var minFree: Int64
+    /// How many resources are cached, wholly or in part; of these, how many are pinned.
+    package var resources: Int
+    package var pinned: Int
+}
+
+/// A cached resource in a listing. Sizes are bytes, times are seconds since 1970.
+package struct ResourceReport: Codable, Sendable, Equatable {
+    package var url: String
+    package var length: Int64
+    /// How many of these bytes are cached.
+    package var cached: Int64
+    package var isComplete: Bool
+    package var isPinned: Bool
+    /// Requests answered from it, as far as the index knows.
+    package var hits: Int64
+    package var lastAccess: Int64
+    package var storedAt: Int64
+    /// `Content-Type`, where the origin named one.
+    package var type: String?
+}
+
+/// A page of a listing.
+package struct ResourceListing: Codable, Sendable, Equatable {
+    package var resources: [ResourceReport]
+    /// How many there are on all pages.
+    package var total: Int
+}
+
+/// Which resources, in which order.
+package struct ResourceQuery: Sendable, Equatable {
+    package enum Order: String, Sendable, CaseIterable {
+        /// Most cached bytes first.
+        case size
+        /// Last read first.
+        case recent
+        /// Most hits first.
+        case hits
+        /// By URL.
+        case name
+    }
+
+    package var order = Order.recent
+    /// A part of the URL, upper and lower case alike; nil for all.
+    package var filter: String?
+    /// nil for all.
+    package var limit: Int?
+    package var offset = 0
+
+    package init() {}
+}
+
+/// Bytes from `first` to `last`, both included, as in a `Range` field.
+package struct ByteSpan: Codable, Sendable, Equatable {
+    package var first: Int64
+    package var last: Int64
+
+    package init(_ range: Range<Int64>) {
+        first = range.lowerBound
+        last = range.upperBound - 1
+    }
+
+    package var count: Int64 { last - first + 1 }
+}
+
+/// All that is known of a cached resource.
+package struct ResourceDetail: Codable, Sendable, Equatable {
+    package var resource: ResourceReport
+    /// Where its bytes came from, after redirects.
+    package var finalURL: String
+    package var etag: String?
+    package var lastModified: String?
+    /// The origin's `Cache-Control` and `Expires`, where it sent them.
+    package var cacheControl: String?
+    package var expires: String?
+    package var chunkSize: Int64
+    /// What is cached, in order.
+    package var present: [ByteSpan]
+    /// What is not, in order.
+    package var missing: [ByteSpan]
+}
+
+/// What a removal removed, or would remove.
+package struct RemovalReport: Codable, Sendable, Equatable {
+    package var resources: Int
+    /// Bytes on the disk. What somebody is reading at this moment is given back when they have done.
+    package var bytes: Int64
+    /// Resources that were left because they are pinned.
+    package var pinned: Int
+    package var isDryRun: Bool
+}
+
+/// What reading everything again has found. Without damage all three lists are empty and both counts of orphans 0.
+package struct AuditReport: Codable, Sendable, Equatable {
+    package struct Damage: Codable, Sendable, Equatable {
+        package var url: String
+        /// Chunks whose bytes are not what was written, and the bytes they cover.
+        package var chunks: Int
+        package var spans: [ByteSpan]
+    }
+
+    /// What was read.
+    package var resources = 0
+    package var chunks = 0
+    package var bytes: Int64 = 0
+    /// Resources with chunks that differ from their checksums or cannot be read.
+    package var damaged: [Damage] = []
+    /// URLs of resources whose file is gone.
+    package var missingFiles: [String] = []
+    /// URLs of resources of which the index has what cannot be.
+    package var damagedRows: [String] = []
+    /// Files that no resource has, and what they take on the disk.
+    package var orphanedFiles = 0
+    package var orphanedBytes: Int64 = 0
+    /// Whether what was found was dropped.
+    package var isRepaired = false
+    /// Whether all was read: it was not ended before.
+    package var isComplete = true
+
+    package init() {}
+
+    package var isSound: Bool { damaged.isEmpty && missingFiles.isEmpty && damagedRows.isEmpty && orphanedFiles == 0 }
+}
+
+/// How far an audit is.
+package struct AuditProgress: Codable, Sendable, Equatable {
+    package var resources: Int
+    package var totalResources: Int
+    package var bytes: Int64
+    package var totalBytes: Int64
+}

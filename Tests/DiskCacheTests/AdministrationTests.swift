@@ -1,0 +1,429 @@
+import CachePolicy
+import Foundation
+import GRDB
+import HTTPModel
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+/// What people see and steer.
+@Suite struct AdministrationTests {
+    private let opened: OpenStore
+    private let media = Media(seed: 51, size: 200 * 4096 + 50)
+
+    init() throws { opened = try OpenStore() }
+
+    private var store: CacheStore { opened.store }
+    private var whole: Range<Int64> { 0..<media.size }
+    private func key(_ name: String) -> CacheKey { OpenStore.key(name) }
+
+    // MARK: Listing
+
+    private func listed(_ change: (inout ResourceQuery) -> Void = { _ in }) throws -> [String] {
+        var query = ResourceQuery()
+        change(&query)
+        return try store.resources(query).resources.map { $0.url.replacing("https://example.com/", with: "") }
+    }
+
+    @Test func listsInEveryOrder() throws {
+        for (name, chunks) in [("b", 30), ("a", 10), ("c", 20)] { _ = try opened.make(name, media, filling: 0..<Int64(chunks) * 4096) }
+        for (name, time, hits) in [("a", 3, 2), ("b", 1, 9), ("c", 2, 5)] {
+            let generation = try #require(try opened.load(name))
+            generation.touch(0, at: 4_000_000_000_000_000 + Int64(time) * 1_000_000)
+            for _ in 0..<hits { generation.countHit() }
+        }
+        #expect(try listed { $0.order = .size } == ["b", "c", "a"])
+        #expect(try listed { $0.order = .recent } == ["a", "c", "b"])
+        #expect(try listed { $0.order = .hits } == ["b", "c", "a"])
+        #expect(try listed { $0.order = .name } == ["a", "b", "c"])
+        #expect(try listed { ($0.order, $0.limit, $0.offset) = (.name, 1, 1) } == ["b"])
+        let page = try store.resources({ var query = ResourceQuery(); query.limit = 2; return query }())
+        #expect(page.total == 3 && page.resources.count == 2)
+    }
+
+    @Test func filterIsAPartOfTheURLAndNoPattern() throws {
+        for name in ["One%20two_x", "one-TWO.x", "other"] { _ = try opened.make(name, media, filling: 0..<4096) }
+        #expect(try listed { $0.filter = "two"; $0.order = .name } == ["One%20two_x", "one-TWO.x"])
+        #expect(try listed { $0.filter = "one two" } == ["One%20two_x"])
+        #expect(try listed { $0.filter = "%" } == ["One%20two_x"])
+        #expect(try listed { $0.filter = "o_x" } == ["One%20two_x"])
+        #expect(try listed { $0.filter = "\\" } == [])
+    }
+
+    @Test func reportTellsWhatIsCached() throws {
+        _ = try opened.make("a", media, filling: 0..<64 * 4096, 128 * 4096..<media.size)
+        let report = try #require(try store.resource(key("a")))
+        #expect(report.resource.length == media.size && report.resource.cached == media.size - 64 * 4096 && !report.resource.isComplete)
+        #expect(report.present == [ByteSpan(0..<64 * 4096), ByteSpan(128 * 4096..<media.size)])
+        #expect(report.missing == [ByteSpan(64 * 4096..<128 * 4096)])
+        #expect(report.etag == "\"v1\"" && report.resource.type == "video/mp4" && report.chunkSize == 4096)
+        #expect(try store.resource(key("b")) == nil)
+        let all = try store.report()
+        #expect(all.resources == 1 && all.pinned == 0 && all.size >= opened.dataBytes && all.maxSize == 1 << 30)
+    }
+
+    @Test func cachedBytesFollowEvictionDamageAndReplacement() throws {
+        func cached() throws -> Int64? { try store.resource(key("a"))?.resource.cached }
+        do { _ = try opened.make("a", media, filling: whole) }
+        #expect(try cached() == media.size)
+        opened.closeUnused()
+        opened.evict(1)
+        let left = try #require(try cached())
+        #expect(left == media.size - 64 * 4096)
+        _ = try opened.make("a", media, filling: 0..<2 * 4096)
+        #expect(try cached() == 2 * 4096)
+        #expect(try store.index.meta(.dataBytes) == 2 * 4096 + CapacityLedger.fileOverhead)
+    }
+
+    // MARK: Pins
+
+    @Test func pinnedExtentsAreNotEvictedAndUnpinnedOnesAre() throws {
+        do { for name in ["a", "b"] { _ = try opened.make(name, media, filling: whole) } }
+        #expect(try store.setPinned(true, key("a")))
+        opened.evict(.max)
+        #expect(try opened.load("a")?.isComplete == true)
+        #expect(try opened.load("b") == nil)
+        // What comes later is pinned, too.
+        #expect(try store.setPinned(false, key("a")))
+        opened.evict(.max)
+        #expect(try opened.load("a") == nil)
+        #expect(try !store.setPinned(true, key("nothing")))
+    }
+
+    @Test func whatIsFetchedOfAPinnedResourceStays() throws {
+        let generation = try opened.make("a", media, filling: 0..<4096)
+        #expect(try store.setPinned(true, key("a")))
+        try opened.fill(generation, media, 64 * 4096..<65 * 4096)
+        opened.evict(.max)
+        #expect(generation.presentChunks == [0, 64])
+    }
+
+    @Test func pinOutlivesTheGeneration() throws {
+        do { _ = try opened.make("a", media, filling: 0..<4096) }
+        #expect(try store.setPinned(true, key("a")))
+        store.retire(try #require(try opened.load("a")))
+        do { _ = try opened.make("a", media, filling: 0..<4096) }
+        opened.checkpoint()
+        opened.evict(.max)
+        #expect(try opened.load("a")?.presentChunks == [0])
+    }
+
+    /// However many pinned extents there are, the evictor does not look at them.
+    @Test func pinnedExtentsAreNotEvenLookedAt() throws {
+        let generation = try opened.make("a", media, filling: whole)
+        #expect(try store.setPinned(true, key("a")))
+        opened.checkpoint()
+        #expect(try store.index.leastRecent(after: CacheIndex.Place(), limit: 1).next == nil)
+        _ = consume generation
+    }
+
+    // MARK: Removing
+
+    @Test func removesOneAndTellsWhatThatFrees() throws {
+        do { for name in ["a", "b"] { _ = try opened.make(name, media, filling: whole) } }
+        opened.closeUnused()
+        let before = store.ledger.dataSize
+        let dry = try #require(try store.remove(key("a"), isDryRun: true))
+        #expect(dry.isDryRun && dry.resources == 1 && store.ledger.dataSize == before)
+        #expect(try opened.load("a") != nil)
+        let done = try #require(try store.remove(key("a"), isDryRun: false))
+        #expect(done.bytes == dry.bytes && before - store.ledger.dataSize == done.bytes)
+        #expect(try opened.load("a") == nil && opened.dataFiles.count == 1)
+        #expect(try store.remove(key("a"), isDryRun: false) == nil)
+    }
+
+    @Test func removesAPinnedOneThatIsNamed() throws {
+        do { _ = try opened.make("a", media, filling: whole) }
+        #expect(try store.setPinned(true, key("a")))
+        #expect(try store.remove(key("a"), isDryRun: false)?.resources == 1)
+        #expect(try store.report().pinned == 0)
+        do { _ = try opened.make("a", media, filling: whole) }
+        opened.evict(.max)
+        #expect(try opened.load("a") == nil, "the pin went with it")
+    }
+
+    @Test func removedWhileItIsReadItIsReadToTheEnd() throws {
+        let generation = try opened.make("a", media, filling: whole)
+        var lease: ExtentLease?
+        #expect(generation.acquire(at: 0, limit: .max, lease: &lease) == .bytes(until: 64 * 4096))
+        #expect(try store.remove(key("a"), isDryRun: false)?.resources == 1)
+        #expect(try opened.load("a") == nil)
+        #expect(try generation.firstWrongChunk(media) == nil && generation.isComplete)
+        #expect(store.ledger.dataSize > 0)
+    }
+
+    @Test func removesAllButThePinnedAndTheRecent() throws {
+        for (number, name) in ["old", "pinned", "new"].enumerated() {
+            let generation = try opened.make(name, media, filling: 0..<4096)
+            generation.touch(0, at: Int64(number == 2 ? 9000 : 1000) * 1_000_000)
+        }
+        opened.checkpoint()
+        #expect(try store.setPinned(true, key("pinned")))
+        // The last read of a resource is never set back.
+        try store.index.write { try $0.execute(sql: "UPDATE resource SET last_access = 1000000000 WHERE key NOT LIKE '%new'") }
+        let dry = try store.removeAll(before: 5000, isDryRun: true)
+        #expect(dry.resources == 1 && dry.pinned == 1 && opened.dataFiles.count == 3)
+        let done = try store.removeAll(before: 5000, isDryRun: false)
+        #expect(done.resources == 1 && done.pinned == 1 && done.bytes == dry.bytes)
+        #expect(try listed { $0.order = .name } == ["new", "pinned"])
+        #expect(try store.removeAll(before: nil, isDryRun: false).resources == 1)
+        #expect(try listed() == ["pinned"])
+    }
+
+    // MARK: Limits
+
+    @Test func smallerLimitTakesEffectAtOnce() throws {
+        let opened = try OpenStore(maxSize: 200_000_000, geometry: ChunkGeometry(chunkSize: 64 << 10)!)
+        let large = Media(seed: 1, size: 40_000_000)
+        do { _ = try opened.make("a", large, filling: 0..<large.size) }
+        try opened.store.setLimits(maxSize: 20_000_000, minFree: nil)
+        #expect(opened.store.ledger.limit == 20_000_000)
+        #expect(opened.store.ledger.size <= 20_000_000 && opened.dataBytes <= 20_000_000)
+        try opened.store.setLimits(maxSize: 60_000_000, minFree: 5)
+        #expect(opened.store.ledger.limit == 60_000_000 && opened.store.ledger.minFree == 5)
+        #expect(throws: StoreError.self) { try opened.store.setLimits(maxSize: 1, minFree: nil) }
+        #expect(throws: StoreError.self) { try opened.store.setLimits(maxSize: nil, minFree: -1) }
+        #expect(opened.store.ledger.limit == 60_000_000)
+    }
+
+    /// What the index no longer needs is given back, as it counts against the limit.
+    @Test func indexShrinksWhenWhatItToldOfIsGone() throws {
+        do {
+            for number in 0..<1500 { _ = try opened.make("\(number)", Media(seed: 1, size: 5000), filling: 0..<5000) }
+        }
+        opened.checkpoint()
+        let pages = { try opened.store.index.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 } }
+        let before = try pages()
+        opened.evict(.max)
+        #expect(before > 120)
+        for _ in 1...20 { store.queue.sync { store.tick() } }
+        #expect(try pages() < before / 3)
+    }
+
+    // MARK: Export and import
+
+    @Test func holdKeepsACompleteFileFromBeingEvicted() throws {
+        do { _ = try opened.make("a", media, filling: whole) }
+        do {
+            let hold = try #require(try store.hold(key("a")))
+            guard case .complete(let path) = hold.state else { throw Unexpected("\(hold.state)") }
+            opened.evict(.max)
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: opened.directory.file(path)))
+            #expect(media.difference(Array(bytes), from: whole) == nil)
+        }
+        opened.evict(.max)
+        #expect(opened.dataFiles.isEmpty)
+        #expect(try store.hold(key("a")) == nil)
+    }
+
+    @Test func holdOfAnIncompleteFileTellsWhatIsMissing() throws {
+        do { _ = try opened.make("a", media, filling: 0..<4096, 8192..<media.size) }
+        guard case .incomplete(let missing)? = try store.hold(key("a"))?.state else { throw Unexpected("it is complete") }
+        #expect(missing == [ByteSpan(4096..<8192)])
+    }
+
+    @Test func holdVerifiesWhatWasNotVerified() throws {
+        let generation = try opened.make("a", media, filling: whole)
+        opened.checkpoint()
+        let again = try opened.killed()
+        let path = again.path(generation)
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        try file.seek(toOffset: 5 * 4096)
+        try file.write(contentsOf: [1, 2, 3])
+        try file.close()
+        guard case .incomplete(let missing)? = try again.store.hold(key("a"))?.state else { throw Unexpected("it is complete") }
+        #expect(missing == [ByteSpan(5 * 4096..<6 * 4096)])
+    }
+
+    private func takeIn(_ name: String, _ media: Media, replaces: Bool = false) throws -> ResourceReport {
+        let importer = try store.importer(key(name), length: media.size, fields: FieldLines([.init(name: "Content-Type", value: "audio/mpeg")]), replaces: replaces)
+        for start in stride(from: Int64(0), to: media.size, by: 10_000) {
+            try media.bytes(start..<min(start + 10_000, media.size)).withUnsafeBytes { bytes in try importer.write(bytes) }
+            #expect(try opened.load(name)?.head.fields["Content-Type"] != "audio/mpeg", "nobody finds it before it is finished")
+        }
+        return try importer.finish()
+    }
+
+    @Test func importedResourceIsThereWhenItIsFinishedAndLater() throws {
+        let report = try takeIn("a", media)
+        #expect(report.isComplete && report.type == "audio/mpeg" && report.length == media.size)
+        #expect(try opened.load("a")?.firstWrongChunk(media) == nil)
+        let again = try opened.reopened()
+        #expect(try again.load("a")?.isComplete == true)
+        #expect(again.dataFiles.count == 1)
+    }
+
+    @Test func importReplacesOnlyWhereItIsAskedTo() throws {
+        let other = Media(seed: 52, size: 90_000)
+        do { _ = try opened.make("a", media, filling: whole) }
+        #expect(throws: ImportError.self) { try takeIn("a", other) }
+        let previous = try #require(try opened.load("a"))
+        #expect(previous.length == media.size)
+        // News of the old one must not bring it back.
+        previous.touch(0, at: 77)
+        _ = try takeIn("a", other, replaces: true)
+        #expect(try opened.load("a")?.firstWrongChunk(other) == nil)
+        opened.closeUnused()
+        #expect(opened.dataFiles.count == 1)
+    }
+
+    @Test func importThatIsNotFinishedLeavesNothing() throws {
+        do {
+            let importer = try store.importer(key("a"), length: media.size, fields: FieldLines(), replaces: false)
+            try media.bytes(0..<9000).withUnsafeBytes { bytes in try importer.write(bytes) }
+            opened.checkpoint()
+            #expect(throws: ImportError.self) { try importer.finish() }
+        }
+        opened.settle()
+        opened.closeUnused()
+        #expect(opened.dataFiles.isEmpty && store.ledger.dataSize == 0)
+        #expect(try listed() == [])
+    }
+
+    @Test func importLongerThanAnnouncedIsRefused() throws {
+        let importer = try store.importer(key("a"), length: 10, fields: FieldLines(), replaces: false)
+        #expect(throws: ImportError.self) { try [UInt8](repeating: 1, count: 11).withUnsafeBytes { bytes in try importer.write(bytes) } }
+    }
+
+    @Test func importEvictsForItsRoomAndFailsWhereThereIsNone() throws {
+        let opened = try OpenStore(maxSize: 20_000_000)
+        let large = Media(seed: 1, size: 15_000_000)
+        do { _ = try opened.make("old", large, filling: 0..<large.size) }
+        func takeIn(_ name: String) throws {
+            let importer = try opened.store.importer(key(name), length: large.size, fields: FieldLines(), replaces: false)
+            for start in stride(from: Int64(0), to: large.size, by: 1_000_000) {
+                try large.bytes(start..<start + 1_000_000).withUnsafeBytes { bytes in try importer.write(bytes) }
+            }
+            _ = try importer.finish()
+        }
+        try takeIn("new")
+        #expect(try opened.store.setPinned(true, key("new")))
+        #expect(throws: ImportError.self) { try takeIn("newer") }
+        #expect(try opened.load("new")?.isComplete == true)
+        #expect(try opened.load("newer") == nil)
+    }
+
+    /// Somebody has begun to play it meanwhile.
+    @Test func importDoesNotReplaceWhatCameMeanwhile() throws {
+        let importer = try store.importer(key("a"), length: 5, fields: FieldLines(), replaces: false)
+        try [UInt8](repeating: 1, count: 5).withUnsafeBytes { bytes in try importer.write(bytes) }
+        let played = try opened.make("a", media, filling: 0..<4096)
+        #expect(throws: ImportError.self) { try importer.finish() }
+        #expect(!played.isRetired)
+        #expect(try opened.load("a") === played)
+    }
+
+    @Test func importThatCannotFitBesideThePinnedEvictsNothing() throws {
+        let opened = try OpenStore(maxSize: 20_000_000)
+        for (name, size) in [("pinned", 8_000_000), ("other", 4_000_000)] as [(String, Int64)] {
+            let media = Media(seed: 1, size: size)
+            _ = try opened.make(name, media, filling: 0..<size)
+        }
+        #expect(try opened.store.setPinned(true, key("pinned")))
+        opened.closeUnused()
+        #expect(throws: ImportError.self) { try opened.store.importer(key("new"), length: 15_000_000, fields: FieldLines(), replaces: false) }
+        #expect(try opened.load("other")?.isComplete == true)
+    }
+
+    @Test func fileThatIsHeldKeepsItsNameThoughItIsRemoved() throws {
+        do { _ = try opened.make("a", media, filling: whole) }
+        do {
+            let hold = try #require(try store.hold(key("a")))
+            guard case .complete(let path) = hold.state else { throw Unexpected("\(hold.state)") }
+            #expect(try store.remove(key("a"), isDryRun: false) != nil)
+            opened.closeUnused()
+            #expect(FileManager.default.fileExists(atPath: opened.directory.file(path)))
+            #expect(try opened.load("a") == nil)
+        }
+        opened.closeUnused()
+        #expect(opened.dataFiles.isEmpty && store.ledger.dataSize == 0)
+    }
+
+    @Test func limitsThatCannotBeMetAreRefusedAndEvictNothing() throws {
+        do { _ = try opened.make("a", media, filling: whole) }
+        #expect(throws: StoreError.self) { try store.setLimits(maxSize: nil, minFree: 1 << 62) }
+        #expect(try opened.load("a")?.isComplete == true && store.ledger.minFree == 0)
+    }
+
+    /// The index's log holds all pages of a transaction.
+    @Test func longResourcesAreForgottenInSmallTransactions() throws {
+        let geometry = OpenStore.small
+        let update = CacheIndex.Update(
+            id: GenerationID(value: 77), key: key("long"), head: OpenStore.head(), length: 20_000 * geometry.extentSize, geometry: geometry,
+            overhead: CapacityLedger.fileOverhead, hits: 0,
+            extents: (0..<20_000).map { ordinal in
+                CacheIndex.ExtentUpdate(
+                    ordinal: ordinal, present: Presence(bits: .max), checksums: Dictionary(uniqueKeysWithValues: (0..<64).map { ($0, UInt64($0) << 40) }),
+                    lastAccess: Int64(ordinal), isVerified: true)
+            })
+        let log = { allocatedBytes(opened.directory.file("index.sqlite-wal")) }
+        for batch in CacheIndex.batches([update]) { _ = try store.index.save(batch, session: 1) }
+        #expect(try store.index.setPinned(true, key("long")))
+        #expect(try store.index.setPinned(false, key("long")))
+        let before = try #require(try store.index.meta(.dataBytes))
+        #expect(try store.index.remove([update.id]) == [update.id: before])
+        #expect(try store.index.meta(.dataBytes) == 0 && store.index.counts().resources == 0)
+        #expect(log() < 4_000_000, "\(log()) bytes")
+    }
+
+    // MARK: Auditing
+
+    private func flip(_ path: String, _ offset: Int64) throws {
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        try file.seek(toOffset: UInt64(offset))
+        let byte = try #require(try file.read(upToCount: 1)?.first)
+        try file.seek(toOffset: UInt64(offset))
+        try file.write(contentsOf: [byte ^ 0x40])
+        try file.close()
+    }
+
+    private func audit(repairs: Bool) throws -> AuditReport { try store.audit(repairs: repairs) { _ in true } }
+
+    @Test func auditOfASoundCacheFindsNothing() throws {
+        let open = try opened.make("open", media, filling: whole)
+        do { _ = try opened.make("closed", media, filling: 0..<70 * 4096) }
+        let report = try audit(repairs: false)
+        #expect(report.isSound && report.resources == 2 && report.chunks == 271 && report.bytes == media.size + 70 * 4096)
+        _ = consume open
+    }
+
+    @Test func auditFindsAllKindsOfDamageAndRepairsThem() throws {
+        var paths: [String: String] = [:]
+        do {
+            for name in ["sound", "damaged", "gone", "row"] { paths[name] = opened.path(try opened.make(name, media, filling: whole)) }
+        }
+        opened.checkpoint()
+        opened.closeUnused()
+        try flip(paths["damaged"]!, 3 * 4096 + 5)
+        try flip(paths["damaged"]!, 100 * 4096)
+        unlink(paths["gone"]!)
+        try store.index.write { try $0.execute(sql: "UPDATE generation SET length = -7 WHERE resource = (SELECT id FROM resource WHERE key LIKE '%row')") }
+        let orphan = GenerationID.random(session: 60_000)
+        try FileManager.default.createDirectory(atPath: (store.path(of: orphan) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        _ = FileManager.default.createFile(atPath: store.path(of: orphan), contents: Data(repeating: 1, count: 9000))
+
+        for repairs in [false, true] {
+            let report = try audit(repairs: repairs)
+            #expect(report.damaged.map(\.url) == ["https://example.com/damaged"] && report.damaged.first?.chunks == 2)
+            #expect(report.damaged.first?.spans == [ByteSpan(3 * 4096..<4 * 4096), ByteSpan(100 * 4096..<101 * 4096)])
+            #expect(report.missingFiles == ["https://example.com/gone"] && report.damagedRows == ["https://example.com/row"])
+            #expect(report.orphanedFiles == 1 && report.orphanedBytes >= 9000 && report.isRepaired == repairs)
+        }
+        let after = try audit(repairs: false)
+        #expect(after.isSound && after.resources == 2, "\(after)")
+        #expect(try opened.load("damaged")?.isPresent(3) == false)
+        #expect(try opened.load("sound")?.isComplete == true)
+        #expect(try listed { $0.order = .name } == ["damaged", "sound"])
+    }
+
+    @Test func auditEndsWhenItIsNoLongerWanted() throws {
+        do { for name in ["a", "b", "c"] { _ = try opened.make(name, media, filling: 0..<4096) } }
+        var calls = 0
+        let report = try store.audit(repairs: false) { _ in
+            calls += 1
+            return calls < 2
+        }
+        #expect(report.resources == 1)
+    }
+}
