@@ -8,12 +8,14 @@ let package = Package(
     products: [
         .executable(name: "reelcache", targets: ["ReelcacheCLI"]),
         .library(name: "Reelcache", targets: ["Reelcache"]),
+        // Tests preload it into the program.
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.3.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.10.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
     ],
     targets: [
         // System libraries
@@ -49,17 +51,18 @@ let package = Package(
                 "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        .target(name: "ControlAPI", dependencies: ["HTTPModel", "Metrics", "HTTPTransport"]),
+        .target(name: "ControlAPI", dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache"]),
         .target(
             name: "Reelcache",
             dependencies: [
-                "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill", "MediaProxy",
-                "ControlAPI", .product(name: "Logging", package: "swift-log"),
+                "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill", "MediaProxy",
+                "ControlAPI", .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
             ]),
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
-                "Reelcache", "CachePolicy", "Metrics", .product(name: "ArgumentParser", package: "swift-argument-parser"), .product(name: "Logging", package: "swift-log"),
+                "Reelcache", "ControlAPI", "DiskCache", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"), .product(name: "Logging", package: "swift-log"),
             ]),
 
         // Tests
@@ -80,8 +83,10 @@ let package = Package(
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "Reelcache", "CacheFill", "HTTPTransport", "Upstream", "CachePolicy", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "HTTPModel", "HTTPTransport", "Upstream", "CachePolicy", "Metrics", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
             ]),
+        .testTarget(name: "ReelcacheTests", dependencies: ["Reelcache", "TestSupport", .product(name: "Logging", package: "swift-log")]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),
     ]

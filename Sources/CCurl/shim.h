@@ -7,7 +7,10 @@ static inline CURLcode reel_curl_set_string(CURL *easy, CURLoption option, const
 static inline CURLcode reel_curl_set_pointer(CURL *easy, CURLoption option, void *value) { return curl_easy_setopt(easy, option, value); }
 static inline CURLcode reel_curl_set_list(CURL *easy, CURLoption option, struct curl_slist *value) { return curl_easy_setopt(easy, option, value); }
 static inline CURLcode reel_curl_set_data_callback(CURL *easy, CURLoption option, size_t (*value)(char *, size_t, size_t, void *)) { return curl_easy_setopt(easy, option, value); }
+static inline CURLcode reel_curl_set_off(CURL *easy, CURLoption option, curl_off_t value) { return curl_easy_setopt(easy, option, value); }
+static inline CURLcode reel_curl_set_progress(CURL *easy, curl_xferinfo_callback value) { return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, value); }
 static inline CURLcode reel_curl_set_opensocket(CURL *easy, curl_opensocket_callback value) { return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value); }
+static inline CURLcode reel_curl_set_prereq(CURL *easy, curl_prereq_callback value) { return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, value); }
 
 static inline CURLcode reel_curl_get_long(CURL *easy, CURLINFO info, long *value) { return curl_easy_getinfo(easy, info, value); }
 static inline CURLcode reel_curl_get_off(CURL *easy, CURLINFO info, curl_off_t *value) { return curl_easy_getinfo(easy, info, value); }

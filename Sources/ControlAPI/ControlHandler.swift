@@ -1,19 +1,95 @@
+import DiskCache
+import EventIO
 import Foundation
 import HTTPModel
 import HTTPTransport
 import Metrics
 
-/// Answers what is not media: statistics and health. Loop-bound.
+/// Answers what is not media: statistics and health as pages, the administration of the cache below `/api/v1`. Loop-bound.
 package final class ControlHandler: RequestHandler {
+    let store: CacheStore
+    let token: ControlToken
+    let audits: AuditTurn
+    /// Seconds since 1970.
+    let now: @Sendable () -> Int64
     private let snapshot: @Sendable () -> StatsSnapshot
 
-    /// - Parameter snapshot: the counters now. Called on a loop: it must not block.
-    package init(snapshot: @escaping @Sendable () -> StatsSnapshot) {
+    /// - Parameters:
+    ///   - audits: shared by the handlers of all loops.
+    ///   - snapshot: the counters now. Called on a loop: it must not block.
+    ///   - now: the time, in seconds since 1970.
+    package init(
+        store: CacheStore, token: ControlToken, audits: AuditTurn, snapshot: @escaping @Sendable () -> StatsSnapshot,
+        now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
+    ) {
+        self.store = store
+        self.token = token
+        self.audits = audits
         self.snapshot = snapshot
+        self.now = now
     }
 
     package func handle(_ exchange: Exchange) {
-        let path = exchange.request.target.prefix { $0 != "?" }
+        let target = exchange.request.target
+        let path = target.prefix { $0 != "?" }
+        guard ControlRoute.isBelow(path) else { return page(exchange, path) }
+        do throws(ControlError) { try administer(exchange, target, path) } catch { exchange.respond(error) }
+    }
+
+    // MARK: Administration
+
+    private func administer(_ exchange: Exchange, _ target: String, _ path: Substring) throws(ControlError) {
+        guard let route = ControlRoute(rawValue: String(path)) else {
+            throw ControlError(404, "there is nothing at \(path.prefix(200)), but at \(ControlRoute.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        let method = exchange.request.method.name
+        if method == "OPTIONS" { return exchange.respond(204, text: "") { $0.field("Allow", route.allowed) } }
+        guard route.methods.contains(method) else { throw .method(method, allowed: route.allowed) }
+        guard !route.needsToken(method) || token.isShown(by: exchange.request.value(of: "Authorization")) else { throw .unauthorized(token) }
+        let parameters = try ControlParameters(target: target, known: route.parameters(method))
+        switch (route, method) {
+        case (.cache, "PATCH"): changeLimits(exchange)
+        case (.cache, _): report(exchange)
+        case (.resources, "PATCH"): try change(exchange, parameters)
+        case (.resources, "DELETE"): try remove(exchange, parameters)
+        case (.resources, "PUT"): try importResource(exchange, parameters)
+        case (.resources, _): try find(exchange, parameters)
+        case (.file, _): try holdFile(exchange, parameters)
+        case (.verify, _): try verify(exchange, parameters)
+        }
+    }
+
+    /// Does what blocks on a thread of the store's and answers with what it gives, as JSON.
+    func answer<Value: Encodable & Sendable>(_ exchange: Exchange, _ work: @escaping @Sendable (CacheStore) throws -> Value) {
+        perform(exchange) { store in
+            try ControlJSON.line(work(store))
+        } then: { exchange, line in
+            exchange.respond(200, json: line)
+        }
+    }
+
+    /// Does what blocks on a thread of the store's and goes on with its result on the loop; what it throws is the answer.
+    /// - Parameter isLong: whether it may read whole files.
+    func perform<Value: Sendable>(
+        _ exchange: Exchange, isLong: Bool = false, _ work: @escaping @Sendable (CacheStore) throws -> Value,
+        then: @escaping @Sendable (Exchange, Value) -> Void
+    ) {
+        let bound = LoopBound(exchange, on: exchange.loop)
+        let job = { @Sendable [store] in
+            let result = Result { try work(store) }
+            bound.post { exchange in
+                switch result {
+                case .success(let value): then(exchange, value)
+                case .failure(let error): exchange.respond(ControlError(error))
+                }
+            }
+        }
+        if isLong { store.performLong(job) } else { store.perform(job) }
+    }
+
+    // MARK: Pages
+
+    private func page(_ exchange: Exchange, _ path: Substring) {
         switch exchange.request.method {
         case .get, .head: break
         case .options: return exchange.respond(204, text: "") { $0.field("Allow", "GET, HEAD, OPTIONS") }
@@ -32,18 +108,14 @@ package final class ControlHandler: RequestHandler {
     private static let welcome = """
         Reelcache. Put /https/ (or /http/) and the rest of a media URL after this address:
         for https://example.org/film.mp4 the player opens /https/example.org/film.mp4 here.
-        Statistics are at /stats, health is at /healthz.
+        Statistics are at /stats, health is at /healthz, what is cached at /api/v1/resources.
         """
 
     private func stats(_ exchange: Exchange) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
         do {
-            let body = try encoder.encode(snapshot()) + Data("\n".utf8)
-            var response = Response(200, length: Int64(body.count))
-            response.field("Content-Type", "application/json")
-            response.field("Cache-Control", "no-store")
-            exchange.respond(response, body: BytesSource([UInt8](body)))
+            exchange.respond(200, json: [UInt8](try encoder.encode(snapshot())) + [UInt8(ascii: "\n")])
         } catch {
             exchange.respond(500, text: "the statistics cannot be written as JSON: \(error)")
         }

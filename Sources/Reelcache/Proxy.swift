@@ -34,6 +34,7 @@ public final class Proxy: Sendable {
     private let filler: CacheFiller
     private let fillers: [LoopBound<LoopFiller>]
     private let metrics: ProxyMetrics
+    private let policy: CurrentAddressPolicy
     private let snapshot: @Sendable () -> StatsSnapshot
     private let isStopped = Mutex(false)
 
@@ -54,13 +55,18 @@ public final class Proxy: Sendable {
             throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
         }
         do {
-            let policy = try AddressPolicy(allow: configuration.allow)
+            let policy = CurrentAddressPolicy(try AddressPolicy(allow: configuration.allow))
             let openFiles = OpenFileLimit.raise()
             let limits = try Self.limits(configuration, tuning, openFiles)
             let settings = Self.upstreamSettings(configuration, tuning)
             let metrics = ProxyMetrics()
             let loops = try EventLoopGroup(count: threads)
             let store = try Self.openStore(configuration, tuning, metrics, logger)
+            let token: ControlToken
+            do throws(TokenError) { token = try ControlToken(makingIn: configuration.cacheDirectory) } catch {
+                try store.close()
+                throw error
+            }
             let filler = CacheFiller(store: store, settings: tuning.fill, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics, logger: logger)
             let snapshot = Self.snapshot(metrics, store, filler)
 
@@ -73,10 +79,14 @@ public final class Proxy: Sendable {
             self.filler = filler
             self.fillers = fillers
             self.metrics = metrics
+            self.policy = policy
             self.snapshot = snapshot
             do {
+                let (now, audits) = (tuning.now, AuditTurn())
                 server = try HTTPServer(address, loops: loops.loops, limits: limits, metrics: metrics) { loop in
-                    MediaHandler(fillers[loop.index].value, hosts: HostPolicy(names: [address.host]), metrics: metrics, control: ControlHandler(snapshot: snapshot))
+                    MediaHandler(
+                        fillers[loop.index].value, hosts: HostPolicy(names: [address.host]), metrics: metrics,
+                        control: ControlHandler(store: store, token: token, audits: audits, snapshot: snapshot, now: now))
                 }
             } catch {
                 Self.stop(fillers, store, loops)
@@ -132,6 +142,7 @@ public final class Proxy: Sendable {
         store.maxSize = configuration.maxSize
         store.minFree = configuration.minFree
         store.geometry = tuning.geometry
+        store.evictsAhead = tuning.evictsAhead
         return try CacheStore(store, metrics: metrics, logger: logger)
     }
 
@@ -157,6 +168,22 @@ public final class Proxy: Sendable {
         Self.stop(fillers, store, loops)
         filler.closeAll()
         do { try store.close() } catch { throw ProxyError("the cache could not be closed in order: \(error)") }
+    }
+
+    /// Changes how much the cache takes on the disk, in bytes. What is too much by then is evicted before this returns, as far as nobody
+    /// is reading it.
+    /// - Parameters:
+    ///   - maxSize: as in `ProxyConfiguration`; nil leaves it as it is.
+    ///   - minFree: likewise.
+    /// - Throws: `ProxyError`: a limit that cannot work, a disk that fails.
+    public func setLimits(maxSize: Int64? = nil, minFree: Int64? = nil) throws {
+        do { try store.setLimits(maxSize: maxSize, minFree: minFree) } catch { throw ProxyError("\(error)") }
+    }
+
+    /// Changes which private origins may be fetched from: `allow` of `ProxyConfiguration`, as a whole. Transfers that are running go on.
+    /// - Throws: `ProxyError` where an entry is no host name, address or network; then nothing changes.
+    public func setAllow(_ allow: [String]) throws {
+        do { policy.value = try AddressPolicy(allow: allow) } catch { throw ProxyError("\(error)") }
     }
 
     /// The URL that a player opens for a media URL.

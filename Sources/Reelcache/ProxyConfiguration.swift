@@ -1,5 +1,4 @@
 import CachePolicy
-import Foundation
 import HTTPTransport
 
 /// How a proxy works. The defaults are those of `reelcache serve`.
@@ -23,11 +22,15 @@ public struct ProxyConfiguration: Sendable {
 
     public init() {}
 
+    /// Where a proxy that works like this can be reached; nil where only the system will know the port, or `listen` cannot work.
+    package var baseURL: String? {
+        guard let address = ListenAddress(listen), address.port != 0 else { return nil }
+        return "http://\(address.reachable)"
+    }
+
     /// `$XDG_CACHE_HOME/reelcache`, else `~/.cache/reelcache`.
     public static var defaultCacheDirectory: String {
-        let environment = ProcessInfo.processInfo.environment
-        if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") { return cache + "/reelcache" }
-        return (environment["HOME"] ?? NSHomeDirectory()) + "/.cache/reelcache"
+        HomeDirectory.directory("XDG_CACHE_HOME", orElse: ".cache") + "/reelcache"
     }
 }
 

@@ -1,5 +1,6 @@
 import CacheFill
 import CachePolicy
+import Glibc
 import HTTPTransport
 import Upstream
 
@@ -9,6 +10,10 @@ package struct ProxyTuning: Sendable {
     package var fill = FillSettings()
     package var upstream = UpstreamSettings()
     package var geometry = ChunkGeometry.standard
+    /// Whether the store evicts before somebody needs the room.
+    package var evictsAhead = true
+    /// The time in seconds since 1970, by which the administration tells what is old.
+    package var now: @Sendable () -> Int64 = { Int64(time(nil)) }
 
     package init() {}
 }

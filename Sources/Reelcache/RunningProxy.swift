@@ -8,12 +8,15 @@ public struct RunningProxy: Sendable {
     public let baseURL: String
     /// Its process.
     public let processID: Int32
+    /// What it serves.
+    public let cacheDirectory: String
 
     /// Finds the proxy of a cache directory; nil where none runs.
     public init?(cacheDirectory: String) {
         guard let owner = CacheOwner.current(of: cacheDirectory), !owner.url.isEmpty else { return nil }
         baseURL = owner.url
         processID = owner.pid
+        self.cacheDirectory = cacheDirectory
     }
 
     /// Asks for something of its control interface, such as `/stats`. Blocks.

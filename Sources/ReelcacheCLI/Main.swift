@@ -7,26 +7,34 @@ struct Main: ParsableCommand {
         commandName: "reelcache",
         abstract: "A local cache for video and audio: players are pointed at it, and what they read once comes from the disk.",
         version: Proxy.version,
-        subcommands: [Serve.self, URLCommand.self, Stats.self])
+        subcommands: [
+            Serve.self, URLCommand.self, Stats.self, List.self, Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
+            ConfigCommand.self,
+        ])
 
     static func main() {
+        refuseMendedArguments()
         do {
             var command = try parseAsRoot()
-            try command.run()
-        } catch let error as ProxyError {
-            Failure.exit(error.description)
+            do { try command.run() } catch { end(error, isJSON: (command as? any JSONCommand)?.json ?? false) }
+            // A proxy has done its work whether or not somebody still reads its first lines.
+            if !(command is Serve) { StandardOutput.finish() }
         } catch {
-            // Usage errors are 2 everywhere (DESIGN section 10); `--help` and `--version` are none.
-            guard exitCode(for: error) != .success, !(error is ExitCode) else { exit(withError: error) }
-            Failure.exit(fullMessage(for: error), code: 2, isPrefixed: true)
+            end(error, isJSON: false)
         }
     }
-}
 
-/// Where the cache is.
-struct CacheOptions: ParsableArguments {
-    @Option(name: .customLong("cache-dir"), help: "The cache directory. (default: $REELCACHE_CACHE_DIR, else $XDG_CACHE_HOME/reelcache)")
-    var directory: String?
+    private static func end(_ error: any Error, isJSON: Bool) -> Never {
+        if error is ExitCode { StandardOutput.finish() }
+        guard exitCode(for: error) != .success, !(error is ExitCode) else { exit(withError: error) }
+        Failure.exit(error, isJSON: isJSON)
+    }
 
-    var path: String { directory ?? Environment["REELCACHE_CACHE_DIR"] ?? ProxyConfiguration.defaultCacheDirectory }
+    /// Swift mends what is not UTF-8: another file or URL would be meant than the one that was named.
+    private static func refuseMendedArguments() {
+        for number in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = CommandLine.unsafeArgv[number], String(validatingCString: argument) == nil else { continue }
+            Failure.exit(["'\(String(cString: argument))' is not in UTF-8: rename the file, or percent-encode the URL"], code: 2)
+        }
+    }
 }

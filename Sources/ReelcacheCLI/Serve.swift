@@ -1,60 +1,37 @@
 import ArgumentParser
 import CachePolicy
-import Foundation
 import Logging
 import Reelcache
 
 struct Serve: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Run the proxy until SIGINT or SIGTERM.")
+    static let configuration = CommandConfiguration(
+        abstract: "Run the proxy until SIGINT or SIGTERM.",
+        discussion: "Each flag is also a key of the configuration file (max_size) and an environment variable (REELCACHE_MAX_SIZE). "
+            + "Flags win over variables, these over the file. SIGHUP reads the file again.")
 
-    @Option(help: "Where to listen: HOST:PORT, [IPV6]:PORT, or :PORT for all addresses.")
-    var listen = ProxyConfiguration().listen
-    @OptionGroup var cache: CacheOptions
-    @Option(help: "What the cache may take on the disk, such as 20GB or 500MiB; at least 16MB.")
-    var maxSize = ByteSize(bytes: ProxyConfiguration().maxSize)
-    @Option(help: "What always stays free on the disk.")
-    var minFree = ByteSize(bytes: ProxyConfiguration().minFree)
-    @Option(help: "A private origin that may be fetched from: a host name, an address, or a network such as 192.168.1.0/24. May be repeated.")
-    var allow: [String] = []
-    @Option(help: "Event loops, each with a thread. (default: one for each core)")
-    var threads: Int?
-    @Option(help: ArgumentHelp("A PEM file of certificates to trust instead of the system's.", valueName: "file"))
-    var caFile: String?
-    @Option(help: "trace, debug, info, notice, warning, error or critical.")
-    var logLevel = Logger.Level.notice
+    @OptionGroup var options: ServeOptions
     @Option(help: .hidden)
     var transmission = ProxyConfiguration().transmission
 
     func run() throws {
-        var logger = Logger(label: "reelcache", factory: { StreamLogHandler.standardError(label: $0) })
-        logger.logLevel = logLevel
-        let signals = TerminationSignals()
-        let proxy = try Proxy(configuration, logger: logger)
+        let sources = options.sources
+        var settings = try sources.read()
+        settings.proxy.transmission = transmission
+        let logLevel = AdjustableLogLevel(settings.logLevel)
+        let logger = logLevel.logger(label: "reelcache")
+        let signals = Signals()
+        let proxy = try Proxy(settings.proxy, logger: logger)
         StandardOutput.useLines()
-        print("Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(cache.path) (at most \(maxSize))")
+        print("Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))")
         print("Point a player at it, such as: mpv \(proxy.baseURL)/https/HOST/PATH")
-        let signal = signals.wait()
-        logger.info("stopping: \(signal)")
-        try proxy.stop()
-    }
-
-    private var configuration: ProxyConfiguration {
-        var configuration = ProxyConfiguration()
-        configuration.listen = listen
-        configuration.cacheDirectory = cache.path
-        configuration.maxSize = maxSize.bytes
-        configuration.minFree = minFree.bytes
-        configuration.allow = allow
-        configuration.threads = threads
-        configuration.certificateFile = caFile
-        configuration.transmission = transmission
-        return configuration
+        let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
+        while true {
+            switch signals.wait() {
+            case .reload: running.reload()
+            case .stop(let signal):
+                logger.info("stopping: \(signal)")
+                return try proxy.stop()
+            }
+        }
     }
 }
-
-extension ByteSize: ExpressibleByArgument {
-    package init?(argument: String) { self.init(argument) }
-    package var defaultValueDescription: String { description }
-}
-
-extension Logger.Level: @retroactive ExpressibleByArgument {}

@@ -12,11 +12,12 @@ struct Stats: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        guard let proxy = RunningProxy(cacheDirectory: cache.path) else {
-            Failure.exit("no proxy is running for the cache \(cache.path); start one with reelcache serve, or name its --cache-dir")
+        let directory = try cache.path
+        guard let proxy = RunningProxy(cacheDirectory: directory) else {
+            throw CacheAccessError("no proxy is running for the cache \(directory); start one with reelcache serve, or name its --cache-dir")
         }
         let data = try proxy.get("/stats")
-        guard !json else { return FileHandle.standardOutput.write(data) }
+        guard !json else { return print(String(decoding: data, as: UTF8.self), terminator: "") }
         print(Self.table(try JSONDecoder().decode(StatsSnapshot.self, from: data), baseURL: proxy.baseURL))
     }
 

@@ -9,7 +9,10 @@ struct URLCommand: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        let base = RunningProxy(cacheDirectory: cache.path)?.baseURL ?? "http://\(ProxyConfiguration().listen)"
+        let proxy = try cache.sources().read().proxy
+        guard let base = RunningProxy(cacheDirectory: proxy.cacheDirectory)?.baseURL ?? proxy.baseURL else {
+            throw CacheAccessError("no proxy is running for the cache \(proxy.cacheDirectory), and listen \(proxy.listen) does not say its port; start it first")
+        }
         print(try Proxy.url(for: url, through: base))
     }
 }

@@ -1,37 +1,244 @@
 import CCurl
+import Glibc
+import HTTPModel
 
-/// One GET by a program that has nothing else to do meanwhile, such as a command that asks the running proxy.
-/// No address policy: the caller names the address.
-package enum BlockingFetch {
-    /// - Parameters:
-    ///   - timeout: seconds for the whole exchange.
-    /// - Throws: `UpstreamError` where no response came, or none to its end. Any status is a response; none is followed.
-    package static func get(url text: String, timeout: Double) throws(UpstreamError) -> (status: Int, body: [UInt8]) {
-        guard let url = UpstreamURL(text) else { throw .badURL(text) }
-        let easy = EasyHandle()
-        var settings = UpstreamSettings()
-        settings.connectTimeout = min(settings.connectTimeout, timeout)
-        easy.setUp(url: url.text, settings: settings)
-        easy.set(UpstreamRequest(url: text), fields: .init(), userAgent: settings.userAgent)
-        easy.set(CURLOPT_TIMEOUT_MS, max(1, Int(timeout * 1000)))
-        let body = Body()
-        easy.set(CURLOPT_WRITEDATA, pointer: Unmanaged.passUnretained(body).toOpaque())
-        reel_curl_set_data_callback(easy.curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-            let body = Unmanaged<Body>.fromOpaque(context!).takeUnretainedValue()
-            body.bytes.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size * count))
-            return size * count
-        }
-        let code = withExtendedLifetime(body) { curl_easy_perform(easy.curl) }
-        var status = 0
-        reel_curl_get_long(easy.curl, CURLINFO_RESPONSE_CODE, &status)
-        guard code == CURLE_OK else {
-            let phase: UpstreamError.Phase = status > 0 ? .body : easy.isConnected ? .response : .connect
-            throw UpstreamError(code, detail: easy.detail, host: url.host, phase: phase)
-        }
-        return (status, body.bytes)
+/// One request by a program that has nothing else to do meanwhile, such as a command that asks the running proxy.
+/// No address policy: the caller names the address. Any status is a response, and no redirect is followed.
+package struct BlockingFetch {
+    package enum Content: Sendable {
+        case none
+        case bytes([UInt8])
+        /// So many bytes of an open file, from where it stands.
+        case file(descriptor: Int32, length: Int64)
     }
 
-    private final class Body {
-        var bytes: [UInt8] = []
+    /// What is known of a response before its body.
+    package struct Head: Sendable {
+        package let status: Int
+        /// Bytes of the body, where the response says so.
+        package let length: Int64?
+    }
+
+    package enum Demand {
+        case more
+        /// The rest is not wanted: the connection is closed, and that is no error.
+        case enough
+    }
+
+    package var url: String
+    package var method = "GET"
+    package var fields = FieldLines()
+    package var content = Content.none
+    /// Seconds for the whole exchange; nil for any time.
+    package var timeout: Double? = 10
+    /// Seconds without a byte in either direction.
+    package var stallTimeout = 600
+    /// Asked about once a second, and after each piece; false ends it with `UpstreamError.interrupted`.
+    package var isWanted: () -> Bool = { true }
+    /// Asked when the last bytes of a file are read, before they go out: without them the other side has nothing whole. False ends it with
+    /// `UpstreamError.interrupted`.
+    package var mayComplete: () -> Bool = { true }
+
+    package init(_ url: String) { self.url = url }
+
+    /// One GET.
+    /// - Parameter timeout: seconds for the whole exchange.
+    package static func get(url: String, timeout: Double) throws(UpstreamError) -> (status: Int, body: [UInt8]) {
+        var fetch = BlockingFetch(url)
+        fetch.timeout = timeout
+        return try fetch.bytes()
+    }
+
+    /// The response with all of its body.
+    /// - Throws: `UpstreamError` where no response came, or none to its end.
+    package func bytes() throws(UpstreamError) -> (status: Int, body: [UInt8]) {
+        var body: [UInt8] = []
+        let head = try perform { _, piece in
+            body.append(contentsOf: piece)
+            return .more
+        }
+        return (head.status, body)
+    }
+
+    /// - Parameter receive: called with each piece of the body as it comes, on this thread. The connection stays open while it runs.
+    /// - Throws: `UpstreamError` where no response came, or none to its end although it was wanted.
+    @discardableResult
+    package func perform(_ receive: @escaping (Head, UnsafeRawBufferPointer) -> Demand) throws(UpstreamError) -> Head {
+        try perform { head, bytes, _ in receive(head, bytes) }
+    }
+
+    /// As the other, where `receive` takes its time.
+    /// - Parameter receive: can ask besides whether the other side still has the connection open, for as long as it runs.
+    @discardableResult
+    package func perform(
+        _ receive: @escaping (Head, UnsafeRawBufferPointer, _ isOpen: @escaping () -> Bool) -> Demand
+    ) throws(UpstreamError) -> Head {
+        guard let url = UpstreamURL(url) else { throw .badURL(url) }
+        let exchange = BlockingExchange(content, receive: receive, isWanted: isWanted, mayComplete: mayComplete)
+        // curl's callbacks borrow it for as long as this runs.
+        defer { withExtendedLifetime(exchange) {} }
+        setUp(exchange, url)
+        return try exchange.perform(host: url.host)
+    }
+
+    private func setUp(_ exchange: BlockingExchange, _ url: UpstreamURL) {
+        let easy = exchange.easy
+        var settings = UpstreamSettings()
+        if let timeout {
+            settings.connectTimeout = min(settings.connectTimeout, timeout)
+            easy.set(CURLOPT_TIMEOUT_MS, max(1, Int(timeout * 1000)))
+        } else {
+            easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
+            easy.set(CURLOPT_LOW_SPEED_TIME, stallTimeout)
+        }
+        easy.setUp(url: url.text, settings: settings)
+        easy.set(UpstreamRequest(url: url.text, method: method == "HEAD" ? .head : .get, fields: fields), fields: fields, userAgent: settings.userAgent)
+        setUpContent(easy)
+        exchange.installCallbacks()
+    }
+
+    private func setUpContent(_ easy: EasyHandle) {
+        switch content {
+        case .none: break
+        case .bytes(let bytes):
+            easy.set(CURLOPT_POST, 1)
+            easy.set(CURLOPT_POSTFIELDSIZE, bytes.count)
+            // Taken over by the copying option at once.
+            bytes.withUnsafeBytes { easy.set(CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: $0.baseAddress)) }
+        case .file(_, let length):
+            easy.set(CURLOPT_UPLOAD, 1)
+            reel_curl_set_off(easy.curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length))
+        }
+        if method != "GET" && method != "HEAD" { easy.set(CURLOPT_CUSTOMREQUEST, method) }
+    }
+}
+
+/// What curl calls back while one request runs.
+private final class BlockingExchange {
+    let easy = EasyHandle()
+    private let content: BlockingFetch.Content
+    private let receive: (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand
+    private let isWanted: () -> Bool
+    private let mayComplete: () -> Bool
+    private var left: Int64 = 0
+    private var head: BlockingFetch.Head?
+    private var hasEnough = false
+    private var isUnwanted = false
+    private var readError: Int32?
+    /// curl tells which it uses (CURLINFO_ACTIVESOCKET) only when it has done. More than one where a host has several addresses.
+    private var sockets: [Int32] = []
+
+    init(
+        _ content: BlockingFetch.Content, receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand,
+        isWanted: @escaping () -> Bool, mayComplete: @escaping () -> Bool
+    ) {
+        self.content = content
+        self.receive = receive
+        self.isWanted = isWanted
+        self.mayComplete = mayComplete
+        if case .file(_, let length) = content { left = length }
+    }
+
+    func installCallbacks() {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        easy.set(CURLOPT_WRITEDATA, pointer: context)
+        reel_curl_set_data_callback(easy.curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+            BlockingExchange.of(context).received(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+        }
+        if case .file = content {
+            easy.set(CURLOPT_READDATA, pointer: context)
+            reel_curl_set_data_callback(easy.curl, CURLOPT_READFUNCTION) { bytes, size, count, context in
+                BlockingExchange.of(context).give(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+            }
+        }
+        easy.set(CURLOPT_OPENSOCKETDATA, pointer: context)
+        reel_curl_set_opensocket(easy.curl) { context, _, address in BlockingExchange.of(context).openSocket(to: address!) }
+        easy.set(CURLOPT_NOPROGRESS, 0)
+        easy.set(CURLOPT_XFERINFODATA, pointer: context)
+        reel_curl_set_progress(easy.curl) { context, _, _, _, _ in BlockingExchange.of(context).goesOn() ? 0 : 1 }
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> BlockingExchange {
+        Unmanaged<BlockingExchange>.fromOpaque(context!).takeUnretainedValue()
+    }
+
+    func perform(host: String) throws(UpstreamError) -> BlockingFetch.Head {
+        let code = curl_easy_perform(easy.curl)
+        if hasEnough, let head { return head }
+        if isUnwanted { throw .interrupted }
+        if let readError { throw .broken(detail: "the file cannot be read: \(String(cString: strerror(readError)))") }
+        let head = currentHead
+        guard code == CURLE_OK else {
+            let phase: UpstreamError.Phase = head.status > 0 ? .body : easy.isConnected ? .response : .connect
+            throw UpstreamError(code, detail: easy.detail, host: host, phase: phase)
+        }
+        return head
+    }
+
+    private var currentHead: BlockingFetch.Head {
+        var status = 0
+        reel_curl_get_long(easy.curl, CURLINFO_RESPONSE_CODE, &status)
+        var length: curl_off_t = -1
+        reel_curl_get_off(easy.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
+        return BlockingFetch.Head(status: status, length: length >= 0 ? Int64(length) : nil)
+    }
+
+    private func received(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard goesOn() else { return false }
+        let head = head ?? currentHead
+        self.head = head
+        if case .enough = receive(head, bytes, { [self] in isOpen }) { hasEnough = true }
+        return !hasEnough
+    }
+
+    /// Whether the other side has not closed the connection, as far as this machine knows; what it has sent before does not matter.
+    private var isOpen: Bool { sockets.contains(where: Self.isOpen) }
+
+    private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let made = socket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
+        if made >= 0 { sockets.append(made) }
+        return made
+    }
+
+    /// Not what was tried and closed, nor what never was connected.
+    private static func isOpen(_ socket: Int32) -> Bool {
+        var (peer, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))
+        let isConnected = withUnsafeMutableBytes(of: &peer) { getpeername(socket, $0.assumingMemoryBound(to: sockaddr.self).baseAddress!, &length) == 0 }
+        var state = pollfd(fd: socket, events: pollClosed, revents: 0)
+        while isConnected {
+            let count = poll(&state, 1, 0)
+            if count < 0 && errno == EINTR { continue }
+            // An error or a hang-up is told unasked.
+            return count == 0
+        }
+        return false
+    }
+
+    /// POLLRDHUP of Linux, which glibc declares only with _GNU_SOURCE.
+    private static let pollClosed: Int16 = 0x2000
+
+    /// A file that is shorter than it was ends the transfer: curl has promised the length.
+    private func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard case .file(let descriptor, _) = content, left > 0 else { return 0 }
+        while true {
+            let count = read(descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), left)))
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else {
+                readError = count < 0 ? errno : EIO
+                return Int(CURL_READFUNC_ABORT)
+            }
+            left -= Int64(count)
+            if left == 0 && !mayComplete() {
+                isUnwanted = true
+                return Int(CURL_READFUNC_ABORT)
+            }
+            return count
+        }
+    }
+
+    private func goesOn() -> Bool {
+        if !isUnwanted { isUnwanted = !isWanted() }
+        return !isUnwanted
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import CachePolicy
 import EventIO
 import Glibc
 import HTTPModel
@@ -162,7 +163,7 @@ package final class Transfer {
     private func error(for code: CURLcode) -> UpstreamError? {
         if let fault { return fault }
         guard code != CURLE_OK else { return stage == .body ? nil : .broken(detail: "the response ended before its head did") }
-        if code == CURLE_COULDNT_CONNECT, let refused { return .addressRefused(host: host, address: refused) }
+        if code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK, let refused { return .addressRefused(host: host, address: refused) }
         if code == CURLE_URL_MALFORMAT { return redirects > 0 ? .badRedirect(location: location) : .badURL(request.url) }
         return UpstreamError(code, detail: easy?.detail ?? "", host: host, phase: phase)
     }
@@ -233,6 +234,7 @@ package final class Transfer {
         easy.set(CURLOPT_WRITEDATA, pointer: context)
         easy.set(CURLOPT_HEADERDATA, pointer: context)
         easy.set(CURLOPT_OPENSOCKETDATA, pointer: context)
+        easy.set(CURLOPT_PREREQDATA, pointer: context)
         reel_curl_set_data_callback(easy.curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
             Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
                 $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count))
@@ -245,6 +247,9 @@ package final class Transfer {
         }
         reel_curl_set_opensocket(easy.curl) { context, _, address in
             Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.openSocket(to: address!) }
+        }
+        reel_curl_set_prereq(easy.curl) { context, address, _, _, _ in
+            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.mayAsk(String(cString: address!)) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT }
         }
     }
 
@@ -311,11 +316,18 @@ package final class Transfer {
     /// The check is on the address that is connected to, whatever the name stood for when somebody looked before.
     private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         guard stage != .ended, let client, let peer = SocketPeer(address) else { return CURL_SOCKET_BAD }
-        guard client.policy.permits(host: host, address: peer.address) else {
+        guard client.policy.value.permits(host: host, address: peer.address) else {
             if refused == nil { refused = peer.text }
             return CURL_SOCKET_BAD
         }
         let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         return socket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
+    }
+
+    /// Asked for each request. A connection that is used again may have been made when the policy was another.
+    private func mayAsk(_ address: String) -> Bool {
+        if let client, let peer = IPAddress(address), client.policy.value.permits(host: host, address: peer) { return true }
+        refused = address
+        return false
     }
 }

@@ -23,12 +23,14 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
     /// The connection was lost before the end of the response, or before its head.
     case broken(detail: String)
     case protocolViolation(detail: String)
+    /// Whoever asked no longer wants it (`BlockingFetch.isWanted`).
+    case interrupted
 
     /// Worth another attempt: the same request may well succeed later.
     package var isTransient: Bool {
         switch self {
         case .cannotResolve, .cannotConnect, .timedOut, .broken: true
-        case .badURL, .addressRefused, .tls, .tooManyRedirects, .badRedirect, .protocolViolation: false
+        case .badURL, .addressRefused, .tls, .tooManyRedirects, .badRedirect, .protocolViolation, .interrupted: false
         }
     }
 
@@ -47,6 +49,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case .badRedirect(let location): "redirected to \(location), which cannot be fetched"
         case .broken(let detail): "connection lost: \(detail)"
         case .protocolViolation(let detail): "not proper HTTP: \(detail)"
+        case .interrupted: "interrupted"
         }
     }
 }

@@ -37,15 +37,23 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--max-size", "15MB"], "--max-size"),
-        (["--allow", "not/valid"], "not/valid"),
-        (["--listen", "nonsense"], "nonsense"),
-        (["--listen", "127.0.0.1:65536"], "127.0.0.1:65536"),
-        (["--threads", "0"], "0 threads"),
+        (["--max-size", "15MB"], "--max-size: '15MB' is too small; write 16MB or more"),
+        (["--allow", "nas.local", "--allow", "not/valid"], "--allow: 'not/valid' is no host name"),
+        (["--listen", "nonsense"], "--listen: cannot listen on 'nonsense'"),
+        (["--listen", "127.0.0.1:65536"], "--listen: cannot listen on '127.0.0.1:65536'"),
+        (["--threads", "0"], "--threads: 0 is out of range"),
+        (["--cache-dir", ""], "--cache-dir: is empty"),
     ])
-    func aSettingThatCannotWorkIsNamed(arguments: [String], named: String) throws {
-        let line = try #require(try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache] + arguments).failureLine)
-        #expect(line.contains(named), "\(line)")
+    func aSettingThatCannotWorkIsWrongUsage(arguments: [String], named: String) throws {
+        let outcome = try serve(["--cache-dir", cache] + arguments)
+        #expect(outcome.exit == .exited(2) && outcome.stdout == "")
+        #expect(outcome.stderr.hasPrefix("Error: \(named)") && outcome.stderr.contains("Usage: reelcache serve"), "\(outcome.stderr)")
+        #expect(!FileManager.default.fileExists(atPath: cache))
+    }
+
+    @Test func aFileOfCertificatesThatIsNotThereIsNamed() throws {
+        let line = try #require(try serve(["--cache-dir", cache, "--ca-file", directory.file("none.pem")]).failureLine)
+        #expect(line.contains(directory.file("none.pem")), "\(line)")
     }
 
     @Test func aCacheDirectoryThatIsAFileIsNamed() throws {

@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: [[], ["--json"]]) func withoutAProxyItSaysHowToGetOne(arguments: [String]) throws {
-        let line = try #require(try ReelcacheCommand.run(["stats", "--cache-dir", cache.path] + arguments).failureLine)
+        let line = try #require(try ReelcacheCommand.run(["stats", "--cache-dir", cache.path] + arguments).failureLine(isJSON: !arguments.isEmpty))
         #expect(line.contains(cache.path) && line.contains("reelcache serve"), "\(line)")
     }
 

@@ -308,6 +308,46 @@ extension Scenarios {
             }
         }
 
+        @Test func whatFindsNoRoomBesidePinnedFilmsPlaysAndSaysThatItIsNotStored() async throws {
+            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+                let (first, second) = (Media(seed: 72, size: 20_000_000), Media(seed: 73, size: 6_000_000))
+                stage.origin.serve("/first.mp4", first)
+                stage.origin.serve("/second.mp4", second)
+                expectWhole(try stage.get("/first.mp4"), first)
+                #expect(try stage.control("PATCH", "/resources?\(stage.parameter("/first.mp4"))", body: #"{"pinned": true}"#).status == 200)
+                // What room is left fills up; from then on nothing can be evicted.
+                expectWhole(try stage.get("/first.mp4"), first)
+                for _ in 1...2 {
+                    let answer = try stage.get("/second.mp4")
+                    expectWhole(answer, second)
+                    let status = answer.cacheStatus
+                    #expect(status.contains("fwd=") && status.contains("detail=\"no-room\"") && !status.contains("stored"), "\(status)")
+                    #expect(try stage.oversize() == nil)
+                }
+                #expect(try stage.control("PATCH", "/resources?\(stage.parameter("/first.mp4"))", body: #"{"pinned": false}"#).status == 200)
+                for isHit in [false, true] {
+                    let answer = try stage.get("/second.mp4")
+                    expectWhole(answer, second)
+                    #expect(answer.cacheStatus.contains("; hit") == isHit && !answer.cacheStatus.contains("no-room"), "\(answer.cacheStatus)")
+                }
+            }
+        }
+
+        @Test func smallerLimitTakesEffectWhileAFilmPlays() async throws {
+            try await scenario { $0.maxSize = 100_000_000 } _: { stage in
+                let film = Media(seed: 74, size: 60_000_000)
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/film.mp4"), film)
+                let (player, _) = try stage.playerOf("/film.mp4", receiveBuffer: 16_384)
+                #expect(try player.difference(from: film, in: 0..<1000) == nil)
+                let answer = try stage.control("PATCH", "/cache", body: #"{"max_size": "20MB"}"#)
+                #expect(answer.status == 200)
+                #expect(stage.files.values.reduce(0, +) <= 20_000_000)
+                #expect(try player.difference(from: film, in: 1000..<film.size) == nil)
+                #expect(stage.files.values.reduce(0, +) <= 20_000_000)
+            }
+        }
+
         /// Players that leave with the last byte, before the fetch has heard that it is written; nothing could complete such a file later.
         @Test func filesWithoutValidatorsThatWereReadToTheirEndsStay() async throws {
             try await scenario { stage in

@@ -1,3 +1,4 @@
+import CachePolicy
 import Glibc
 import TestSupport
 import Testing
@@ -54,6 +55,24 @@ import Upstream
         let upstreams = try Upstreams(allow: ["localhost"])
         #expect(try upstreams.fetch(origin.url("/a.mp4", host: "localhost")).error == nil)
         #expect(try upstreams.fetch(origin.url("/a.mp4")).error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
+    }
+
+    @Test func whatIsAllowedLaterIsFetchedFrom() throws {
+        let upstreams = try Upstreams(allow: [])
+        upstreams.policy.value = try AddressPolicy(allow: ["127.0.0.1"])
+        #expect(try upstreams.fetch(origin.url("/a.mp4")).error == nil)
+    }
+
+    // The connection is still open, and would be used again.
+    @Test func whatIsNoLongerAllowedIsNotAskedOnAnOpenConnection() throws {
+        let upstreams = try Upstreams(allow: ["127.0.0.1"])
+        for _ in 1...2 { #expect(try upstreams.fetch(origin.url("/a.mp4")).error == nil) }
+        #expect(origin.snapshot.connectionCount == 1)
+
+        upstreams.policy.value = try AddressPolicy(allow: [])
+
+        #expect(try upstreams.fetch(origin.url("/a.mp4")).error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
+        #expect(origin.requestCount("/a.mp4") == 2)
     }
 
     // In a process of its own: the environment belongs to all tests of this one.

@@ -87,12 +87,14 @@ final class Recorder: TransferDelegate, Sendable {
 final class Upstreams: Sendable {
     let loop: EventLoop
     let client: LoopBound<UpstreamClient>
+    let policy: CurrentAddressPolicy
 
     init(allow: [String] = ["127.0.0.1", "localhost"], _ settings: UpstreamSettings = UpstreamSettings()) throws {
         let loop = try EventLoop()
-        let policy = try AddressPolicy(allow: allow)
+        let policy = CurrentAddressPolicy(try AddressPolicy(allow: allow))
         loop.start()
         self.loop = loop
+        self.policy = policy
         client = loop.sync { LoopBound(UpstreamClient(loop: loop, policy: policy, settings: settings), on: loop) }
     }
 

@@ -163,6 +163,27 @@ import Upstream
         #expect(body == media.allBytes)
         #expect(throws: UpstreamError.badURL("ftp://127.0.0.1/")) { try BlockingFetch.get(url: "ftp://127.0.0.1/", timeout: 20) }
     }
+
+    /// The origin never ends its answer, so both of these would wait for ever otherwise.
+    @Test func blockingFetchEndsWhereTheRestIsNotWanted() throws {
+        origin.script("/a.mp4") { $0.stallAfter = 1000 }
+        var received: [UInt8] = []
+        let head = try BlockingFetch(origin.url("/a.mp4")).perform { head, bytes in
+            received += bytes
+            return received.count < 1000 ? .more : .enough
+        }
+        #expect(head.status == 200 && head.length == media.size && received == media.bytes(0..<1000))
+
+        var fetch = BlockingFetch(origin.url("/a.mp4"))
+        var isWanted = true
+        fetch.isWanted = { isWanted }
+        #expect(throws: UpstreamError.interrupted) {
+            try fetch.perform { _, _ in
+                isWanted = false
+                return .more
+            }
+        }
+    }
 }
 
 private func exchange<Value>(_ value: inout Value, with new: Value) -> Value {

@@ -1,0 +1,142 @@
+import CachePolicy
+import DiskCache
+import EventIO
+import HTTPModel
+import HTTPTransport
+
+extension ControlHandler {
+    /// Takes a resource in from the body.
+    func importResource(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        let url = try parameters.requiredURL()
+        let replaces = try parameters.flag("replace")
+        let request = exchange.request
+        guard request.value(of: "Content-Length") != nil, let length = exchange.bodyLength else {
+            throw ControlError(411, "say how long the file is: send Content-Length")
+        }
+        guard length > 0 else { throw ControlError(422, "the body is empty: send the bytes of the file") }
+        let fields = try Self.keptFields(request)
+        perform(exchange) { store in
+            try store.importer(url.cacheKey, length: length, fields: fields, replaces: replaces)
+        } then: { [store] exchange, importer in
+            ImportAnswer(exchange, importer, store).start()
+        }
+    }
+
+    private static func keptFields(_ request: RequestHead) throws(ControlError) -> FieldLines {
+        var fields = FieldLines()
+        if let type = request.value(of: "Content-Type") { fields.append("Content-Type", type) }
+        if let tag = request.value(of: "ETag") {
+            guard EntityTag(parsing: tag) != nil else { throw ControlError(400, "ETag is no entity tag: write it in double quotes, such as \"v1\"") }
+            fields.append("ETag", tag)
+        }
+        if let date = request.value(of: "Last-Modified") {
+            guard HTTPDate.parse(date) != nil else { throw ControlError(400, "Last-Modified is no date: write it as \(HTTPDate.format(784_111_777))") }
+            fields.append("Last-Modified", date)
+        }
+        return fields
+    }
+}
+
+/// A resource on its way from a request's body to the store. Loop-bound.
+///
+/// What comes while a thread writes is kept, up to a piece; then the client waits.
+private final class ImportAnswer: BodySink {
+    private let exchange: Exchange
+    private let importer: Importer
+    private let store: CacheStore
+    private var piece: [UInt8] = []
+    /// A thread has the importer.
+    private var isWriting = false
+    private var isPaused = false
+    /// All has come.
+    private var isComplete = false
+    /// It failed, or nobody waits for it any more.
+    private var isOver = false
+    private static let pieceBytes = 1 << 20
+
+    init(_ exchange: Exchange, _ importer: Importer, _ store: CacheStore) {
+        self.exchange = exchange
+        self.importer = importer
+        self.store = store
+    }
+
+    func start() {
+        guard exchange.isOpen else { return cancel() }
+        exchange.readBody(limit: nil, into: self)
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer) -> BodyDemand {
+        guard !isOver else { return .more }
+        piece.append(contentsOf: bytes)
+        if piece.count >= Self.pieceBytes, !isWriting { write() }
+        isPaused = piece.count >= Self.pieceBytes
+        return isPaused ? .pause : .more
+    }
+
+    func ended() {
+        isComplete = true
+        if !isWriting && !isOver { goOn() }
+    }
+
+    func failed(_ fault: BodyFault) {
+        if isWriting { isOver = true } else { cancel() }
+        if case .refused(let fault) = fault { exchange.respond(ControlError(fault.status, fault.reason)) }
+    }
+
+    private func write() {
+        let bytes = piece
+        piece = []
+        work { importer in
+            try bytes.withUnsafeBytes { try importer.write($0) }
+        } then: { answer, _ in answer.goOn() }
+    }
+
+    /// The thread has done what there was.
+    private func goOn() {
+        if piece.count >= Self.pieceBytes || isComplete && !piece.isEmpty {
+            write()
+        } else if isComplete {
+            return finish()
+        }
+        guard isPaused else { return }
+        isPaused = false
+        exchange.resumeReading()
+    }
+
+    private func finish() {
+        work { importer in
+            try importer.finish()
+        } then: { answer, report in
+            answer.isOver = true
+            do { answer.exchange.respond(201, json: try ControlJSON.line(report)) } catch { answer.exchange.respond(ControlError(error)) }
+        }
+    }
+
+    private func cancel() {
+        isOver = true
+        store.perform { [importer] in importer.cancel() }
+    }
+
+    /// Gives the importer to a thread for a while.
+    private func work<Value: Sendable>(
+        _ body: @escaping @Sendable (Importer) throws -> Value, then: @escaping @Sendable (ImportAnswer, Value) -> Void
+    ) {
+        isWriting = true
+        let bound = LoopBound(self, on: exchange.loop)
+        store.perform { [importer] in
+            let result = Result { try body(importer) }
+            bound.post { $0.worked(result, then) }
+        }
+    }
+
+    private func worked<Value>(_ result: Result<Value, any Error>, _ then: (ImportAnswer, Value) -> Void) {
+        isWriting = false
+        guard !isOver else { return cancel() }
+        switch result {
+        case .success(let value): then(self, value)
+        case .failure(let error):
+            cancel()
+            exchange.respond(ControlError(error))
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import CachePolicy
+import DiskCache
+import Foundation
+import HTTPTransport
+
+extension ControlHandler {
+    /// One resource, or a page of all.
+    func find(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        guard let url = try parameters.url() else { return try list(exchange, parameters) }
+        if let other = ["sort", "filter", "limit", "offset"].first(where: parameters.has) { throw ControlError(400, "\(other) does not go with url") }
+        answer(exchange) { try $0.existing(url) }
+    }
+
+    private static let defaultLimit = 100
+    private static let maxLimit = 10_000
+
+    private func list(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        var query = ResourceQuery()
+        if let sort = parameters["sort"] {
+            guard let order = ResourceQuery.Order(rawValue: sort) else {
+                throw ControlError(400, "sort is \(ResourceQuery.Order.allCases.map(\.rawValue).joined(separator: ", ")), not \(sort.prefix(100))")
+            }
+            query.order = order
+        }
+        query.filter = parameters["filter"].flatMap { $0.isEmpty ? nil : $0 }
+        query.limit = try parameters.number("limit", in: 1...Self.maxLimit) ?? Self.defaultLimit
+        query.offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
+        answer(exchange) { [query] in try $0.resources(query) }
+    }
+
+    func change(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        let url = try parameters.requiredURL()
+        receiveJSON(ResourceChange.self, exchange) { [self] change in
+            answer(exchange) { store in
+                guard try store.setPinned(change.pinned, url.cacheKey) else { throw ControlError.notCached(url.absolute) }
+                return try store.existing(url)
+            }
+        }
+    }
+
+    func remove(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        let isDryRun = try parameters.flag("dry_run")
+        switch (try parameters.url(), try parameters.flag("all"), parameters["older_than"]) {
+        case (let url?, false, nil):
+            answer(exchange) { store in
+                guard let report = try store.remove(url.cacheKey, isDryRun: isDryRun) else { throw ControlError.notCached(url.absolute) }
+                return report
+            }
+        case (nil, true, nil):
+            answer(exchange) { try $0.removeAll(before: nil, isDryRun: isDryRun) }
+        case (nil, false, let text?):
+            guard let span = TimeSpan(text) else { throw ControlError(400, "older_than is a time such as 30d, 12h or 90m, not \(text.prefix(100))") }
+            answer(exchange) { [now] in try $0.removeAll(before: now() - span.seconds, isDryRun: isDryRun) }
+        default:
+            throw ControlError(400, "say what to remove: one of url=URL, all=true or older_than=30d")
+        }
+    }
+}
+
+/// `{"pinned": true}`
+struct ResourceChange: Decodable, Sendable {
+    let pinned: Bool
+
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case pinned
+    }
+
+    init(from decoder: any Decoder) throws {
+        try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
+        guard let pinned = try? decoder.container(keyedBy: CodingKeys.self).decode(Bool.self, forKey: .pinned) else {
+            throw ControlError(422, "say whether it is pinned: {\"pinned\": true} or false")
+        }
+        self.pinned = pinned
+    }
+}
+
+extension CacheStore {
+    /// - Throws: also where nothing of it is cached.
+    fileprivate func existing(_ url: OriginURL) throws -> ResourceDetail {
+        guard let detail = try resource(url.cacheKey) else { throw ControlError.notCached(url.absolute) }
+        return detail
+    }
+}

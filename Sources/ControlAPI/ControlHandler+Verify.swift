@@ -1,0 +1,131 @@
+import DiskCache
+import EventIO
+import HTTPTransport
+import Synchronization
+
+extension ControlHandler {
+    /// Reads everything again, and tells how far it is, line by line; the last line is what was found. Ends when the client leaves.
+    func verify(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        let repairs = try parameters.flag("repair")
+        guard audits.begin() else { throw ControlError(409, "a verification is running already: wait until it has ended") }
+        let news = AuditNews()
+        let source = AuditSource(news)
+        var response = Response(200, length: nil)
+        response.describeJSON()
+        let bound = LoopBound(exchange, on: exchange.loop)
+        store.performLong { [store, audits] in
+            let wake: @Sendable () -> Void = { bound.post { $0.resume() } }
+            let last: [UInt8]
+            do {
+                last = try ControlJSON.line(store.audit(repairs: repairs) { news.note($0, wake) })
+            } catch {
+                last = ControlError(error).line
+            }
+            // Before the client is told: it may ask again at once.
+            audits.end()
+            news.end(last, wake)
+        }
+        exchange.respond(response, body: source)
+    }
+}
+
+/// Who may read everything: one at a time, as it takes a thread for long that others need, and the disk. All loops of a proxy share it.
+package final class AuditTurn: Sendable {
+    private let isTaken = Mutex(false)
+
+    package init() {}
+
+    /// - Returns: whether it is the caller's turn, which then ends it.
+    package func begin() -> Bool {
+        isTaken.withLock { isTaken in
+            defer { isTaken = true }
+            return !isTaken
+        }
+    }
+
+    package func end() { isTaken.withLock { $0 = false } }
+}
+
+/// What the thread that reads everything has to tell the loop: of several progress reports the last, and no more than a few each second.
+package final class AuditNews: Sendable {
+    private let state = Mutex(State())
+
+    private struct State {
+        var isWanted = true
+        var progress: AuditProgress?
+        /// When progress was last told, on the monotonic clock.
+        var toldAt: UInt64?
+        /// The loop was told to fetch what there is.
+        var isDue = false
+        var end: [UInt8]?
+    }
+
+    package enum Step: Equatable {
+        case line([UInt8])
+        case wait
+        case end
+    }
+
+    private static let intervalNanoseconds: UInt64 = 200_000_000
+
+    package init() {}
+
+    /// - Parameter now: on the monotonic clock, in nanoseconds.
+    /// - Returns: whether anybody still wants to know.
+    package func note(_ progress: AuditProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool {
+        let (isWanted, isNews) = state.withLock { state in
+            state.progress = progress
+            guard state.isWanted, !state.isDue, state.toldAt.map({ now >= $0 + Self.intervalNanoseconds }) ?? true else { return (state.isWanted, false) }
+            (state.toldAt, state.isDue) = (now, true)
+            return (true, true)
+        }
+        if isNews { wake() }
+        return isWanted
+    }
+
+    package func end(_ line: [UInt8], _ wake: () -> Void) {
+        state.withLock { state in
+            state.progress = nil
+            state.end = line
+        }
+        wake()
+    }
+
+    package func stop() { state.withLock { $0.isWanted = false } }
+
+    /// What to send next. The last line is given once.
+    package func take(isOver: inout Bool) -> Step {
+        if isOver { return .end }
+        let (progress, end) = state.withLock { state in
+            defer { if state.isDue { (state.progress, state.isDue) = (nil, false) } }
+            return (state.isDue ? state.progress : nil, state.end)
+        }
+        if let end {
+            isOver = true
+            return .line(end)
+        }
+        guard let progress, let line = try? ControlJSON.line(progress) else { return .wait }
+        return .line(line)
+    }
+}
+
+private final class AuditSource: BodySource {
+    private let news: AuditNews
+    private var line = BytesSource([])
+    private var isOver = false
+
+    init(_ news: AuditNews) { self.news = news }
+
+    func next(limit: Int) -> BodyStep {
+        if case .span(let span) = line.next(limit: limit) { return .span(span) }
+        switch news.take(isOver: &isOver) {
+        case .line(let bytes):
+            line = BytesSource(bytes)
+            return line.next(limit: limit)
+        case .wait: return .wait
+        case .end: return .end
+        }
+    }
+
+    func finish() { news.stop() }
+}

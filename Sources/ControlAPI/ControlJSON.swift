@@ -1,0 +1,49 @@
+import Foundation
+
+/// JSON as the control interface writes it: names in snake_case and in order, slashes as they are.
+package enum ControlJSON {
+    /// One line, with its end.
+    package static func line(_ value: some Encodable) throws -> [UInt8] {
+        [UInt8](try encoder([]).encode(value)) + [UInt8(ascii: "\n")]
+    }
+
+    /// Several lines, for people, without the last one's end.
+    package static func pretty(_ value: some Encodable) throws -> String {
+        String(decoding: try encoder(.prettyPrinted).encode(value), as: UTF8.self)
+    }
+
+    package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws -> Value {
+        let decoder = JSONDecoder()
+        // Not `.convertFromSnakeCase`: that makes `finalUrl` of what was `finalURL`.
+        decoder.keyDecodingStrategy = .custom { path in Key(camelCase(path.last?.stringValue ?? "")) }
+        return try decoder.decode(type, from: Data(bytes))
+    }
+
+    private static func encoder(_ formatting: JSONEncoder.OutputFormatting) -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.outputFormatting = formatting.union([.sortedKeys, .withoutEscapingSlashes])
+        return encoder
+    }
+
+    private static func camelCase(_ name: String) -> String {
+        let words = name.split(separator: "_")
+        return words.prefix(1).joined() + words.dropFirst().map { $0 == "url" ? "URL" : $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    }
+
+    /// Whether a name is in snake_case, as all are here.
+    static func isWellSpelt(_ name: String) -> Bool { snakeCase(camelCase(name)) == name }
+
+    static func snakeCase(_ name: String) -> String {
+        name.replacing("URL", with: "Url").map { $0.isUppercase ? "_" + $0.lowercased() : String($0) }.joined()
+    }
+
+    private struct Key: CodingKey {
+        let stringValue: String
+        let intValue: Int? = nil
+
+        init(_ name: String) { stringValue = name }
+        init?(stringValue: String) { self.init(stringValue) }
+        init?(intValue: Int) { nil }
+    }
+}

@@ -1,0 +1,89 @@
+import CachePolicy
+import HTTPModel
+
+/// A place of the control interface below `/api/v1`, and what may be done there.
+enum ControlRoute: String, CaseIterable {
+    case cache = "/api/v1/cache"
+    case resources = "/api/v1/resources"
+    case file = "/api/v1/resources/file"
+    case verify = "/api/v1/verify"
+
+    /// Whether a path belongs to the interface, also where there is nothing at it.
+    static func isBelow(_ path: Substring) -> Bool { path == "/api" || path.hasPrefix("/api/") }
+
+    var methods: [String] {
+        switch self {
+        case .cache: ["GET", "HEAD", "PATCH"]
+        case .resources: ["GET", "HEAD", "PATCH", "DELETE", "PUT"]
+        case .file: ["GET", "HEAD"]
+        case .verify: ["POST"]
+        }
+    }
+
+    var allowed: String { (methods + ["OPTIONS"]).joined(separator: ", ") }
+
+    /// What changes something, tells where files are, or keeps the disk busy is for those who can read the token.
+    func needsToken(_ method: String) -> Bool {
+        switch self {
+        case .cache, .resources: method != "GET" && method != "HEAD"
+        case .file, .verify: true
+        }
+    }
+
+    func parameters(_ method: String) -> [String] {
+        switch (self, method) {
+        case (.cache, _): []
+        case (.resources, "PATCH"): ["url"]
+        case (.resources, "DELETE"): ["url", "all", "older_than", "dry_run"]
+        case (.resources, "PUT"): ["url", "replace"]
+        case (.resources, _): ["url", "sort", "filter", "limit", "offset"]
+        case (.file, _): ["url"]
+        case (.verify, _): ["repair"]
+        }
+    }
+}
+
+/// The parameters of a request, each with the error that a bad value is.
+struct ControlParameters {
+    private let values: QueryParameters
+
+    init(target: String, known: [String]) throws(ControlError) {
+        do throws(QueryError) { values = try QueryParameters(target: target) } catch { throw ControlError(400, error.reason) }
+        if let unknown = values.names(except: known).first {
+            let hint = known.contains("url") ? "; an & in a URL is written %26" : ""
+            throw ControlError(400, "there is no parameter \(unknown.prefix(100)) here\(known.isEmpty ? "" : ", but " + known.joined(separator: ", "))\(hint)")
+        }
+    }
+
+    func has(_ name: String) -> Bool { values[name] != nil }
+
+    subscript(_ name: String) -> String? { values[name] }
+
+    /// - Returns: nil where there is none.
+    func url() throws(ControlError) -> OriginURL? {
+        guard let text = values["url"] else { return nil }
+        do throws(OriginURLError) { return try OriginURL(url: text) } catch { throw ControlError(400, "url: \(error.reason)") }
+    }
+
+    func requiredURL() throws(ControlError) -> OriginURL {
+        guard let url = try url() else { throw ControlError(400, "the parameter url is missing: name a media URL, percent-encoded") }
+        return url
+    }
+
+    /// Without a value it means true, as in `?dry_run`.
+    func flag(_ name: String) throws(ControlError) -> Bool {
+        switch values[name] {
+        case nil, "false": return false
+        case "true", "": return true
+        case let value?: throw ControlError(400, "\(name) is true or false, not \(value.prefix(100))")
+        }
+    }
+
+    func number(_ name: String, in range: ClosedRange<Int>) throws(ControlError) -> Int? {
+        guard let text = values[name] else { return nil }
+        guard let number = ASCII.decimal(text.utf8).flatMap({ Int(exactly: $0) }), range.contains(number) else {
+            throw ControlError(400, "\(name) is a number of \(range.lowerBound) to \(range.upperBound), not \(text.prefix(100))")
+        }
+        return number
+    }
+}

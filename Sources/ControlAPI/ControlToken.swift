@@ -1,0 +1,99 @@
+import Foundation
+import HTTPModel
+
+/// What whoever changes the cache over HTTP must know: 32 random bytes in a file that only its owner can read. So other users of the
+/// machine, and pages in a browser, cannot.
+package struct ControlToken: Sendable {
+    /// Where it stands.
+    package let path: String
+    /// 64 hexadecimal digits.
+    package let text: String
+
+    private static let byteCount = 32
+
+    /// Takes the token of a cache directory, making one where there is none. The caller has the directory's lock.
+    /// - Throws: `TokenError`: a file that others can read (whoever has read it keeps what it says, so its mode is not just changed), or
+    ///   that holds no token.
+    package init(makingIn directory: String) throws(TokenError) {
+        let path = Self.path(in: directory)
+        if try Self.mode(of: path) == nil { try Self.make(path) }
+        try self.init(of: directory)
+    }
+
+    /// Reads the token of a cache directory.
+    package init(of directory: String) throws(TokenError) {
+        path = Self.path(in: directory)
+        guard let mode = try Self.mode(of: path) else { throw TokenError("there is no \(path): the proxy makes it when it starts", isMendedAtStart: true) }
+        guard mode & 0o077 == 0 else {
+            throw TokenError(
+                "others may have read \(path) (its mode is \(String(mode & 0o777, radix: 8))): remove it, and the proxy makes a new one when it starts",
+                isMendedAtStart: true)
+        }
+        guard let data = FileManager.default.contents(atPath: path) else { throw TokenError.system("read", path) }
+        text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard text.utf8.count == 2 * Self.byteCount, text.utf8.allSatisfy({ ASCII.hexValue($0) != nil }) else {
+            throw TokenError("\(path) holds no token: remove it, and the proxy makes a new one when it starts", isMendedAtStart: true)
+        }
+    }
+
+    private static func path(in directory: String) -> String { directory + "/control-token" }
+
+    /// - Returns: nil where there is no such file.
+    private static func mode(of path: String) throws(TokenError) -> mode_t? {
+        var info = stat()
+        guard lstat(path, &info) == 0 else {
+            if errno == ENOENT { return nil }
+            throw .system("look at", path)
+        }
+        guard info.st_mode & S_IFMT == S_IFREG else {
+            throw TokenError("\(path) is no file: remove it, and the proxy makes one when it starts", isMendedAtStart: true)
+        }
+        return info.st_mode
+    }
+
+    /// Under another name first: a token is there as a whole or not at all.
+    private static func make(_ path: String) throws(TokenError) {
+        let new = path + ".new"
+        unlink(new)
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .system("make", new) }
+        defer { close(descriptor) }
+        var generator = SystemRandomNumberGenerator()
+        let digits = (0..<byteCount).flatMap { _ -> [UInt8] in
+            let byte = UInt8.random(in: 0...255, using: &generator)
+            return [ASCII.hexDigit(byte >> 4), ASCII.hexDigit(byte & 15)]
+        }
+        let line = String(decoding: digits, as: UTF8.self).lowercased() + "\n"
+        guard write(descriptor, line, line.utf8.count) == line.utf8.count, fsync(descriptor) == 0, rename(new, path) == 0 else {
+            let error = TokenError.system("write", path)
+            unlink(new)
+            throw error
+        }
+    }
+
+    /// Whether `Authorization` shows the token (RFC 6750 §2.1). How long this takes does not depend on where a wrong one differs.
+    package func isShown(by authorization: String?) -> Bool {
+        guard let authorization else { return false }
+        let parts = authorization.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, ASCII.equalIgnoringCase(parts[0], "bearer") else { return false }
+        let (shown, right) = (Array(parts[1].utf8), Array(text.utf8))
+        guard shown.count == right.count else { return false }
+        return zip(shown, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+/// A token that cannot be used. The description is one line that says what to do.
+package struct TokenError: Error, Sendable, CustomStringConvertible {
+    package let description: String
+    /// Whether a proxy that starts makes a token that can be used: one that runs does not.
+    package let isMendedAtStart: Bool
+
+    init(_ description: String, isMendedAtStart: Bool = false) {
+        self.description = description
+        self.isMendedAtStart = isMendedAtStart
+    }
+
+    static func system(_ operation: String, _ path: String) -> TokenError {
+        TokenError("cannot \(operation) \(path): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,121 @@
+import CachePolicy
+import DiskCache
+import HTTPModel
+
+/// What commands do to a cache, whether a proxy owns it (`RunningProxy`) or nobody (`OpenedCache`). All of it blocks, and throws
+/// `CacheAccessError`.
+package protocol CacheAccess {
+    /// Where a proxy serves this cache; nil where none does.
+    var proxyURL: String? { get }
+
+    func resources(_ query: ResourceQuery) throws -> ResourceListing
+
+    /// - Throws: also where nothing of it is cached; the other calls for one resource likewise.
+    func resource(_ url: OriginURL) throws -> ResourceDetail
+
+    func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail
+
+    /// Removes a resource, pinned or not.
+    func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport
+
+    /// Removes what is not pinned.
+    /// - Parameter olderThan: only what was last read so long ago; nil for all.
+    func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport
+
+    /// Lends the file of a complete resource: it stays as it is while `body` runs, and `isHeld` of it is true.
+    /// - Parameter isWanted: asked now and then before `body` runs; false ends it with an error.
+    /// - Throws: what `body` throws; an error with `missing` where the resource is not complete.
+    func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void) throws
+
+    /// Takes a resource in.
+    /// - Parameters:
+    ///   - file: stands at its beginning. If it changes meanwhile, nothing is taken in.
+    ///   - isWanted: told now and then how many bytes have been read; false ends it, and nothing is taken in.
+    func importFile(
+        _ url: OriginURL, file: ImportedFile, fields: FieldLines, replaces: Bool, isWanted: @escaping (Int64) -> Bool
+    ) throws -> ResourceReport
+
+    /// Reads everything again and compares checksums.
+    /// - Parameters:
+    ///   - repairs: whether what is damaged is dropped.
+    ///   - isWanted: told how far it is, nil before that is known; false ends it with an error.
+    func verify(repairs: Bool, isWanted: @escaping (AuditProgress?) -> Bool) throws -> AuditReport
+}
+
+/// The file of a complete resource, in the hands of somebody who copies it.
+package struct LentFile {
+    package let path: String
+    /// Bytes of the resource; the file may have more.
+    package let length: Int64
+    /// Whether the file has been kept as it is until now. Without its owner it can change: then what was read of it is worth nothing.
+    package let isHeld: () -> Bool
+}
+
+/// Why something cannot be done to a cache. The description is one line that says what to do.
+package struct CacheAccessError: Error, Sendable, CustomStringConvertible {
+    package let description: String
+    /// What is not cached, where that is the reason.
+    package var missing: [ByteSpan]?
+    /// The status of the control interface for it, where it has one.
+    package var status: Int?
+
+    /// Nothing of the resource is cached.
+    package var isNotCached: Bool { status == 404 }
+
+    package init(_ description: String) { self.description = description }
+
+    package static let interrupted = CacheAccessError("interrupted")
+}
+
+extension ProxyConfiguration {
+    /// Gives the cache of this configuration to `body`: through the proxy that owns it, else opened by this process. Whoever has it for
+    /// a moment (another command, a proxy that starts or stops) is waited for.
+    ///
+    /// Opened, it evicts nothing, however large it is: the limit it was filled under is not known.
+    /// - Parameters:
+    ///   - isFilled: whether bytes come in. Then the cache is made where there is none, and the limits of this configuration hold, but for
+    ///     what is there already.
+    ///   - isWanted: asked while it waits; false ends it with an error.
+    /// - Throws: `CacheAccessError` where there is no cache, or another command keeps it; what `body` throws.
+    package func withCache<Result>(
+        isFilled: Bool = false, isWanted: () -> Bool = { true }, _ body: (any CacheAccess) throws -> Result
+    ) throws -> Result {
+        var wait = OwnerWait(cacheDirectory: cacheDirectory)
+        let cache: OpenedCache
+        switch try wait.access(isWanted, orElse: { try OpenedCache(self, isFilled: isFilled) }) {
+        case .running(let proxy): return try body(proxy)
+        case .own(let opened): cache = opened
+        }
+        let result = Swift.Result { try body(cache) }
+        // What went wrong before says more than what goes wrong then.
+        do { try cache.close() } catch { if case .success = result { throw error } }
+        return try result.get()
+    }
+
+    /// Gives the proxy of the cache to `body`: the one that owns it, else one that runs in this process meanwhile. It waits as `withCache`.
+    package func withProxy<Result>(isWanted: () -> Bool = { true }, _ body: (RunningProxy) throws -> Result) throws -> Result {
+        var wait = OwnerWait(cacheDirectory: cacheDirectory)
+        let proxy: Proxy
+        switch try wait.access(isWanted, orElse: startProxy) {
+        case .running(let running): return try body(running)
+        case .own(let started): proxy = started
+        }
+        guard let running = RunningProxy(cacheDirectory: cacheDirectory) else {
+            try proxy.stop(graceSeconds: 0)
+            throw CacheAccessError("the proxy that was started for the cache \(cacheDirectory) cannot be found")
+        }
+        let result = Swift.Result { try body(running) }
+        do { try proxy.stop(graceSeconds: 0) } catch { if case .success = result { throw error } }
+        return try result.get()
+    }
+
+    private func startProxy() throws -> Proxy {
+        var configuration = self
+        configuration.listen = "127.0.0.1:0"
+        configuration.maxSize = OpenedCache.limit(self, size: try OpenedCache.sizeIfThere(self))
+        configuration.minFree = OpenedCache.minFree(self)
+        var tuning = ProxyTuning()
+        tuning.evictsAhead = false
+        return try Proxy(configuration, tuning: tuning, logger: OpenedCache.logger)
+    }
+}

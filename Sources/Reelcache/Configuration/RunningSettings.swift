@@ -1,0 +1,59 @@
+import Glibc
+import Logging
+
+/// What settings can be changed in while it runs.
+struct RunningParts: Sendable {
+    let proxy: Proxy
+    let logLevel: AdjustableLogLevel
+}
+
+/// The settings by which a proxy works, and how they become others while it runs. One thread at a time.
+package final class RunningSettings {
+    private let parts: RunningParts
+    private let sources: SettingSources
+    private let logger: Logger
+    private var current: Settings
+
+    /// - Parameter settings: those that the proxy was started with.
+    package init(_ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger) {
+        parts = RunningParts(proxy: proxy, logLevel: logLevel)
+        self.sources = sources
+        self.logger = logger
+        current = settings
+    }
+
+    /// Reads everything again. What has changed takes effect, unless it needs a restart; a mistake anywhere leaves all as it was. The log
+    /// says what became of it.
+    ///
+    /// So does a file that is gone: a cache that it let grow would shrink to the default at once. Whoever wants the defaults restarts, or
+    /// leaves the file empty.
+    package func reload() {
+        do throws(SettingsError) {
+            let wanted = try sources.read()
+            if let file = current.file, wanted.file != file, access(file, F_OK) != 0 {
+                return logger.error("the configuration \(file) is gone; the settings stay as they were")
+            }
+            let changed = Setting.all.filter { !$0.isEqual(current, wanted) }
+            logger.notice("read \(wanted.file ?? "the settings") again\(changed.isEmpty ? ": nothing has changed" : "")")
+            for setting in changed { change(setting, to: wanted) }
+            current.file = wanted.file
+        } catch {
+            for line in error.lines { logger.error("\(line)") }
+            logger.error("the settings stay as they were")
+        }
+    }
+
+    private func change(_ setting: Setting, to wanted: Settings) {
+        let (old, new) = (setting.description(in: current), setting.description(in: wanted))
+        guard let reload = setting.reload else {
+            return logger.warning("\(setting.key) stays \(old): \(new) (\(wanted.origin(of: setting))) needs a restart")
+        }
+        do {
+            try reload(parts, wanted)
+            setting.copy(from: wanted, to: &current)
+            logger.notice("\(setting.key) is \(new) now (\(wanted.origin(of: setting))), it was \(old)")
+        } catch {
+            logger.error("\(setting.key) stays \(old): \(error)")
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import CachePolicy
+import Foundation
+import HTTPTransport
+import Logging
+
+/// How values of one kind are read and written.
+struct SettingKind<Value: Sendable & Equatable>: Sendable {
+    /// What stands for a value in the manual.
+    let placeholder: String
+    let read: @Sendable (String, SettingOrigin) throws(InvalidValue) -> Value
+    /// The value as it would be written; nil where there is nothing to write.
+    let write: @Sendable (Value) -> String?
+
+    init(
+        _ placeholder: String, read: @escaping @Sendable (String, SettingOrigin) throws(InvalidValue) -> Value,
+        write: @escaping @Sendable (Value) -> String?
+    ) {
+        self.placeholder = placeholder
+        self.read = read
+        self.write = write
+    }
+
+    /// The same for something whose default is no value.
+    var optional: SettingKind<Value?> {
+        SettingKind<Value?>(placeholder, read: { (text, origin) throws(InvalidValue) in try read(text, origin) }, write: { $0.flatMap(write) })
+    }
+}
+
+/// What is wrong with a value, and what to write.
+struct InvalidValue: Error {
+    let reason: String
+}
+
+extension SettingKind<Int64> {
+    static func size(atLeast smallest: Int64) -> Self {
+        SettingKind("size") { (text, _) throws(InvalidValue) in
+            guard let size = ByteSize(text) else { throw InvalidValue(reason: "'\(text)' is no size; write it like 20GB or 500MiB") }
+            guard size.bytes >= smallest else {
+                throw InvalidValue(reason: "'\(text)' is too small; write \(ByteSize.exactText(smallest)) or more")
+            }
+            return size.bytes
+        } write: {
+            ByteSize.exactText($0)
+        }
+    }
+}
+
+extension SettingKind<Int> {
+    static func number(in range: ClosedRange<Int>) -> Self {
+        SettingKind("number") { (text, _) throws(InvalidValue) in
+            let bounds = "from \(range.lowerBound) to \(range.upperBound)"
+            guard let number = Int(text) else { throw InvalidValue(reason: "'\(text)' is no whole number; write one \(bounds)") }
+            guard range.contains(number) else { throw InvalidValue(reason: "\(number) is out of range; write a number \(bounds)") }
+            return number
+        } write: {
+            String($0)
+        }
+    }
+}
+
+extension SettingKind<String> {
+    static var listenAddress: Self {
+        SettingKind("host:port") { (text, _) throws(InvalidValue) in
+            guard ListenAddress(text) != nil else {
+                throw InvalidValue(reason: "cannot listen on '\(text)'; write HOST:PORT, such as 127.0.0.1:7335")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    /// In the file it does not depend on where the program is started: a path there is absolute, or begins with `~/`. Read, it is absolute
+    /// always, so that whoever reads it in a report or an error line elsewhere knows which one is meant.
+    static var path: Self {
+        SettingKind("path") { (text, origin) throws(InvalidValue) in
+            guard !text.isEmpty else { throw InvalidValue(reason: "is empty; write a path") }
+            if text.hasPrefix("/") { return text }
+            guard origin.isFile else { return FileManager.default.currentDirectoryPath + "/" + text }
+            if text.hasPrefix("~/") { return HomeDirectory.path() + text.dropFirst() }
+            throw InvalidValue(reason: "'\(text)' is relative; write a path that begins with / or ~/")
+        } write: {
+            $0
+        }
+    }
+
+    static var privateOrigin: Self {
+        SettingKind("host|network") { (text, _) throws(InvalidValue) in
+            guard (try? AddressPolicy(allow: [text])) != nil else {
+                throw InvalidValue(
+                    reason: "'\(text)' is no host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+}
+
+extension SettingKind<Logger.Level> {
+    static var logLevel: Self {
+        SettingKind("level") { (text, _) throws(InvalidValue) in
+            guard let level = Logger.Level(rawValue: text) else {
+                throw InvalidValue(reason: "'\(text)' is no level; write trace, debug, info, notice, warning, error or critical")
+            }
+            return level
+        } write: {
+            $0.rawValue
+        }
+    }
+}
+
+extension ByteSize {
+    /// In the largest unit that says it to the byte: `20GB`, `1500kB`, `4194305`.
+    static func exactText(_ bytes: Int64) -> String {
+        for (unit, factor) in [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)] as [(String, Int64)]
+        where bytes > 0 && bytes % factor == 0 {
+            return "\(bytes / factor)\(unit)"
+        }
+        return String(bytes)
+    }
+}

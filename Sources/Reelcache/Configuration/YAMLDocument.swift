@@ -1,0 +1,177 @@
+internal import Yams
+
+/// A YAML file of keys and values, with the place of each.
+struct YAMLDocument {
+    /// Both count from 1; columns in Unicode scalars.
+    struct Place: Equatable {
+        let line: Int
+        let column: Int
+    }
+
+    struct Value {
+        enum Content {
+            case text(String)
+            /// A key with nothing after it, `~` or `null`.
+            case nothing
+            case list([Value])
+            case mapping
+        }
+
+        let place: Place
+        let content: Content
+    }
+
+    struct Entry {
+        let key: String
+        let place: Place
+        let value: Value
+    }
+
+    /// What it cannot be read for.
+    struct SyntaxError: Error {
+        let place: Place
+        let reason: String
+    }
+
+    /// In their order; of a key that is there more than once, the first.
+    private(set) var entries: [Entry] = []
+    /// Each further one of a key, with the place of the first.
+    private(set) var repeated: [(Entry, first: Place)] = []
+
+    init(_ bytes: [UInt8]) throws(SyntaxError) {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw SyntaxError(place: Self.endOfText(bytes), reason: "the file is not in UTF-8; save it in that encoding")
+        }
+        // A byte order mark, which some editors write.
+        var source = YAMLSource(text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text)
+        guard let root = try source.compose(), !root.isNothing else { return }
+        guard case .mapping(let mapping) = root else {
+            throw SyntaxError(place: root.place, reason: "there are no settings; write them as key: value, such as listen: 127.0.0.1:7335")
+        }
+        var places: [String: Place] = [:]
+        for (key, value) in mapping {
+            guard case .scalar(let scalar) = key else {
+                throw SyntaxError(place: key.place, reason: "a key is a word; write key: value")
+            }
+            let entry = Entry(key: source.originalKey(scalar.string), place: key.place, value: value.value)
+            if let first = places[entry.key] {
+                repeated.append((entry, first))
+            } else {
+                places[entry.key] = entry.place
+                entries.append(entry)
+            }
+        }
+    }
+
+    /// Where the text ends that is in UTF-8.
+    private static func endOfText(_ bytes: [UInt8]) -> Place {
+        var (decoder, iterator) = (UTF8(), bytes.makeIterator())
+        var place = (line: 1, column: 1)
+        while case .scalarValue(let scalar) = decoder.decode(&iterator) {
+            place = scalar == "\n" ? (place.line + 1, 1) : (place.line, place.column + 1)
+        }
+        return Place(line: place.line, column: place.column)
+    }
+}
+
+private extension Node {
+    var place: YAMLDocument.Place { YAMLDocument.Place(line: mark?.line ?? 1, column: mark?.column ?? 1) }
+
+    var isNothing: Bool {
+        guard case .scalar(let scalar) = self, scalar.style == .plain else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+    }
+
+    var value: YAMLDocument.Value {
+        let content: YAMLDocument.Value.Content =
+            switch self {
+            case _ where isNothing: .nothing
+            case .scalar(let scalar): .text(scalar.string)
+            case .sequence(let sequence): .list(sequence.map(\.value))
+            case .mapping, .alias: .mapping
+            }
+        return YAMLDocument.Value(place: place, content: content)
+    }
+}
+
+/// The text on its way through the parser, which gives up at the first key that a mapping has twice. To learn of the rest of the file
+/// too, the first of them is given a name of its own, as long as the old one so that nothing moves, and the text is parsed again.
+private struct YAMLSource {
+    private var scalars: [Unicode.Scalar]
+    private var originals: [String: String] = [:]
+
+    init(_ text: String) { scalars = Array(text.unicodeScalars) }
+
+    /// What a key was called in the file.
+    func originalKey(_ key: String) -> String { originals[key] ?? key }
+
+    private static let mostRepetitions = 100
+
+    /// - Returns: nil for a file without anything but comments.
+    mutating func compose() throws(YAMLDocument.SyntaxError) -> Node? {
+        while true {
+            do {
+                return try Parser(yaml: text, resolver: .basic, encoding: .utf8).singleRoot()
+            } catch YamlError.duplicatedKeysInMapping(let keys, let context) {
+                let place = YAMLDocument.Place(line: context.mark.line, column: context.mark.column)
+                let key = keys.first ?? ""
+                guard originals.count < Self.mostRepetitions, rename(key, at: place) else {
+                    throw YAMLDocument.SyntaxError(place: place, reason: "the key \(originalKey(key)) is there more than once; remove the others")
+                }
+            } catch {
+                throw syntaxError(error)
+            }
+        }
+    }
+
+    private var text: String {
+        var view = String.UnicodeScalarView()
+        view.append(contentsOf: scalars)
+        return String(view)
+    }
+
+    /// - Returns: false where the key is not written there as it is read, such as one with escapes.
+    private mutating func rename(_ key: String, at place: YAMLDocument.Place) -> Bool {
+        let letters = Array(key.unicodeScalars)
+        // Of the private use area.
+        guard var start = index(of: place), !letters.isEmpty, let sign = Unicode.Scalar(0xE000 + originals.count) else { return false }
+        if start < scalars.count, scalars[start] == "\"" || scalars[start] == "'" { start += 1 }
+        let range = start..<start + letters.count
+        guard range.upperBound <= scalars.count, scalars[range].elementsEqual(letters) else { return false }
+        scalars.replaceSubrange(range, with: letters.map { _ in sign })
+        originals[String(repeating: Character(sign), count: letters.count)] = originalKey(key)
+        return true
+    }
+
+    private func index(of place: YAMLDocument.Place) -> Int? {
+        var (line, start) = (1, 0)
+        while line < place.line {
+            guard let end = scalars[start...].firstIndex(where: { $0 == "\n" }) else { return nil }
+            (line, start) = (line + 1, end + 1)
+        }
+        return start + place.column - 1
+    }
+
+    private func syntaxError(_ error: any Error) -> YAMLDocument.SyntaxError {
+        switch error {
+        case YamlError.scanner(let context, let problem, let mark, _), YamlError.parser(let context, let problem, let mark, _),
+            YamlError.composer(let context, let problem, let mark, _):
+            let place = YAMLDocument.Place(line: mark.line, column: mark.column)
+            if let index = index(of: place), index < scalars.count, scalars[index] == "\t" {
+                return YAMLDocument.SyntaxError(place: place, reason: "there is a tab; YAML wants spaces there")
+            }
+            let during = context.map { " \($0.text) (line \($0.mark.line))" } ?? ""
+            return YAMLDocument.SyntaxError(place: place, reason: "this is no YAML: \(problem)\(during); write each setting as key: value")
+        case YamlError.reader(let problem, let offset, _, let yaml):
+            return YAMLDocument.SyntaxError(place: Self.place(offset ?? 0, in: yaml), reason: "this is no YAML: \(problem); remove what is there")
+        default:
+            return YAMLDocument.SyntaxError(place: YAMLDocument.Place(line: 1, column: 1), reason: "this is no YAML: \(error)")
+        }
+    }
+
+    /// - Parameter offset: in characters.
+    private static func place(_ offset: Int, in text: String) -> YAMLDocument.Place {
+        let lines = text.prefix(offset).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        return YAMLDocument.Place(line: max(1, lines.count), column: (lines.last?.unicodeScalars.count ?? 0) + 1)
+    }
+}

@@ -1,0 +1,188 @@
+import CachePolicy
+import ControlAPI
+import DiskCache
+import Foundation
+import HTTPModel
+import Logging
+import Metrics
+
+/// A cache that no proxy owns, opened by this process.
+package final class OpenedCache: CacheAccess {
+    private let store: CacheStore
+    private let directory: String
+
+    /// - Parameter isFilled: see `ProxyConfiguration.withCache`.
+    package init(_ configuration: ProxyConfiguration, isFilled: Bool) throws {
+        directory = configuration.cacheDirectory
+        if !isFilled { try Self.requireCache(directory) }
+        var settings = StoreConfiguration(directory: directory)
+        (settings.maxSize, settings.minFree, settings.evictsAhead) = (Self.noLimit, 0, false)
+        store = try Self.translated { try CacheStore(settings, metrics: ProxyMetrics(), logger: Self.logger) }
+        guard isFilled else { return }
+        do {
+            let size = try Self.translated { try store.report().size }
+            try Self.translated { try store.setLimits(maxSize: Self.limit(configuration, size: size), minFree: Self.minFree(configuration)) }
+        } catch {
+            try? close()
+            throw error
+        }
+    }
+
+    private static let noLimit = Int64.max / 2
+
+    static let logger: Logger = {
+        var logger = Logger(label: "reelcache", factory: { StreamLogHandler.standardError(label: $0) })
+        logger.logLevel = .error
+        return logger
+    }()
+
+    /// What keeps all that is there, also where it is more than the configuration lets in: the store leaves up to 8 MiB of its limit free,
+    /// and something small finds room beside that.
+    static func limit(_ configuration: ProxyConfiguration, size: Int64) -> Int64 { max(configuration.maxSize, size + (12 << 20)) }
+
+    /// Where less is free already, nothing that is there goes for that.
+    static func minFree(_ configuration: ProxyConfiguration) -> Int64 {
+        var info = statvfs()
+        guard statvfs(configuration.cacheDirectory, &info) == 0 else { return configuration.minFree }
+        return min(configuration.minFree, Int64(info.f_bavail) * Int64(info.f_frsize) / 2)
+    }
+
+    /// What a cache takes on the disk; 0 where there is none.
+    static func sizeIfThere(_ configuration: ProxyConfiguration) throws -> Int64 {
+        guard access(configuration.cacheDirectory + "/index.sqlite", F_OK) == 0 else { return 0 }
+        let cache = try OpenedCache(configuration, isFilled: false)
+        let size = Result { try translated { try cache.store.report().size } }
+        try cache.close()
+        return try size.get()
+    }
+
+    /// Looking must not make what it looks for.
+    private static func requireCache(_ directory: String) throws {
+        var info = stat()
+        guard stat(directory, &info) == 0 else {
+            if errno == ENOENT { throw CacheAccessError("there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve") }
+            throw CacheAccessError("cannot use the cache directory \(directory): \(String(cString: strerror(errno))); choose another --cache-dir")
+        }
+        guard info.st_mode & S_IFMT == S_IFDIR else { throw CacheAccessError("the cache directory \(directory) is not a directory; choose another --cache-dir") }
+        guard access(directory, R_OK | W_OK | X_OK) == 0 else {
+            throw CacheAccessError("cannot use the cache directory \(directory): \(String(cString: strerror(errno))); choose another --cache-dir")
+        }
+        guard access(directory + "/index.sqlite", F_OK) == 0 else {
+            throw CacheAccessError("there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve")
+        }
+    }
+
+    /// Saves what is to be saved and gives the cache back.
+    package func close() throws {
+        try Self.translated { try store.close() }
+    }
+
+    /// Errors of the store, as they are told to people.
+    private static func translated<Value>(_ body: () throws -> Value) throws -> Value {
+        do { return try body() } catch let error as CacheAccessError { throw error } catch {
+            let error = ControlError(error)
+            throw CacheAccessError(error)
+        }
+    }
+
+    // MARK: Access
+
+    package let proxyURL: String? = nil
+
+    package func resources(_ query: ResourceQuery) throws -> ResourceListing {
+        try Self.translated { try store.resources(query) }
+    }
+
+    package func resource(_ url: OriginURL) throws -> ResourceDetail {
+        try Self.translated { try existing(store.resource(url.cacheKey), url) }
+    }
+
+    package func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail {
+        try Self.translated {
+            guard try store.setPinned(isPinned, url.cacheKey) else { throw ControlError.notCached(url.absolute) }
+            return try existing(store.resource(url.cacheKey), url)
+        }
+    }
+
+    package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
+        try Self.translated { try existing(store.remove(url.cacheKey, isDryRun: isDryRun), url) }
+    }
+
+    package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
+        try Self.translated { try store.removeAll(before: olderThan.map { Int64(time(nil)) - $0.seconds }, isDryRun: isDryRun) }
+    }
+
+    private func existing<Value>(_ value: Value?, _ url: OriginURL) throws -> Value {
+        guard let value else { throw ControlError.notCached(url.absolute) }
+        return value
+    }
+
+    package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void) throws {
+        let hold = try Self.translated { try existing(store.hold(url.cacheKey), url) }
+        guard isWanted() else { throw CacheAccessError.interrupted }
+        switch hold.state {
+        case .complete(let path):
+            let lent = LentFile(path: "\(directory)/\(path)", length: hold.length, isHeld: { true })
+            try withExtendedLifetime(hold) { try body(lent) }
+        case .incomplete(let missing): throw CacheAccessError(ControlError.incomplete(url.absolute, missing: missing))
+        }
+    }
+
+    package func importFile(
+        _ url: OriginURL, file: ImportedFile, fields: FieldLines, replaces: Bool, isWanted: @escaping (Int64) -> Bool
+    ) throws -> ResourceReport {
+        try Self.translated {
+            let importer: Importer
+            do { importer = try store.importer(url.cacheKey, length: file.length, fields: fields, replaces: replaces) } catch ImportError.exists {
+                throw CacheAccessError.importExists(url)
+            }
+            do {
+                try Self.copy(file, to: importer, isWanted)
+                if file.hasChanged { throw file.changeError }
+                return try importer.finish()
+            } catch {
+                importer.cancel()
+                throw error
+            }
+        }
+    }
+
+    private static func copy(_ file: ImportedFile, to importer: Importer, _ isWanted: (Int64) -> Bool) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        defer { buffer.deallocate() }
+        var done: Int64 = 0
+        while done < file.length {
+            guard isWanted(done) else { throw CacheAccessError.interrupted }
+            let count = read(file.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), file.length - done)))
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw CacheAccessError("cannot read \(file.path): \(String(cString: strerror(errno)))") }
+            guard count > 0 else { throw file.changeError }
+            try importer.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            done += Int64(count)
+        }
+    }
+
+    package func verify(repairs: Bool, isWanted: @escaping (AuditProgress?) -> Bool) throws -> AuditReport {
+        guard isWanted(nil) else { throw CacheAccessError.interrupted }
+        var isInterrupted = false
+        let report = try Self.translated {
+            try store.audit(repairs: repairs) { progress in
+                isInterrupted = !isWanted(progress)
+                return !isInterrupted
+            }
+        }
+        if isInterrupted { throw CacheAccessError.interrupted }
+        return report
+    }
+}
+
+extension CacheAccessError {
+    init(_ error: ControlError) {
+        self.init(error.reason)
+        (missing, status) = (error.missing, error.status)
+    }
+
+    static func importExists(_ url: OriginURL) -> CacheAccessError {
+        CacheAccessError("something of \(url.absolute) is cached already: use --replace to replace it")
+    }
+}

@@ -1,0 +1,109 @@
+import ArgumentParser
+import CachePolicy
+import ControlAPI
+import DiskCache
+import Foundation
+import Reelcache
+
+struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Copy a complete resource to a file.",
+        discussion: "Where the file system can, the file shares its blocks with the cache and takes no space of its own. It gets its name when it is complete.")
+
+    @Argument(help: "A media URL, or the one that a player opens for it.")
+    var url: String
+    @Option(name: [.short, .customLong("output")], help: ArgumentHelp("The file to write.", valueName: "file"))
+    var output: String
+    @Flag(help: "Replace the file if it is there.")
+    var force = false
+    @Flag(help: "Get first what is missing: through the proxy that runs, else by itself.")
+    var fetch = false
+    @Option(help: ArgumentHelp(
+        "For --fetch where no proxy runs: a private origin that may be fetched from. May be repeated.", valueName: "host|cidr"))
+    var allow: [String] = []
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var cache: CacheOptions
+
+    private struct Exported: Encodable {
+        let url: String
+        let file: String
+        let bytes: Int64
+        let method: FileExport.Method
+    }
+
+    func validate() throws {
+        guard !output.isEmpty else { throw ValidationError("name the file to write: -o FILE") }
+        guard fetch || allow.isEmpty else { throw ValidationError("--allow is for what --fetch gets: add --fetch, or leave it away") }
+        try cache.sources(allow.isEmpty ? [:] : ["allow": allow]).validateFlags()
+    }
+
+    func run() throws {
+        let interruption = Interruption()
+        let isWanted = { !interruption.isWished }
+        // Before anything is fetched for it.
+        let export = try FileExport(to: output, replaces: force)
+        var configuration = try cache.configuration
+        configuration.allow += allow
+        let exported: Exported
+        do {
+            if fetch {
+                exported = try configuration.withProxy(isWanted: isWanted) { proxy in
+                    try get(proxy, interruption)
+                    return try copy(proxy, export, interruption)
+                }
+            } else {
+                exported = try configuration.withCache(isWanted: isWanted) { try copy($0, export, interruption) }
+            }
+        } catch let error as CacheAccessError {
+            if fetch && error.isNotCached { throw CacheAccessError("\(url) is not cached now that it was fetched: \(Self.notKept)") }
+            guard let missing = error.missing else { throw error }
+            throw incomplete(missing)
+        }
+        print(json ? try ControlJSON.pretty(exported) : "exported \(exported.bytes.size) to \(output) (\(Self.words(exported.method)))")
+    }
+
+    private static func words(_ method: FileExport.Method) -> String {
+        switch method {
+        case .reflink: "sharing the cache's blocks"
+        case .copyFileRange, .copy: "a copy"
+        }
+    }
+
+    /// What is complete is not asked for again.
+    private func get(_ proxy: RunningProxy, _ interruption: Interruption) throws {
+        let origin = try proxy.url(url)
+        if (try? proxy.resource(origin))?.resource.isComplete == true { return }
+        let progress = ProgressLine()
+        defer { progress.clear() }
+        try proxy.fetch(origin) { done, length in
+            progress.show("get", done, of: length)
+            return !interruption.isWished
+        }
+    }
+
+    private func copy(_ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption) throws -> Exported {
+        let origin = try access.url(url)
+        var exported: Exported?
+        let progress = ProgressLine()
+        defer { progress.clear() }
+        try access.withFile(origin, isWanted: { !interruption.isWished }) { lent in
+            let method = try export.run(from: lent.path, length: lent.length, isHeld: lent.isHeld) { done in
+                progress.show("export", done, of: lent.length)
+                return !interruption.isWished
+            }
+            exported = Exported(url: origin.absolute, file: output, bytes: lent.length, method: method)
+        }
+        guard let exported else { throw CacheAccessError("the file of \(origin.absolute) was not given; try again") }
+        return exported
+    }
+
+    private func incomplete(_ missing: [ByteSpan]) -> CacheAccessError {
+        let what = "\(missing.byteCount.size) in \(missing.count.of("range")) are missing of \(url): \(missing.text(atMost: 3))"
+        var error = CacheAccessError(fetch ? "\(what); \(Self.notKept)" : "\(what); use --fetch to get them first")
+        error.missing = missing
+        return error
+    }
+
+    private static let notKept = "its origin lets it not be kept, or the cache has no room for it"
+}

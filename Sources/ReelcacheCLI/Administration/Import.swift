@@ -1,0 +1,64 @@
+import ArgumentParser
+import CachePolicy
+import ControlAPI
+import DiskCache
+import Foundation
+import HTTPModel
+import Reelcache
+
+struct Import: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Take a file into the cache, as if it had been fetched from a URL.")
+
+    @Argument(help: "The file.")
+    var file: String
+    @Option(name: .customLong("as"), help: "The URL that players will ask for.")
+    var url: String
+    @Option(help: ArgumentHelp("Its media type. (default: by the file's extension)", valueName: "media/type"))
+    var type: String?
+    @Flag(help: "Replace what is cached of that URL.")
+    var replace = false
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var cache: CacheOptions
+
+    func validate() throws {
+        if let type, !MediaType.isOne(type) { throw ValidationError("--type '\(type)' is no media type; write it as video/mp4") }
+    }
+
+    func run() throws {
+        let interruption = Interruption()
+        let source = try ImportedFile(file)
+        var fields = FieldLines()
+        if let type = type ?? MediaType.byExtension(of: file) { fields.append("Content-Type", type) }
+        let report = try cache.configuration.withCache(isFilled: true, isWanted: { !interruption.isWished }) { access in
+            let progress = ProgressLine()
+            defer { progress.clear() }
+            let origin = try access.url(url)
+            return try access.importFile(origin, file: source, fields: fields, replaces: replace) { done in
+                progress.show("import", done, of: source.length)
+                return !interruption.isWished
+            }
+        }
+        print(json ? try ControlJSON.pretty(report) : "imported \(file), \(report.length.size), as \(report.url)")
+    }
+}
+
+/// Media types of files that players play.
+private enum MediaType {
+    /// RFC 9110 §8.3.1, parameters as they are.
+    static func isOne(_ text: String) -> Bool {
+        let parts = text.prefix { $0 != ";" }.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(ASCII.isToken) } && text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
+    }
+
+    static func byExtension(of file: String) -> String? { types[(file as NSString).pathExtension.lowercased()] }
+
+    private static let types = [
+        "mp4": "video/mp4", "m4v": "video/mp4", "mkv": "video/x-matroska", "webm": "video/webm", "mov": "video/quicktime", "avi": "video/x-msvideo",
+        "ts": "video/mp2t", "m2ts": "video/mp2t", "mpg": "video/mpeg", "mpeg": "video/mpeg", "ogv": "video/ogg", "flv": "video/x-flv", "wmv": "video/x-ms-wmv",
+        "3gp": "video/3gpp", "mp3": "audio/mpeg", "m4a": "audio/mp4", "m4b": "audio/mp4", "aac": "audio/aac", "ogg": "audio/ogg", "oga": "audio/ogg",
+        "opus": "audio/ogg", "flac": "audio/flac", "wav": "audio/wav", "mka": "audio/x-matroska", "m3u8": "application/vnd.apple.mpegurl",
+        "mpd": "application/dash+xml", "m4s": "video/iso.segment", "vtt": "text/vtt", "srt": "application/x-subrip", "jpg": "image/jpeg", "jpeg": "image/jpeg",
+        "png": "image/png", "webp": "image/webp",
+    ]
+}

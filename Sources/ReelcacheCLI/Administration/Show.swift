@@ -1,0 +1,58 @@
+import ArgumentParser
+import CachePolicy
+import ControlAPI
+import DiskCache
+import Foundation
+import Reelcache
+
+struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show all that is known of a cached resource.")
+
+    @Argument(help: "A media URL, or the one that a player opens for it.")
+    var url: String
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var cache: CacheOptions
+
+    private static let labelWidth = 12
+    private static let maxSpans = 10
+
+    func run() throws {
+        let detail = try cache.configuration.withCache { try $0.resource($0.url(url)) }
+        guard !json else { return print(try ControlJSON.pretty(detail)) }
+        let rows = Self.rows(detail, now: Int64(time(nil))) + Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
+        for (label, value) in rows { print(label.padded(to: Self.labelWidth) + value) }
+    }
+
+    private static func rows(_ detail: ResourceDetail, now: Int64) -> [(String, String)] {
+        let resource = detail.resource
+        let freshness = Freshness.explicit(cacheControl: detail.cacheControl, expires: detail.expires, storedAt: resource.storedAt, now: now)
+        let rows: [(String, String?)] = [
+            ("url", resource.url),
+            ("final url", detail.finalURL == resource.url ? nil : detail.finalURL),
+            ("size", size(resource)),
+            ("type", resource.type),
+            ("etag", detail.etag),
+            ("modified", detail.lastModified),
+            ("freshness", freshness.text(now: now)),
+            ("hits", resource.hits.grouped),
+            ("last read", TimeSpan.ago(resource.lastAccess, now: now)),
+            ("stored", TimeSpan.ago(resource.storedAt, now: now)),
+            ("pinned", resource.isPinned ? "yes" : "no"),
+        ]
+        return rows.compactMap { label, value in value.map { (label, $0.printable) } }
+    }
+
+    private static func size(_ resource: ResourceReport) -> String {
+        if resource.isComplete { return "\(resource.length.size) (\(resource.length.of("byte"))), complete" }
+        let percent = resource.length > 0 ? Int(Double(resource.cached) / Double(resource.length) * 100) : 0
+        return "\(resource.cached.size) of \(resource.length.size) (\(resource.length.of("byte"))), \(percent) %"
+    }
+
+    private static func coverage(_ detail: ResourceDetail, width: Int) -> [(String, String)] {
+        let bar = CoverageBar(present: detail.present.map(\.range), length: detail.resource.length, width: max(8, width))
+        let rows = [("coverage", bar.text(isUnicode: Terminal.isUnicode))]
+        guard !detail.missing.isEmpty else { return rows }
+        return rows + [("missing", "\(detail.missing.byteCount.size): \(detail.missing.text(atMost: maxSpans))")]
+    }
+}

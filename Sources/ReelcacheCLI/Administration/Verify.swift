@@ -1,0 +1,45 @@
+import ArgumentParser
+import ControlAPI
+import DiskCache
+import Reelcache
+
+struct Verify: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Read everything that is cached again and compare checksums.",
+        discussion: "Exits with 1 where damage was found and left, or not all was read.")
+
+    @Flag(help: "Drop what is damaged: it is fetched again when somebody wants it.")
+    var repair = false
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        let interruption = Interruption()
+        let report = try cache.configuration.withCache(isWanted: { !interruption.isWished }) { access in
+            let progress = ProgressLine()
+            defer { progress.clear() }
+            return try access.verify(repairs: repair) { far in
+                if let far { progress.show("verify: \(far.resources.grouped) of \(far.totalResources.of("resource")), \(far.bytes.size) of \(far.totalBytes.size)") }
+                return !interruption.isWished
+            }
+        }
+        print(json ? try ControlJSON.pretty(report) : Self.lines(report).joined(separator: "\n"))
+        if !report.isComplete || !report.isSound && !report.isRepaired { throw ExitCode(1) }
+    }
+
+    private static func lines(_ report: AuditReport) -> [String] {
+        var lines = ["read \(report.resources.of("resource")), \(report.chunks.of("chunk")), \(report.bytes.size)"]
+        lines += report.damaged.map { "damaged   \($0.url): \($0.chunks.of("chunk")), bytes \($0.spans.text(atMost: 3))" }
+        lines += report.missingFiles.map { "damaged   \($0): its file is gone" }
+        lines += report.damagedRows.map { "damaged   \($0): what the index has of it cannot be" }
+        if report.orphanedFiles > 0 { lines.append("orphaned  \(report.orphanedFiles.of("file")) that no resource has, \(report.orphanedBytes.size)") }
+        if !report.isComplete { lines.append("ended before all was read") }
+        return report.isComplete || !report.isSound ? lines + [verdict(report)] : lines
+    }
+
+    private static func verdict(_ report: AuditReport) -> String {
+        if report.isSound { return "all is sound" }
+        return report.isRepaired ? "repaired: what was damaged is fetched again when somebody wants it" : "nothing was changed: reelcache verify --repair drops what is damaged"
+    }
+}

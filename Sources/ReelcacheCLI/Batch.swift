@@ -1,0 +1,30 @@
+import ArgumentParser
+import ControlAPI
+import Reelcache
+
+/// What became of several things, each done for itself: one that fails does not keep the others from being done.
+struct Batch<Value: Encodable>: Encodable {
+    struct Failed: Encodable {
+        let url: String
+        let error: String
+    }
+
+    private(set) var done: [Value] = []
+    private(set) var failed: [Failed] = []
+
+    init(_ urls: [String], _ body: (String) throws -> Value) throws {
+        for url in urls {
+            do {
+                done.append(try body(url))
+            } catch let error as CacheAccessError {
+                failed.append(Failed(url: url, error: error.description))
+            }
+        }
+    }
+
+    /// Says what failed, and exits with 3, or with 1 where nothing was done.
+    func exitIfFailed() throws {
+        for failure in failed { Terminal.writeError("reelcache: \(failure.error)") }
+        if !failed.isEmpty { throw ExitCode(done.isEmpty ? 1 : 3) }
+    }
+}

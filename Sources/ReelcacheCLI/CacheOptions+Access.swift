@@ -1,0 +1,53 @@
+import CachePolicy
+import DiskCache
+import Foundation
+import Reelcache
+
+extension CacheOptions {
+    /// The settings that the cache is opened with where no proxy runs.
+    var configuration: ProxyConfiguration {
+        get throws { try sources().read().proxy }
+    }
+}
+
+extension CacheAccess {
+    /// What a person names: a media URL, or the one that a player opens for it.
+    func url(_ argument: String) throws -> OriginURL {
+        do { return try OriginURL(argument: argument, proxy: proxyURL) } catch { throw CacheAccessError("\(argument): \(error)") }
+    }
+}
+
+extension ByteSpan {
+    var range: Range<Int64> { first..<last + 1 }
+}
+
+extension [ByteSpan] {
+    /// All bytes of them together.
+    var byteCount: Int64 { reduce(0) { $0 + $1.count } }
+
+    /// The first of them, as in a `Range` field, and how many more there are.
+    func text(atMost count: Int) -> String {
+        let shown = prefix(count).map { "\($0.first)-\($0.last)" }.joined(separator: ", ")
+        return self.count > count ? "\(shown) and \((self.count - count).grouped) more" : shown
+    }
+}
+
+extension BinaryInteger {
+    /// With commas between groups of three digits.
+    var grouped: String {
+        var text = String(magnitude)
+        var place = text.count - 3
+        while place > 0 {
+            text.insert(",", at: text.index(text.startIndex, offsetBy: place))
+            place -= 3
+        }
+        return self < 0 ? "-" + text : text
+    }
+
+    /// `1 resource`, `2 resources`.
+    func of(_ noun: String) -> String { "\(grouped) \(noun)\(self == 1 ? "" : "s")" }
+}
+
+extension Int64 {
+    var size: String { ByteSize(bytes: self).description }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import Reelcache
+
+/// What every command takes: where the cache is, and the file that may say so.
+struct CacheOptions: ParsableArguments {
+    @Option(name: .customLong("cache-dir"), help: .setting("cache_dir"))
+    var directory: String?
+    @Option(
+        name: .customLong("config"),
+        help: ArgumentHelp(
+            "The configuration file. (default: $\(SettingSources.configVariable), else $XDG_CONFIG_HOME/reelcache/reelcache.yaml, "
+                + "else /etc/reelcache/reelcache.yaml)", valueName: "file"))
+    var file: String?
+
+    func validate() throws { try sources().validateFlags() }
+
+    /// - Parameter flags: those of the command's own, by key.
+    func sources(_ flags: [String: [String]] = [:]) -> SettingSources {
+        var sources = SettingSources()
+        sources.flags = flags
+        sources.flags["cache_dir"] = directory.map { [$0] }
+        sources.configFlag = file
+        return sources
+    }
+
+    /// The cache directory.
+    /// - Throws: `SettingsError`.
+    var path: String {
+        get throws { try sources().read().proxy.cacheDirectory }
+    }
+}
+
+/// What `serve` takes besides: a flag for each setting.
+struct ServeOptions: ParsableArguments {
+    @Option(help: .setting("listen")) var listen: String?
+    @OptionGroup var cache: CacheOptions
+    @Option(help: .setting("max_size")) var maxSize: String?
+    @Option(help: .setting("min_free")) var minFree: String?
+    @Option(help: .setting("allow")) var allow: [String] = []
+    @Option(help: .setting("threads")) var threads: String?
+    @Option(help: .setting("ca_file")) var caFile: String?
+    @Option(help: .setting("log_level")) var logLevel: String?
+
+    func validate() throws { try sources.validateFlags() }
+
+    var sources: SettingSources {
+        let single = ["listen": listen, "max_size": maxSize, "min_free": minFree, "threads": threads, "ca_file": caFile, "log_level": logLevel]
+        var flags = single.compactMapValues { $0.map { [$0] } }
+        flags["allow"] = allow.isEmpty ? nil : allow
+        return cache.sources(flags)
+    }
+}
+
+extension SettingSources {
+    /// Wrong flags are wrong usage, and said with it.
+    func validateFlags() throws {
+        guard flagProblems.isEmpty else { throw ValidationError(flagProblems.map(\.description).joined(separator: "\n")) }
+    }
+}
+
+private extension ArgumentHelp {
+    static func setting(_ key: String) -> ArgumentHelp {
+        guard let setting = Setting[key] else { preconditionFailure("there is no setting \(key)") }
+        let words = [setting.summary, setting.isList ? "May be repeated." : nil, "(default: \(setting.standard))"]
+        return ArgumentHelp(stringLiteral: words.compactMap { $0 }.joined(separator: " ")).named(setting.placeholder)
+    }
+
+    func named(_ valueName: String) -> ArgumentHelp {
+        var help = self
+        help.valueName = valueName
+        return help
+    }
+}

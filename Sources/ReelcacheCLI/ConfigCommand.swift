@@ -1,0 +1,47 @@
+import ArgumentParser
+import ControlAPI
+import Foundation
+import Reelcache
+
+struct ConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Check the configuration file, or show what holds.", subcommands: [ConfigCheck.self, ConfigShow.self])
+}
+
+struct ConfigCheck: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Check a configuration file.",
+        discussion: "Prints one line for each problem, FILE:LINE:COLUMN first, and exits with 1 if there is any.")
+
+    @Argument(help: "The file. (default: the one that serve would read)")
+    var file: String?
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        let report = ConfigurationReport(file, sources: cache.sources())
+        print(json ? try ControlJSON.pretty(report) : report.lines.joined(separator: "\n"))
+        if !report.ok { throw ExitCode(1) }
+    }
+}
+
+struct ConfigShow: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Show each setting, and where it comes from.",
+        discussion: "Takes the flags of serve, and shows what serve would do with them.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var options: ServeOptions
+
+    func run() throws {
+        let rows = SettingReport.all(try options.sources.read())
+        guard !json else { return print(try ControlJSON.pretty(rows)) }
+        for row in rows { print("\(Self.column(row.key, 12))\(Self.column(row.description, 36))\(row.origin)") }
+    }
+
+    private static func column(_ text: String, _ width: Int) -> String {
+        text.padding(toLength: max(width, text.count + 2), withPad: " ", startingAt: 0)
+    }
+}

@@ -1,0 +1,18 @@
+import ArgumentParser
+
+/// A command that tells what it did as JSON where that is wanted, and then also why it could not.
+protocol JSONCommand: ParsableCommand {
+    var json: Bool { get }
+}
+
+extension Stats: JSONCommand {}
+extension List: JSONCommand {}
+extension Show: JSONCommand {}
+extension Pin: JSONCommand { var json: Bool { pinning.json } }
+extension Unpin: JSONCommand { var json: Bool { pinning.json } }
+extension Remove: JSONCommand {}
+extension Export: JSONCommand {}
+extension Import: JSONCommand {}
+extension Verify: JSONCommand {}
+extension ConfigCheck: JSONCommand {}
+extension ConfigShow: JSONCommand {}

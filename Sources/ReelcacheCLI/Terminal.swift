@@ -1,0 +1,51 @@
+import CLinux
+@preconcurrency import Foundation
+import Reelcache
+
+/// What is known of where output goes.
+enum Terminal {
+    static func isOne(_ descriptor: Int32) -> Bool { isatty(descriptor) != 0 }
+
+    /// The width of standard output in characters; nil where that is no terminal.
+    static var width: Int? {
+        let width = Int(reel_terminal_width(STDOUT_FILENO))
+        return width > 0 ? width : nil
+    }
+
+    /// Whether the locale has block characters.
+    static var isUnicode: Bool {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { ProcessInfo.processInfo.environment[$0] }.first { !$0.isEmpty } ?? ""
+        return ["utf-8", "utf8"].contains { locale.lowercased().hasSuffix($0) }
+    }
+
+    /// Says a line on standard error. What a terminal would obey in it is shown instead.
+    static func writeError(_ line: String, end: String = "\n") { write(line.printable + end) }
+
+    /// Where standard error takes nothing, nobody is left to be told.
+    fileprivate static func write(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
+}
+
+/// How far long work is: one line on standard error that is written again and again, where that is a terminal.
+final class ProgressLine {
+    private let isShown = Terminal.isOne(STDERR_FILENO)
+    private var shownAt: ContinuousClock.Instant?
+    private var width = 0
+
+    /// Shows it, though not more often than people can read.
+    func show(_ text: @autoclosure () -> String) {
+        guard isShown, shownAt.map({ .now - $0 > .milliseconds(200) }) ?? true else { return }
+        let line = text()
+        Terminal.write("\r\(line)\(String(repeating: " ", count: max(0, width - line.count)))")
+        (shownAt, width) = (.now, line.count)
+    }
+
+    func clear() {
+        if width > 0 { Terminal.write("\r\(String(repeating: " ", count: width))\r") }
+        width = 0
+    }
+
+    /// `get: 1.00 GB of 4.00 GB (25 %)`
+    func show(_ what: String, _ done: Int64, of total: Int64?) {
+        show("\(what): \(done.size)" + (total.map { total in " of \(total.size) (\(total > 0 ? Int(Double(done) / Double(total) * 100) : 100) %)" } ?? ""))
+    }
+}

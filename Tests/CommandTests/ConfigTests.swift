@@ -1,0 +1,172 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `reelcache config check` and `show`, and what other commands make of the file.
+@Suite struct ConfigTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    /// - Returns: its path.
+    private func write(_ text: String, to name: String = "r.yaml") throws -> String {
+        let file = URL(fileURLWithPath: directory.file(name))
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+        return file.path
+    }
+
+    private func config(_ arguments: String..., environment: [String: String?] = [:]) throws -> ChildProcess.Outcome {
+        try ReelcacheCommand.run(["config"] + arguments, environment: environment)
+    }
+
+    private func object(_ outcome: ChildProcess.Outcome) throws -> [String: Any] {
+        try #require(JSONSerialization.jsonObject(with: Data(outcome.stdout.utf8)) as? [String: Any])
+    }
+
+    // MARK: check
+
+    @Test func aGoodFileIsOk() throws {
+        let file = try write("max_size: 2GB\n")
+        for outcome in [try config("check", file), try config("check", "--config", file), try config("check", environment: ["REELCACHE_CONFIG": file])] {
+            #expect(outcome.exit == .exited(0) && outcome.stdout == "\(file): ok\n" && outcome.stderr == "", "\(outcome)")
+        }
+    }
+
+    @Test func eachProblemIsALine() throws {
+        let file = try write("max_sise: 2GB\nthreads: 0\nthreads: 1\n")
+        let lines = [
+            "\(file):1:1: max_sise: is no setting; did you mean max_size?",
+            "\(file):2:10: threads: 0 is out of range; write a number from 1 to 256",
+            "\(file):3:1: threads: is there already, on line 2; remove one of them",
+        ]
+        let outcome = try config("check", file)
+        #expect(outcome.exit == .exited(1) && outcome.stdout == lines.map { "\($0)\n" }.joined() && outcome.stderr == "", "\(outcome)")
+    }
+
+    @Test func jsonSaysTheSame() throws {
+        let good = try config("check", "--json", try write(""))
+        #expect(good.exit == .exited(0))
+        #expect(try object(good) as NSDictionary == ["file": directory.file("r.yaml"), "ok": true, "problems": [Any]()])
+
+        let bad = try config("check", "--json", try write("listen: x"))
+        #expect(bad.exit == .exited(1) && bad.stderr == "")
+        let problem: [String: Any] = ["line": 1, "column": 9, "key": "listen", "message": "cannot listen on 'x'; write HOST:PORT, such as 127.0.0.1:7335"]
+        #expect(try object(bad) as NSDictionary == ["file": directory.file("r.yaml"), "ok": false, "problems": [problem]])
+    }
+
+    @Test func aFileThatIsNotThereIsAProblem() throws {
+        let file = directory.file("none.yaml")
+        let outcome = try config("check", file)
+        #expect(outcome.exit == .exited(1) && outcome.stdout == "\(file): cannot be read: No such file or directory\n" && outcome.stderr == "", "\(outcome)")
+        #expect(try object(try config("check", "--json", file))["ok"] as? Bool == false)
+    }
+
+    @Test func withoutANameTheOneThatWouldBeReadIsChecked() throws {
+        let file = try write("", to: "xdg/reelcache/reelcache.yaml")
+        let environment: [String: String?] = ["REELCACHE_CONFIG": nil, "XDG_CONFIG_HOME": directory.file("xdg")]
+        #expect(try config("check", environment: environment).stdout == "\(file): ok\n")
+    }
+
+    // MARK: show
+
+    /// Each flag exists, and each variable.
+    @Test(arguments: [
+        ("listen", "127.0.0.1:1"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"), ("threads", "3"),
+        ("ca_file", "/own.pem"), ("log_level", "debug"),
+    ])
+    func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
+        let flag = "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
+        #expect(try row(key, try config("show", "--json", flag, value)) == Row(key: key, values: [value], origin: flag))
+        #expect(try row(key, try config("show", "--json", environment: [variable: value])) == Row(key: key, values: [value], origin: variable))
+    }
+
+    private struct Row: Decodable, Equatable {
+        let key: String
+        let values: [String]
+        let origin: String
+    }
+
+    private func row(_ key: String, _ outcome: ChildProcess.Outcome) throws -> Row? {
+        try JSONDecoder().decode([Row].self, from: Data(outcome.stdout.utf8)).first { $0.key == key }
+    }
+
+    @Test func itShowsWhatHoldsAndWhoSaidSo() throws {
+        let file = try write("max_size: 2GB\nthreads: 2\nallow: [a.local, 10.0.0.0/8]\n")
+        let outcome = try config(
+            "show", "--config", file, "--threads", "3", environment: ["REELCACHE_LOG_LEVEL": "info", "REELCACHE_CACHE_DIR": "/films"])
+        #expect(outcome.exit == .exited(0) && outcome.stderr == "")
+        #expect(outcome.stdout.split(separator: "\n") == [
+            "listen      127.0.0.1:7335                      default",
+            "cache_dir   /films                              REELCACHE_CACHE_DIR",
+            "max_size    2GB                                 \(file):1",
+            "min_free    1GB                                 default",
+            "allow       a.local, 10.0.0.0/8                 \(file):3",
+            "threads     3                                   --threads",
+            "ca_file     (the system's)                      default",
+            "log_level   info                                REELCACHE_LOG_LEVEL",
+        ])
+    }
+
+    // MARK: Other commands
+
+    @Test func serveWorksByTheFile() throws {
+        let cache = directory.file("films")
+        let file = try write("listen: 127.0.0.1:0\ncache_dir: \(cache)\nmax_size: 300MB\n", to: "xdg/reelcache/reelcache.yaml")
+        let environment: [String: String?] = ["REELCACHE_CONFIG": nil, "XDG_CONFIG_HOME": directory.file("xdg")]
+        let serve = try ReelcacheCommand.start(["serve"], environment: environment)
+        try serve.waitForLine(containing: "cache in \(cache) (at most 300 MB)")
+
+        // They find it by the cache directory of the file.
+        let stats = try ReelcacheCommand.run(["stats"], environment: environment)
+        #expect(stats.exit == .exited(0) && stats.stdout.contains("of 300 MB"), "\(stats)")
+        let url = try ReelcacheCommand.run(["url", "https://example.org/", "--config", file])
+        #expect(serve.stdout.contains("serves at \(url.stdout.replacing("/https/example.org/\n", with: ","))"), "\(url)")
+        #expect(try serve.terminate() == .exited(0))
+    }
+
+    @Test(arguments: [("127.0.0.1:8000", "http://127.0.0.1:8000"), (":8000", "http://127.0.0.1:8000"), ("[::]:8000", "http://[::1]:8000")])
+    func withoutAProxyTheURLIsThatOfTheFile(listen: String, base: String) throws {
+        let file = try write("listen: '\(listen)'\ncache_dir: \(directory.file("films"))\n")
+        let outcome = try ReelcacheCommand.run(["url", "https://example.org/", "--config", file])
+        #expect(outcome.stdout == "\(base)/https/example.org/\n" && outcome.exit == .exited(0), "\(outcome)")
+    }
+
+    @Test func withoutAProxyAndAPortThereIsNoURL() throws {
+        let file = try write("listen: 127.0.0.1:0\ncache_dir: \(directory.file("films"))\n")
+        let line = try #require(try ReelcacheCommand.run(["url", "https://example.org/", "--config", file]).failureLine)
+        #expect(line.contains("listen 127.0.0.1:0"), "\(line)")
+    }
+
+    /// Nothing is begun with a configuration that is wrong.
+    @Test(arguments: [["serve"], ["stats"], ["url", "https://example.org/"], ["config", "show"]])
+    func everyCommandRefusesABadFile(command: [String]) throws {
+        let file = try write("cache_dir: \(directory.file("films"))\nthreads: 0\ncolour: red\n")
+        let outcome = try ReelcacheCommand.run(command + ["--config", file], environment: ["REELCACHE_MAX_SIZE": "1MB"])
+        #expect(outcome.exit == .exited(2) && outcome.stdout == "")
+        let starts = ["reelcache: \(file):2:10: threads: ", "reelcache: \(file):3:1: colour: ", "reelcache: REELCACHE_MAX_SIZE: '1MB' is too small; write 16MB or more"]
+        let lines = outcome.stderr.split(separator: "\n")
+        #expect(lines.count == starts.count && zip(lines, starts).allSatisfy { $0.hasPrefix($1) }, "\(outcome.stderr)")
+        #expect(!FileManager.default.fileExists(atPath: directory.file("films")))
+    }
+
+    @Test(arguments: [["serve"], ["stats"], ["url", "https://example.org/"], ["config", "show"]])
+    func everyCommandRefusesAFileThatIsNotThere(command: [String]) throws {
+        let line = try #require(try ReelcacheCommand.run(command + ["--config", directory.file("none.yaml")]).failureLine)
+        #expect(line.contains(directory.file("none.yaml")) && line.contains("No such file"), "\(line)")
+    }
+
+    @Test(arguments: [["config", "chek"], ["config", "check", "a", "b"], ["config", "show", "a"], ["config", "show", "--threads", "0"]])
+    func wrongUsageIs2(arguments: [String]) throws {
+        let outcome = try ReelcacheCommand.run(arguments)
+        #expect(outcome.exit == .exited(2) && outcome.stdout == "" && outcome.stderr.hasPrefix("Error: "), "\(outcome)")
+    }
+
+    @Test(arguments: [["config"], ["config", "--help"], ["config", "check", "--help"], ["config", "show", "-h"]])
+    func helpIsNoError(arguments: [String]) throws {
+        let outcome = try ReelcacheCommand.run(arguments)
+        #expect(outcome.exit == .exited(0) && outcome.stderr == "" && outcome.stdout.contains("USAGE: reelcache config"), "\(outcome)")
+    }
+}

@@ -1,0 +1,212 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// SIGHUP to a running `reelcache serve`.
+@Suite struct ReloadTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private var file: String { directory.file("r.yaml") }
+    private var cache: String { directory.file("cache") }
+
+    private func write(_ text: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: file)) }
+
+    private func serve(_ text: String, _ arguments: String..., allow: String? = "127.0.0.1") throws -> ProxyProcess {
+        try write(text)
+        return try ProxyProcess(cacheDirectory: cache, arguments: ["--config", file] + arguments, allow: allow)
+    }
+
+    /// Changes the file, sends SIGHUP and waits for the line of the log.
+    private func reload(_ proxy: ProxyProcess, _ text: String, until line: String) throws {
+        try write(text)
+        proxy.process.signal(SIGHUP)
+        try proxy.process.waitForLine(containing: line, on: .stderr)
+    }
+
+    private func cacheLimits(_ proxy: ProxyProcess) throws -> (limit: Int, minFree: Int) {
+        let stats = try JSONSerialization.jsonObject(with: Data(try proxy.get("/stats").body)) as? [String: Any]
+        let cache = try #require(stats?["cache"] as? [String: Any])
+        return (try #require(cache["limit"] as? Int), try #require(cache["minFree"] as? Int))
+    }
+
+    @Test func limitsChangeAtOnce() throws {
+        let proxy = try serve("max_size: 300MB\nmin_free: 1MB")
+        #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))
+
+        try reload(proxy, "max_size: 200MB\nmin_free: 2MB", until: "min_free is 2MB now (\(file):2), it was 1MB")
+
+        #expect(proxy.process.stderr.contains("max_size is 200MB now (\(file):1), it was 300MB"))
+        #expect(try cacheLimits(proxy) == (200_000_000, 2_000_000))
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test func aPrivateOriginIsAllowedAndForbiddenAgain() throws {
+        let origin = try ScriptedOrigin()
+        for path in ["/a.mp4", "/b.mp4"] { origin.serve(path, Media(seed: 1, size: 1000)) }
+        let proxy = try serve("", allow: nil)
+        #expect(try proxy.get(origin.url("/a.mp4")).status == 403)
+
+        try reload(proxy, "allow: [127.0.0.1]", until: "allow is 127.0.0.1 now")
+        #expect(try proxy.get(origin.url("/a.mp4")).status == 200)
+
+        try reload(proxy, "", until: "allow is (none) now (default), it was 127.0.0.1")
+        #expect(try proxy.get(origin.url("/b.mp4")).status == 403)
+        #expect(origin.requestCount("/b.mp4") == 0)
+    }
+
+    @Test func theLogTurnsTalkative() throws {
+        let proxy = try serve("")
+        try reload(proxy, "log_level: info", until: "log_level is info now")
+        #expect(try proxy.process.terminate() == .exited(0))
+        #expect(proxy.process.stderr.contains("stopping: SIGTERM"))
+    }
+
+    /// Of a proxy that has no flags for them.
+    @Test func whatNeedsARestartIsSaid() throws {
+        let before = "listen: 127.0.0.1:0\ncache_dir: \(cache)\nthreads: 1\n"
+        try write(before)
+        let serve = try ReelcacheCommand.start(["serve", "--config", file])
+        let line = try serve.waitForLine(containing: " serves at ")
+
+        try write("listen: 127.0.0.1:1\ncache_dir: /elsewhere\nthreads: 2\nca_file: /own.pem\n")
+        serve.signal(SIGHUP)
+        try serve.waitForLine(containing: "ca_file stays (the system's): /own.pem (\(file):4) needs a restart", on: .stderr)
+
+        for line in [
+            "listen stays 127.0.0.1:0: 127.0.0.1:1 (\(file):1) needs a restart", "cache_dir stays \(cache): /elsewhere (\(file):2) needs a restart",
+            "threads stays 1: 2 (\(file):3) needs a restart",
+        ] {
+            #expect(serve.stderr.contains(line), "\(line) is not in:\n\(serve.stderr)")
+        }
+        let port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+),/).flatMap { Int($0.1) })
+        #expect(try RawClient.get(port: port, path: "/healthz").status == 200)
+        // Who puts it back is not told again.
+        try write(before)
+        serve.signal(SIGHUP)
+        try serve.waitForLine(containing: "read \(file) again: nothing has changed", on: .stderr)
+        #expect(try serve.terminate() == .exited(0))
+    }
+
+    @Test(arguments: [
+        ("log_level: info\nmax_sise: 200MB\nthreads: 0", [":2:1: max_sise: is no setting; did you mean max_size?", ":3:10: threads: 0 is out of range"]),
+        ("log_level: info\n\tthreads: 1", [":2:1: there is a tab"]),
+    ])
+    func aBadFileLeavesAllAsItWas(text: String, lines: [String]) throws {
+        let proxy = try serve("")
+
+        try reload(proxy, text, until: "the settings stay as they were")
+
+        for line in lines { #expect(proxy.process.stderr.contains(file + line), "\(line) is not in:\n\(proxy.process.stderr)") }
+        #expect(!proxy.process.stderr.contains("log_level is"))
+        #expect(try proxy.get("/healthz").status == 200)
+        try reload(proxy, "log_level: info", until: "log_level is info now")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test func aFileThatIsGoneLeavesAllAsItWas() throws {
+        let proxy = try serve("log_level: info")
+        try FileManager.default.removeItem(atPath: file)
+        proxy.process.signal(SIGHUP)
+        try proxy.process.waitForLine(containing: "the settings stay as they were", on: .stderr)
+        #expect(proxy.process.stderr.contains("cannot read the configuration \(file): No such file or directory"))
+        #expect(try proxy.process.terminate() == .exited(0))
+        #expect(proxy.process.stderr.contains("stopping: SIGTERM"))
+    }
+
+    /// One that nobody named: without it the defaults would hold, under which the cache could shrink.
+    @Test func aFileThatNobodyNamedAndIsGoneLeavesAllAsItWas() throws {
+        let folder = directory.file("xdg/reelcache")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let found = folder + "/reelcache.yaml"
+        try Data("max_size: 300MB\nmin_free: 1MB\n".utf8).write(to: URL(fileURLWithPath: found))
+        let proxy = try ProxyProcess(cacheDirectory: cache, environment: ["REELCACHE_CONFIG": nil, "XDG_CONFIG_HOME": directory.file("xdg")])
+        try FileManager.default.removeItem(atPath: found)
+        proxy.process.signal(SIGHUP)
+        try proxy.process.waitForLine(containing: "the configuration \(found) is gone; the settings stay as they were", on: .stderr)
+        #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))
+        #expect(try proxy.process.terminate() == .exited(0))
+        #expect(!proxy.process.stderr.contains("max_size is"))
+    }
+
+    @Test func flagsAndVariablesStillWin() throws {
+        try write("")
+        let proxy = try ProxyProcess(
+            cacheDirectory: cache, arguments: ["--config", file, "--max-size", "300MB"], environment: ["REELCACHE_MIN_FREE": "1MB"])
+
+        try reload(proxy, "max_size: 200MB\nmin_free: 2MB\nallow: [a.local]", until: "read \(file) again: nothing has changed")
+
+        #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    // MARK: SIGHUP of a terminal
+
+    /// A proxy in the foreground of a terminal of its own.
+    private func serveInTerminal(_ terminal: Terminal, prefix: [String] = []) throws -> ChildProcess {
+        let serve = try ReelcacheCommand.path()
+        let child = try ChildProcess(
+            "/usr/bin/env",
+            ["setsid", "sh", "-c", "exec \"$@\" <\(terminal.path)", "sh"] + prefix
+                + [serve, "serve", "--listen", "127.0.0.1:0", "--cache-dir", cache, "--log-level", "info"],
+            environment: ReelcacheCommand.neutral)
+        try child.waitForLine(containing: " serves at ")
+        return child
+    }
+
+    @Test func inATerminalItReloadsToo() throws {
+        let terminal = try Terminal()
+        let serve = try serveInTerminal(terminal)
+        serve.signal(SIGHUP)
+        try serve.waitForLine(containing: "nothing has changed", on: .stderr)
+        #expect(try serve.terminate() == .exited(0))
+    }
+
+    @Test func itEndsWithItsTerminal() throws {
+        let terminal = try Terminal()
+        let serve = try serveInTerminal(terminal)
+        terminal.close()
+        #expect(try serve.waitForExit() == .exited(0))
+        #expect(serve.stderr.contains("stopping: SIGHUP, as the terminal was closed"), "\(serve.stderr)")
+    }
+
+    @Test func afterNohupItOutlivesItsTerminal() throws {
+        let terminal = try Terminal()
+        let serve = try serveInTerminal(terminal, prefix: ["nohup"])
+        terminal.close()
+        try serve.waitForLine(containing: "nothing has changed", on: .stderr)
+        #expect(try serve.terminate() == .exited(0))
+    }
+}
+
+/// A pseudo-terminal, closed when this object goes.
+private final class Terminal {
+    let path: String
+    private var descriptor: Int32
+
+    // TIOCSPTLCK and TIOCGPTN are macros that Swift does not see.
+    private static let setLock: UInt = 0x4004_5431
+    private static let getNumber: UInt = 0x8004_5430
+
+    init() throws {
+        // Closed in children from the start, as openpty would not: one that has it keeps the terminal alive.
+        descriptor = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        var (number, isLocked) = (Int32(0), Int32(0))
+        guard descriptor >= 0, ioctl(descriptor, Self.setLock, &isLocked) == 0, ioctl(descriptor, Self.getNumber, &number) == 0 else {
+            throw SystemError("open /dev/ptmx")
+        }
+        path = "/dev/pts/\(number)"
+    }
+
+    deinit { close() }
+
+    /// What the user does by closing the window.
+    func close() {
+        guard descriptor >= 0 else { return }
+        Glibc.close(descriptor)
+        descriptor = -1
+    }
+}

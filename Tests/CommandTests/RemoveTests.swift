@@ -1,0 +1,77 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `reelcache pin`, `unpin` and `rm`.
+@Suite struct RemoveTests {
+    @Test(arguments: Ownership.allCases) func aPinIsShownAndKept(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership, whole: ["/a.mp4", "/b.mp4"])
+        let url = shelf.origin.url("/a.mp4")
+        #expect(try shelf.say("pin", url) == "pinned \(url), 1.00 MB\n")
+        #expect(try shelf.say("show", url).contains("pinned      yes\n"))
+        #expect(try shelf.say("ls", "--sort", "name").lines[1].contains("  pinned  "))
+        try shelf.close()
+        let done = try #require(shelf.json("unpin", url, shelf.origin.url("/b.mp4"))["done"] as? [[String: Any]])
+        #expect(done.map { $0["is_pinned"] as? Bool } == [false, false])
+        #expect(try shelf.say("show", url).contains("pinned      no\n"))
+    }
+
+    @Test(arguments: Ownership.allCases, ["pin", "rm"]) func whatFailsDoesNotKeepTheRestFromBeingDone(ownership: Ownership, command: String) throws {
+        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+        let none = "http://none.example/a.mp4"
+        let partly = try shelf.run(command, none, shelf.origin.url("/a.mp4"), "nonsense")
+        #expect(partly.exit == .exited(3) && partly.lines.count == 1, "\(partly)")
+        #expect(partly.stderr.lines.count == 2 && partly.stderr.lines.allSatisfy { $0.hasPrefix("reelcache: ") } && partly.stderr.contains(none), "\(partly)")
+        let failed = try shelf.run(command, none, "http://none.example/b.mp4", "--json")
+        #expect(failed.exit == .exited(1) && failed.stderr.lines.count == 2, "\(failed)")
+        let list = try #require(failed.members["failed"] as? [[String: Any]])
+        #expect(list.map { $0["url"] as? String } == [none, "http://none.example/b.mp4"])
+        #expect(try shelf.names == (command == "rm" ? [] : ["/a.mp4"]))
+    }
+
+    @Test(arguments: Ownership.allCases) func whatIsNamedIsRemoved(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership, whole: ["/a.mp4", "/b.mp4", "/c.mp4"])
+        _ = try shelf.say("pin", shelf.origin.url("/a.mp4"))
+        let tried = try shelf.say("rm", shelf.origin.url("/a.mp4"), shelf.origin.url("/b.mp4"), "--dry-run")
+        #expect(tried.hasPrefix("would remove 2 resources; 2.") && tried.hasSuffix(" MB to be freed\n"), "\(tried)")
+        #expect(try shelf.names == ["/a.mp4", "/b.mp4", "/c.mp4"])
+        let removed = try shelf.json("rm", shelf.origin.url("/a.mp4"), shelf.origin.url("/b.mp4"))
+        #expect(removed["resources"] as? Int == 2 && removed["is_dry_run"] as? Bool == false && removed["bytes"] as? Int ?? 0 >= 2_000_000, "\(removed)")
+        #expect(try shelf.names == ["/c.mp4"])
+        #expect(try shelf.plays("/c.mp4"))
+    }
+
+    /// Standard input is no terminal here: nothing is asked.
+    @Test(arguments: Ownership.allCases) func allIsRemovedButWhatIsPinned(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership, whole: ["/a.mp4", "/b.mp4", "/c.mp4"])
+        _ = try shelf.say("pin", shelf.origin.url("/b.mp4"))
+        let tried = try shelf.say("rm", "--all", "--dry-run")
+        #expect(tried.hasPrefix("would remove 2 resources; ") && tried.hasSuffix(" to be freed; 1 pinned left\n"), "\(tried)")
+        #expect(try shelf.names.count == 3)
+        let removed = try shelf.json("rm", "--all")
+        #expect(removed["resources"] as? Int == 2 && removed["pinned"] as? Int == 1 && removed["bytes"] as? Int ?? 0 >= 2_000_000, "\(removed)")
+        #expect(try shelf.names == ["/b.mp4"] && shelf.plays("/b.mp4"))
+    }
+
+    @Test(arguments: Ownership.allCases) func whatWasReadLatelyIsNotOld(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership, whole: ["/a.mp4"])
+        #expect(try shelf.say("rm", "--older-than", "30d") == "removed 0 resources; 0 bytes freed\n")
+        #expect(try shelf.json("rm", "--older-than", "1h", "--dry-run")["resources"] as? Int == 0)
+        #expect(try shelf.names == ["/a.mp4"])
+    }
+
+    @Test func withoutTheTokenNothingChangesAndItsPlaceIsNamed() throws {
+        let shelf = try Shelf(.running, whole: ["/a.mp4"])
+        let token = shelf.cache.file("control-token")
+        try FileManager.default.moveItem(atPath: token, toPath: token + ".away")
+        for command in [["rm", "--all"], ["rm", shelf.origin.url("/a.mp4")], ["pin", shelf.origin.url("/a.mp4")], ["verify"]] {
+            let line = try #require(try ReelcacheCommand.run(command + ["--cache-dir", shelf.cache.path]).failureLine)
+            #expect(line.contains(token), "\(line)")
+        }
+        let other = Data(String(repeating: "0", count: 64).utf8)
+        #expect(FileManager.default.createFile(atPath: token, contents: other, attributes: [.posixPermissions: 0o600]))
+        let line = try #require(try shelf.run("rm", "--all").failureLine)
+        #expect(line.contains(token), "\(line)")
+        #expect(try shelf.names == ["/a.mp4"])
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import Logging
+import TestSupport
+import Testing
+
+@testable import Reelcache
+
+/// What a configuration file may say, and what is said to the one who wrote something else.
+@Suite struct ConfigurationFileTests {
+    /// The settings of a file without problems.
+    private func settings(_ text: String) throws -> Settings {
+        var settings = Settings()
+        try #require(ConfigurationFile(path: "r.yaml", text: Array(text.utf8)).apply(to: &settings) == [])
+        return settings
+    }
+
+    private func problems(_ text: String) -> [String] {
+        ConfigurationFile(path: "r.yaml", text: Array(text.utf8)).problems().map(\.description)
+    }
+
+    @Test func eachKeyIsRead() throws {
+        let all = try settings(
+            """
+            listen: "[::1]:8000"
+            cache_dir: /var/cache/films
+            max_size: 1.5 GB
+            min_free: 200MiB
+            allow:
+              - nas.local
+              - 192.168.1.0/24
+            threads: 3
+            ca_file: /etc/own.pem
+            log_level: debug
+            """)
+        #expect(all.proxy.listen == "[::1]:8000")
+        #expect(all.proxy.cacheDirectory == "/var/cache/films")
+        #expect(all.proxy.maxSize == 1_500_000_000 && all.proxy.minFree == 200 << 20)
+        #expect(all.proxy.allow == ["nas.local", "192.168.1.0/24"])
+        #expect(all.proxy.threads == 3 && all.proxy.certificateFile == "/etc/own.pem")
+        #expect(all.logLevel == .debug)
+        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 8, 9, 10].map { "r.yaml:\($0)" })
+    }
+
+    @Test func pathsInItMayBeginWithTheHomeDirectory() throws {
+        #expect(try settings("cache_dir: ~/films").proxy.cacheDirectory == HomeDirectory.path() + "/films")
+    }
+
+    @Test(arguments: ["", "# nothing\n", "---\n", "~", "{}", "\u{FEFF}# from Windows\r\n", "--- # a document\n...\n"])
+    func aFileThatSaysNothingIsFine(text: String) throws {
+        #expect(try settings(text).origins.isEmpty)
+    }
+
+    @Test(arguments: [
+        "max_size: 2GB", "max_size: '2GB'", "\u{FEFF}max_size: 2GB", "max_size: 2_000_000_000\r\n", "{max_size: 2GB}", "---\n\"max_size\": 2GB\n...\n",
+        "max_size: >-\n  2GB\n", "max_size: &size 2GB",
+    ])
+    func aValueIsReadInAnyFormOfYAML(text: String) throws {
+        #expect(try settings(text).proxy.maxSize == 2_000_000_000)
+    }
+
+    @Test func anEmptyListIsNone() throws {
+        let settings = try settings("allow: []")
+        #expect(settings.proxy.allow == [] && Setting["allow"].map { "\(settings.origin(of: $0))" } == "r.yaml:1")
+    }
+
+    @Test(arguments: [
+        // Keys
+        ("max_sise: 1GB", "r.yaml:1:1: max_sise: is no setting; did you mean max_size?"),
+        ("Max-Size: 1GB", "r.yaml:1:1: Max-Size: is no setting; did you mean max_size?"),
+        ("cachedir: /a", "r.yaml:1:1: cachedir: is no setting; did you mean cache_dir?"),
+        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, cache_dir, max_size, min_free, allow, threads, ca_file, log_level"),
+        ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
+        ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
+        ("{threads: 1, threads: 2}", "r.yaml:1:14: threads: is there already, on line 1; remove one of them"),
+        ("[a]: b", "r.yaml:1:1: a key is a word; write key: value"),
+        // Types
+        ("threads:", "r.yaml:1:1: threads: has no value; write threads: number, or remove the line"),
+        ("listen: ~", "r.yaml:1:1: listen: has no value; write listen: host:port, or remove the line"),
+        ("allow:\nthreads: 1", "r.yaml:1:1: allow: has no value; write allow: [host|network, ...], or remove the line"),
+        ("max_size: [1GB]", "r.yaml:1:11: max_size: takes one value, and no list; write max_size: size"),
+        ("max_size:\n  all: 1GB", "r.yaml:2:3: max_size: takes no keys of its own; write max_size: size"),
+        ("allow: nas.local", "r.yaml:1:8: allow: takes a list; write allow: [host|network, ...]"),
+        ("allow: {nas.local: yes}", "r.yaml:1:8: allow: takes no keys of its own; write allow: [host|network, ...]"),
+        ("allow:\n  - [a.local]", "r.yaml:2:5: allow: each entry of the list takes one value; write it as - VALUE"),
+        // Values
+        ("max_size: 15.9MB", "r.yaml:1:11: max_size: '15.9MB' is too small; write 16MB or more"),
+        ("max_size: -1GB", "r.yaml:1:11: max_size: '-1GB' is no size; write it like 20GB or 500MiB"),
+        ("min_free: much", "r.yaml:1:11: min_free: 'much' is no size; write it like 20GB or 500MiB"),
+        ("threads: 0", "r.yaml:1:10: threads: 0 is out of range; write a number from 1 to 256"),
+        ("threads: 257", "r.yaml:1:10: threads: 257 is out of range; write a number from 1 to 256"),
+        ("threads: 2.5", "r.yaml:1:10: threads: '2.5' is no whole number; write one from 1 to 256"),
+        ("listen: 7335", "r.yaml:1:9: listen: cannot listen on '7335'; write HOST:PORT, such as 127.0.0.1:7335"),
+        ("listen: 127.0.0.1:65536", "r.yaml:1:9: listen: cannot listen on '127.0.0.1:65536'; write HOST:PORT, such as 127.0.0.1:7335"),
+        (
+            "allow:\n  - nas.local\n  - not/valid",
+            "r.yaml:3:5: allow: 'not/valid' is no host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
+        ),
+        ("cache_dir: films", "r.yaml:1:12: cache_dir: 'films' is relative; write a path that begins with / or ~/"),
+        ("ca_file: ''", "r.yaml:1:10: ca_file: is empty; write a path"),
+        ("log_level: loud", "r.yaml:1:12: log_level: 'loud' is no level; write trace, debug, info, notice, warning, error or critical"),
+        ("log_level: \"a\\nb\\e[1m\"", "r.yaml:1:12: log_level: 'a\\nb\\u{1B}[1m' is no level; write trace, debug, info, notice, warning, error or critical"),
+        // No YAML
+        ("listen", "r.yaml:1:1: there are no settings; write them as key: value, such as listen: 127.0.0.1:7335"),
+        ("- listen", "r.yaml:1:1: there are no settings; write them as key: value, such as listen: 127.0.0.1:7335"),
+        ("threads: 1\n\tlisten: a:1", "r.yaml:2:1: there is a tab; YAML wants spaces there"),
+        ("listen: a: b", "r.yaml:1:10: this is no YAML: mapping values are not allowed in this context; write each setting as key: value"),
+        (
+            "threads: 1\nlisten: \"a",
+            "r.yaml:2:11: this is no YAML: found unexpected end of stream while scanning a quoted scalar (line 2); write each setting as key: value"
+        ),
+        ("threads: *x", "r.yaml:1:10: this is no YAML: found undefined alias; write each setting as key: value"),
+        ("a: 1\n---\nb: 2", "r.yaml:2:1: this is no YAML: but found another document expected a single document in the stream (line 1); write each setting as key: value"),
+        ("threads: 1\nlisten: \u{7}", "r.yaml:2:9: this is no YAML: control characters are not allowed; remove what is there"),
+        // Its keys are there twice, but not written as they are read.
+        ("\"thr\\x65ads\": 1\nthreads: 2", "r.yaml:1:1: the key threads is there more than once; remove the others"),
+    ])
+    func aMistakeIsNamedWithItsPlace(text: String, line: String) {
+        #expect(problems(text) == [line])
+    }
+
+    @Test func allMistakesAreNamedInTheirOrder() {
+        let text = """
+            # Seven of them
+            threads: many
+            threads: 2
+            colour: red
+            allow: [a b, nas.local, c d]
+            max_size: 1kB
+            threads: 3
+            """
+        let places = problems(text).map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+        #expect(places == [
+            "r.yaml:2:10: threads:", "r.yaml:3:1: threads:", "r.yaml:4:1: colour:", "r.yaml:5:9: allow:", "r.yaml:5:25: allow:", "r.yaml:6:11: max_size:",
+            "r.yaml:7:1: threads:",
+        ])
+    }
+
+    @Test func whatIsNotInUTF8IsNamedWithItsPlace() {
+        let file = ConfigurationFile(path: "r.yaml", text: Array("threads: 1\n# caf".utf8) + [0xE9, 0x0A])
+        #expect(file.problems().map(\.description) == ["r.yaml:2:6: the file is not in UTF-8; save it in that encoding"])
+    }
+
+    @Test func aFileOfManyRepetitionsIsGivenUpEarly() {
+        let lines = problems(String(repeating: "threads: 1\n", count: 2000))
+        #expect(lines == ["r.yaml:101:1: the key threads is there more than once; remove the others"])
+    }
+
+    @Test func nestingWithoutEndIsNoYAML() {
+        let lines = problems("allow: " + String(repeating: "[", count: 100_000))
+        #expect(lines.count == 1 && lines.allSatisfy { $0.hasPrefix("r.yaml:1:") && $0.contains("this is no YAML") }, "\(lines)")
+    }
+
+    /// Whatever the file, the answer is lines that begin with a place.
+    @Test func anyBytesAreReadOrRefused() {
+        var random = SplitMix64.forTest("anyBytesAreReadOrRefused")
+        let words = ["threads", "allow", ":", " ", "\n", "  ", "- ", "[", "]", "{", "}", ",", "\"", "'", "&a ", "*a", "!!int ", "|", ">", "?", "#", "\t", "1", "~", "ü", "\r", "%", "@", "---"]
+        for _ in 1...3000 {
+            let text = (0..<Int.random(in: 1...30, using: &random)).map { _ in words.randomElement(using: &random) ?? "" }.joined()
+            for line in problems(text) {
+                #expect(line.wholeMatch(of: /r\.yaml:\d+:\d+: .+/) != nil, "\(line) for \(text.debugDescription)")
+            }
+        }
+    }
+}

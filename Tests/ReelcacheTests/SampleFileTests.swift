@@ -1,0 +1,51 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Reelcache
+
+/// `config/reelcache.yaml`, which people copy, says what is true.
+@Suite struct SampleFileTests {
+    private let text: String
+
+    init() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        text = try String(contentsOf: root.appendingPathComponent("config/reelcache.yaml"), encoding: .utf8)
+    }
+
+    /// Prose follows `# `, a setting `#`.
+    private var uncommented: String { text.replacing(/(?m)^#(?=[a-z])/, with: "") }
+
+    private func settings(_ text: String) throws -> Settings {
+        var settings = Settings()
+        try #require(ConfigurationFile(path: "reelcache.yaml", text: Array(text.utf8)).apply(to: &settings) == [])
+        return settings
+    }
+
+    @Test func asItIsItChangesNothing() throws {
+        let settings = try settings(text)
+        for setting in Setting.all { #expect(setting.isEqual(settings, Settings()), "\(setting.key)") }
+    }
+
+    @Test func itHasEveryKeyInTheOrderOfTheTable() throws {
+        let keys = uncommented.split(separator: "\n").compactMap { $0.firstMatch(of: /^([a-z_]+):/)?.1 }.map(String.init)
+        #expect(keys == Setting.all.map(\.key))
+    }
+
+    /// Where the default is a value, the file shows that value; elsewhere it says what the default is.
+    @Test func whatItShowsIsTheDefault() throws {
+        let shown = try settings(uncommented)
+        for setting in Setting.all where !["cache_dir", "allow", "threads", "ca_file"].contains(setting.key) {
+            #expect(setting.isEqual(shown, Settings()), "\(setting.key): \(setting.texts(in: shown))")
+        }
+        for standard in ["cache_dir", "threads", "ca_file"].compactMap({ Setting[$0]?.standard }) {
+            #expect(text.contains("Default: \(standard)."))
+        }
+        #expect(Settings().proxy.allow == [] && text.contains("Default: none."))
+    }
+
+    @Test func itSaysWhatNeedsARestart() {
+        let keys = Setting.all.filter { $0.reload == nil }.map(\.key)
+        #expect(text.contains("\(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "") then need a restart"))
+    }
+}
