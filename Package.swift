@@ -9,6 +9,7 @@ let package = Package(
         .executable(name: "reelcache", targets: ["ReelcacheCLI"]),
         .library(name: "Reelcache", targets: ["Reelcache"]),
         // Tests preload it into the program.
+        .library(name: "reelcache-faults", type: .dynamic, targets: ["FaultLayer"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -67,6 +68,7 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .target(name: "FaultLayer", path: "Tests/FaultLayer"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
@@ -88,6 +90,7 @@ let package = Package(
             ]),
         .testTarget(name: "ReelcacheTests", dependencies: ["Reelcache", "TestSupport", .product(name: "Logging", package: "swift-log")]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
+        .testTarget(name: "DurabilityTests", dependencies: ["CLinux", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")]),
         .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),
     ]
 )

@@ -1,0 +1,225 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Durability {
+    /// A disk that refuses: playing goes on from upstream, nothing wrong is kept, and when the disk is well again it is used again.
+    @Suite struct FaultTests {
+        private let directory: TemporaryDirectory
+        private let origin: ScriptedOrigin
+        private let layer: FaultLayer
+        private let cached = Film(path: "/cached.mp4", media: Media(seed: 1, size: 3_000_000))
+        private let film = Film(path: "/film.mp4", media: Media(seed: 2, size: 5_000_000))
+        private let next = Film(path: "/next.mp4", media: Media(seed: 3, size: 2_000_000))
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            try FileManager.default.createDirectory(atPath: directory.file("cache"), withIntermediateDirectories: false)
+            origin = try Durability.origin([cached, film, next])
+            layer = try FaultLayer(watching: directory.file("cache"))
+        }
+
+        private var cache: String { directory.file("cache") }
+
+        private func start(_ arguments: [String] = ["--min-free", "1MB"]) throws -> ProxyProcess {
+            try ProxyProcess(cacheDirectory: cache, arguments: arguments, environment: layer.environment)
+        }
+
+        /// What is wrong with a film when it is played as a whole; nil where nothing is.
+        private func play(_ film: Film, _ proxy: ProxyProcess) throws -> String? {
+            try Durability.readAll([film], at: origin, through: proxy).first
+        }
+
+        /// Whether a film is served without asking the origin. Right bytes are required.
+        private func isHit(_ film: Film, _ proxy: ProxyProcess) throws -> Bool {
+            let requests = origin.requestCount(film.path)
+            #expect(try play(film, proxy) == nil)
+            return origin.requestCount(film.path) == requests
+        }
+
+        /// With the fault gone: what is played now is cached, saved, and there after a restart.
+        private func expectCachingAgain(_ proxy: ProxyProcess) throws {
+            for film in [film, next] { #expect(try play(film, proxy) == nil) }
+            for film in [film, next] { #expect(try isHit(film, proxy), "\(film.path) is not cached after the fault") }
+            #expect(try proxy.process.terminate() == .exited(0))
+            try expectNothingWrongOnDisk()
+            let second = try ProxyProcess(cacheDirectory: cache)
+            for film in [film, next] { #expect(try isHit(film, second), "\(film.path) is not there after a restart") }
+        }
+
+        @discardableResult
+        private func expectNothingWrongOnDisk() throws -> CacheImage.Findings {
+            let copy = try TemporaryDirectory()
+            let findings = try CacheImage.copy(of: cache, to: copy.file("cache")).compare([cached, film, next])
+            #expect(findings.fault == nil)
+            return findings
+        }
+
+        // MARK: Writing
+
+        /// At once, after a few writes, and in the middle of the film.
+        @Test(arguments: [(ENOSPC, 0), (EIO, 3), (ENOSPC, 17), (EDQUOT, 9)])
+        func dataThatCannotBeWrittenIsPlayedAndNotKept(code: Int32, after writes: Int) async throws {
+            try await blocking {
+                let proxy = try start()
+                #expect(try play(cached, proxy) == nil)
+                layer.fail(.write, in: .data, with: code, after: UInt64(writes))
+                for _ in 1...2 { #expect(try play(film, proxy) == nil) }
+                #expect(layer.failures > 0)
+                #expect(try proxy.statistics.errors["disk-write"] ?? 0 > 0)
+                #expect(try isHit(cached, proxy))
+                try expectNothingWrongOnDisk()
+                layer.heal()
+                try expectCachingAgain(proxy)
+            }
+        }
+
+        /// As ext4 does it when it has found itself damaged.
+        @Test func playingGoesOnWhenTheDiskTurnsReadOnly() async throws {
+            try await blocking {
+                let proxy = try start()
+                #expect(try play(cached, proxy) == nil)
+                try proxy.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
+                layer.fail(.everyChange, in: .everywhere, with: EROFS)
+                #expect(try play(film, proxy) == nil)
+                #expect(try isHit(cached, proxy))
+                #expect(layer.failures > 0)
+                #expect(try proxy.statistics.errors.values.reduce(0, +) > 0)
+                try expectNothingWrongOnDisk()
+                layer.heal()
+                try expectCachingAgain(proxy)
+            }
+        }
+
+        /// What was received and not saved is lost with the crash, and with nothing else.
+        @Test func aReadOnlyDiskAndACrashLeaveNothingWrong() async throws {
+            try await blocking {
+                let proxy = try start()
+                layer.fail(.everyChange, in: .everywhere, with: EROFS, after: 40)
+                #expect(try play(film, proxy) == nil)
+                #expect(try proxy.process.killNow() == .signalled(SIGKILL))
+                try expectNothingWrongOnDisk()
+                layer.heal()
+                try expectCachingAgain(try start())
+            }
+        }
+
+        @Test(arguments: [ENOSPC, EROFS, EMFILE]) func aFileThatCannotBeMadeIsPlayedPastTheCache(code: Int32) async throws {
+            try await blocking {
+                let proxy = try start()
+                #expect(try play(cached, proxy) == nil)
+                layer.fail([.create, .name], in: .data, with: code)
+                #expect(try play(film, proxy) == nil)
+                #expect(layer.failures > 0)
+                #expect(try proxy.statistics.errors.values.reduce(0, +) > 0)
+                #expect(try isHit(cached, proxy))
+                layer.heal()
+                try expectCachingAgain(proxy)
+            }
+        }
+
+        // MARK: Saving
+
+        @Test func chunksThatCannotBeMadeDurableAreNotSaved() async throws {
+            try await blocking {
+                let proxy = try start()
+                layer.fail(.sync, in: .data, with: EIO)
+                #expect(try play(film, proxy) == nil)
+                try proxy.waitForStatistics("a sync that failed") { $0.errors["disk-sync"] ?? 0 > 0 }
+                #expect(try play(film, proxy) == nil)
+                #expect(try expectNothingWrongOnDisk().chunks == 0)
+                layer.heal()
+                try expectCachingAgain(proxy)
+            }
+        }
+
+        @Test(arguments: [ENOSPC, EIO]) func anIndexThatCannotBeWrittenIsToldLater(code: Int32) async throws {
+            try await blocking {
+                let proxy = try start()
+                layer.fail([.write, .truncate], in: .index, with: code)
+                #expect(try play(film, proxy) == nil)
+                try proxy.waitForStatistics("a checkpoint that failed") { $0.errors["store"] ?? 0 > 0 }
+                #expect(try isHit(film, proxy))
+                #expect(try expectNothingWrongOnDisk().chunks == 0)
+                layer.heal()
+                try expectCachingAgain(proxy)
+            }
+        }
+
+        // MARK: Evicting
+
+        /// NFS before 4.2, FAT, HFS+.
+        @Test func withoutHolePunchingTheLimitHoldsAndLaterFilmsAreCached() async throws {
+            try await blocking {
+                let films = (0..<12).map { Film(path: "/\($0).mp4", media: Media(seed: UInt64(20 + $0), size: 5_000_000 + Int64($0))) }
+                for film in films { origin.serve(film.path, film.media) }
+                layer.fail(.punch, in: .data, with: EOPNOTSUPP)
+                let proxy = try start(Durability.arguments)
+                var overshoot: Int64 = 0
+                for film in films {
+                    #expect(try play(film, proxy) == nil)
+                    overshoot = max(overshoot, DiskUse.overshoot(of: cache, limit: Durability.limit))
+                }
+                #expect(overshoot == 0)
+                #expect(layer.failures > 0)
+                #expect(try isHit(films[11], proxy), "the last film of three times the limit is not cached")
+            }
+        }
+
+        // MARK: Reading
+
+        /// After a crash what is there is read before it is served.
+        @Test func whatCannotBeReadIsFetchedAgain() async throws {
+            try await blocking {
+                let first = try start()
+                #expect(try play(film, first) == nil)
+                try first.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
+                #expect(try first.process.killNow() == .signalled(SIGKILL))
+
+                layer.fail(.read, in: .data, with: EIO)
+                let second = try start()
+                #expect(try play(film, second) == nil)
+                #expect(layer.failures > 0)
+                let statistics = try second.statistics
+                #expect(statistics.cache.droppedChunks > 0)
+                #expect(statistics.errors["disk-read"] ?? 0 > 0)
+                layer.heal()
+                try expectCachingAgain(second)
+            }
+        }
+
+        /// A file system check may have moved it to lost+found.
+        @Test func aFileThatIsGoneAfterACrashIsFetchedAgain() async throws {
+            try await blocking {
+                let first = try start()
+                #expect(try play(film, first) == nil)
+                try first.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
+                #expect(try first.process.killNow() == .signalled(SIGKILL))
+                let files = Set(try CacheImage(directory: cache).presentChunks(of: [film]).map(\.file))
+                #expect(files.count == 1)
+                for file in files { try FileManager.default.removeItem(atPath: "\(cache)/\(file)") }
+
+                let second = try start()
+                #expect(try play(film, second) == nil)
+                #expect(try second.statistics.cache.size >= film.media.size)
+                try expectCachingAgain(second)
+            }
+        }
+
+        /// Neither disk nor origin has it: the player is told so.
+        @Test func whatCannotBeReadWithoutTheOriginIsAnError() async throws {
+            try await blocking {
+                let first = try start()
+                #expect(try play(film, first) == nil)
+                try first.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
+                #expect(try first.process.killNow() == .signalled(SIGKILL))
+
+                layer.fail(.read, in: .data, with: EIO)
+                let second = try start()
+                origin.setGone(true, for: [film])
+                #expect(try second.get(origin.url(film.path)).status == 502)
+                #expect(second.process.exit == nil)
+            }
+        }
+    }
+}
