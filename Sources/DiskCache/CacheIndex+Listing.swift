@@ -27,9 +27,9 @@ extension CacheIndex {
             let rows = try Row.fetchAll(
                 db.cachedStatement(sql: "\(Self.selectResources) \(condition) ORDER BY \(order) LIMIT ? OFFSET ?"),
                 arguments: StatementArguments(pattern) + [query.limit ?? -1, query.offset])
+            let counted = query.filter == nil ? "generation" : "resource r JOIN generation g ON g.resource = r.id \(condition)"
             let total = try Int.fetchOne(
-                db.cachedStatement(sql: query.filter == nil ? "SELECT count(*) FROM generation" : "SELECT count(*) FROM resource r JOIN generation g ON g.resource = r.id \(condition)"),
-                arguments: StatementArguments(pattern)) ?? 0
+                db.cachedStatement(sql: "SELECT count(*) FROM \(counted)"), arguments: StatementArguments(pattern)) ?? 0
             return ResourceListing(resources: rows.compactMap(Self.resourceReport), total: total)
         }
     }
@@ -90,7 +90,9 @@ extension CacheIndex {
 
     /// Resources and their generations, in the order of identifiers, after one. For work on all of them, page by page.
     /// - Parameter before: only what was read before this time, in microseconds since 1970; nil for all.
-    func page(after id: Int64, readBefore before: Int64? = nil, limit: Int) throws(StoreError) -> [(resource: Int64, key: CacheKey, isPinned: Bool, generation: GenerationID)] {
+    func page(
+        after id: Int64, readBefore before: Int64? = nil, limit: Int
+    ) throws(StoreError) -> [(resource: Int64, key: CacheKey, isPinned: Bool, generation: GenerationID)] {
         try read { db in
             let rows = try Row.fetchAll(
                 db.cachedStatement(sql: """

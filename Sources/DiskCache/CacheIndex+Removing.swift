@@ -89,7 +89,8 @@ extension CacheIndex {
             """
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [identifier, ordinal]) else { return }
         try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [identifier, ordinal])
-        guard let length = Int64.fromDatabaseValue(row[1]), (0...Generation.longest).contains(length), let size = Int64.fromDatabaseValue(row[2]), let geometry = ChunkGeometry(chunkSize: size),
+        guard let length = Int64.fromDatabaseValue(row[1]), (0...Generation.longest).contains(length),
+            let size = Int64.fromDatabaseValue(row[2]), let geometry = ChunkGeometry(chunkSize: size),
             (0..<geometry.extentCount(length: length)).contains(ordinal)
         else { return }
         let present = geometry.existing(Presence(bits: UInt64(bitPattern: Int64.fromDatabaseValue(row[0]) ?? 0)), inExtent: ordinal, length: length)
@@ -178,8 +179,8 @@ extension CacheIndex {
             let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
             let row = try Row.fetchOne(db, sql: sql, arguments: [identifier])
             let generation = try? row.map(Self.generationRow)
-            for extent in try Row.fetchAll(db, sql: "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?", arguments: [identifier])
-            where generation.flatMap({ Self.extentRow(extent, $0) }) == nil {
+            let extents = try Row.fetchAll(db, sql: Self.selectExtents, arguments: [identifier])
+            for extent in extents where generation.flatMap({ Self.extentRow(extent, $0) }) == nil {
                 try db.execute(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?", arguments: [identifier, extent[0] as DatabaseValue])
             }
             if generation == nil {

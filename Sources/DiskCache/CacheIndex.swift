@@ -229,7 +229,7 @@ final class CacheIndex: Sendable {
         }
     }
 
-    private static let selectExtents = "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?"
+    static let selectExtents = "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?"
 
     static func extentRow(_ row: Row, _ generation: GenerationRow) -> ExtentRow? {
         guard let ordinal = Int.fromDatabaseValue(row[0]), (0..<generation.geometry.extentCount(length: generation.length)).contains(ordinal),

@@ -150,7 +150,9 @@ extension CacheStore {
         let generation: Generation?
         do throws(StoreError) {
             // Else it would evict everything before it fails.
-            guard length <= ledger.attainable(beside: try index.pinnedBytes()) else { throw StoreError.system(operation: "reserve space for", path: key.text, code: ENOSPC) }
+            guard length <= ledger.attainable(beside: try index.pinnedBytes()) else {
+                throw StoreError.system(operation: "reserve space for", path: key.text, code: ENOSPC)
+            }
             let isOpen = registry.withLock { $0.newest(of: key) != nil }
             let isIndexed = try index.resource(key) != nil
             let head = GenerationHead(status: 200, fields: fields, finalURL: key.text, storedAt: AccessClock.now() / 1_000_000)

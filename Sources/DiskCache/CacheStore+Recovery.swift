@@ -57,7 +57,7 @@ extension CacheStore {
         let counts = try index.counts()
         guard counts.resources > 0 || FileSystem.exists(aside) else { return }
         try IndexDamage.removeFiles(aside)
-        logger.notice("\(counts.resources) resources were found again, \(counts.pinned) of them pinned; each is verified before it is served. The files of others go")
+        logger.notice("\(counts.resources) resources were found again, \(counts.pinned) of them pinned; each is verified before it is served")
     }
 
     /// A crash came between the index and its copy, or the copy is lost.

@@ -97,7 +97,8 @@ package final class CacheStore: Sendable {
         try Self.makeDirectory(directory)
         lock = try DirectoryLock(directory: directory)
         try Self.makeDirectory(directory + "/data")
-        if let punchesHoles = configuration.punchesHoles { holes = Atomic(punchesHoles) } else { holes = Atomic(try FileSystem.canPunchHoles(in: directory + "/data")) }
+        let canPunchHoles = try FileSystem.canPunchHoles(in: directory + "/data")
+        holes = Atomic(configuration.punchesHoles ?? canPunchHoles)
         let opened = try Self.openIndex(directory, logger, metrics)
         index = opened.index
         pins = opened.pins

@@ -66,7 +66,8 @@ package final class CapacityLedger: Sendable {
 
     private func tryReserve(_ bytes: Int64, usesHeadroom: Bool = false) -> Bool {
         state.withLock { state in
-            guard state.used + state.uncounted + bytes <= state.limit - (usesHeadroom ? state.headroom / 2 : state.headroom), bytes <= state.diskAllowance else { return false }
+            let limit = state.limit - (usesHeadroom ? state.headroom / 2 : state.headroom)
+            guard state.used + state.uncounted + bytes <= limit, bytes <= state.diskAllowance else { return false }
             state.data += bytes
             state.diskAllowance -= bytes
             return true

@@ -95,7 +95,8 @@ package final class Generation: Sendable {
 
     init(
         id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry, file: SparseFile, isStored: Bool,
-        ledger: CapacityLedger, extents: [Extent]? = nil, isIndexed: Bool = false, overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true
+        ledger: CapacityLedger, extents: [Extent]? = nil, isIndexed: Bool = false,
+        overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true
     ) {
         self.id = id
         self.key = key

@@ -28,7 +28,10 @@ enum IndexDamage {
             let queue = try DatabaseQueue(path: path)
             defer { try? queue.close() }
             let found = try queue.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
-            guard found == "ok" else { throw StoreError.damagedIndex(path: path, detail: found ?? "it cannot be checked") }
+            guard found == "ok" else {
+                // The first of its lines names the database.
+                throw StoreError.damagedIndex(path: path, detail: found?.split(separator: "\n").last.map(String.init) ?? "it cannot be checked")
+            }
         } catch let error as StoreError {
             throw error
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB {
@@ -74,7 +77,7 @@ enum IndexDamage {
         let generation = try CacheIndex.generationRow(row)
         var extents: [CacheIndex.ExtentRow] = []
         do {
-            let cursor = try Row.fetchCursor(db, sql: "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?", arguments: [id])
+            let cursor = try Row.fetchCursor(db, sql: CacheIndex.selectExtents, arguments: [id])
             while let row = try cursor.next() {
                 if let extent = CacheIndex.extentRow(row, generation) { extents.append(extent) }
             }

@@ -101,15 +101,19 @@ import Testing
 
     // MARK: The seal
 
+    private func spoil(_ path: String, at offset: UInt64) throws {
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        try file.seek(toOffset: offset)
+        try file.write(contentsOf: [7, 7, 7])
+        try file.close()
+    }
+
     @Test func fileThatWasChangedWhileTheCacheWasClosedIsVerified() throws {
         let opened = try OpenStore()
         var path = ""
         do { path = opened.path(try opened.make("a", media, filling: 0..<media.size)) }
         try opened.close()
-        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-        try file.seek(toOffset: 70 * 4096)
-        try file.write(contentsOf: [7, 7, 7])
-        try file.close()
+        try spoil(path, at: 70 * 4096)
 
         let again = try OpenStore(opened.directory)
         let a = try #require(try again.load("a"))
@@ -126,10 +130,7 @@ import Testing
         var path = ""
         do { path = opened.path(try opened.make("a", media, filling: 0..<media.size)) }
         try opened.close()
-        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-        try file.seek(toOffset: 150 * 4096)
-        try file.write(contentsOf: [7, 7, 7])
-        try file.close()
+        try spoil(path, at: 150 * 4096)
         opened = try OpenStore(opened.directory)
         do {
             let a = try #require(try opened.load("a"))
@@ -148,10 +149,7 @@ import Testing
         var path = ""
         do { path = opened.path(try opened.make("a", media, filling: 0..<media.size)) }
         opened.closeUnused()
-        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-        try file.seek(toOffset: 150 * 4096)
-        try file.write(contentsOf: [7, 7, 7])
-        try file.close()
+        try spoil(path, at: 150 * 4096)
         #expect(try opened.store.audit(repairs: false) { _ in true }.damaged.first?.chunks == 1)
         opened = try opened.reopened()
         let a = try #require(try opened.load("a"))

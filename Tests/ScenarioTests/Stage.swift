@@ -172,26 +172,13 @@ struct DeadlinePassed: Error, CustomStringConvertible {
     init(_ what: String) { description = "waited in vain for \(what)" }
 }
 
-/// Plays a scenario, which may block, on a thread of its own, and ends everything after it.
-///
-/// Swift's pool has a thread for each core, and a few blocked scenarios would take them all. `onThread` would do, but an
-/// `#expect` on a thread that belongs to no task cannot tell which test it is of.
+/// Plays a scenario, which may block, on threads of its own, and ends everything after it.
 func scenario(_ change: (inout Stage.Setting) -> Void = { _ in }, _ story: @escaping @Sendable (Stage) throws -> Void) async throws {
     var setting = Stage.Setting()
     change(&setting)
-    try await withTaskExecutorPreference(ThreadExecutor()) { [setting] in
+    try await blocking { [setting] in
         let stage = try Stage(setting)
         defer { stage.end() }
         try story(stage)
-    }
-}
-
-/// Runs each part of a task on a new thread.
-private final class ThreadExecutor: TaskExecutor {
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        do {
-            _ = try Background { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-        } catch { fatalError("no thread for a test: \(error)") }
     }
 }
