@@ -8,6 +8,7 @@
 
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 extern int fallocate(int descriptor, int mode, off_t offset, off_t length);
+extern int syncfs(int descriptor);
 extern int memfd_create(const char *name, unsigned int flags);
 
 static const unsigned int reel_memfd_cloexec = 1;

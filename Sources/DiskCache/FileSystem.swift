@@ -47,6 +47,14 @@ enum FileSystem {
         guard fsync(descriptor) == 0 else { throw .lastSystemError("fsync", path) }
     }
 
+    /// Makes all durable that was written to the disk of a directory, by whomever.
+    static func syncDisk(of path: String) throws(StoreError) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .lastSystemError("open", path) }
+        defer { close(descriptor) }
+        guard syncfs(descriptor) == 0 else { throw .lastSystemError("syncfs", path) }
+    }
+
     /// Whether holes can be punched into the files of a directory, tried with one of its own.
     static func canPunchHoles(in directory: String) throws(StoreError) -> Bool {
         let path = directory + "/punch-test"
