@@ -135,11 +135,11 @@ extension CacheStore {
     /// A new file's name is made durable once, before the index speaks of it.
     private func syncName(of generation: Generation) throws(StoreError) {
         guard !generation.state.withLock({ $0.isNameSynced }) else { return }
-        let hasNewShards = registry.withLock { registry in
-            defer { registry.hasNewShards = false }
-            return registry.hasNewShards
+        let newShards = registry.withLock { $0.newShards }
+        if !newShards.isEmpty {
+            try FileSystem.syncDirectory(configuration.directory + "/data")
+            registry.withLock { $0.newShards.subtract(newShards) }
         }
-        if hasNewShards { try FileSystem.syncDirectory(configuration.directory + "/data") }
         try FileSystem.syncDirectory((generation.file.path as NSString).deletingLastPathComponent)
         generation.state.withLock { $0.isNameSynced = true }
     }

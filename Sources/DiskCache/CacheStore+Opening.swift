@@ -138,7 +138,7 @@ extension CacheStore {
         guard isNew || errno == EEXIST else { throw .lastSystemError("mkdir", shard) }
         registry.withLock { registry in
             registry.shards.insert(shard)
-            registry.hasNewShards = registry.hasNewShards || isNew
+            if isNew { registry.newShards.insert(shard) }
         }
     }
 }

@@ -82,8 +82,8 @@ package final class CacheStore: Sendable {
         /// Files whose holes the disk did not punch, or that it did not remove: the next session tries again.
         var leftUnfinished: Set<GenerationID> = []
         var shards: Set<String> = []
-        /// Whether a directory has been made whose name is not durable yet.
-        var hasNewShards = false
+        /// Directories that have been made, and whose names are not durable yet.
+        var newShards: Set<String> = []
     }
 
     /// Opens the cache, making it where there is none, and takes its lock.

@@ -39,9 +39,7 @@ package final class CapacityLedger: Sendable {
     /// Takes so many bytes for what is about to be written, or none; `wrote` when it is.
     /// - Returns: whether they were there to take.
     func reserveToWrite(_ bytes: Int64) -> Bool {
-        guard reserve(bytes) else { return false }
-        state.withLock { $0.unwritten += bytes }
-        return true
+        reserve(bytes, isToBeWritten: true)
     }
 
     /// What was reserved is on the disk, or will not be written.
@@ -51,11 +49,11 @@ package final class CapacityLedger: Sendable {
 
     /// Takes so many bytes, or none.
     /// - Returns: whether they were there to take.
-    func reserve(_ bytes: Int64) -> Bool {
-        if tryReserve(bytes) { return true }
+    func reserve(_ bytes: Int64, isToBeWritten: Bool = false) -> Bool {
+        if tryReserve(bytes, isToBeWritten: isToBeWritten) { return true }
         // The allowance may be an old one.
         refreshDisk()
-        return tryReserve(bytes)
+        return tryReserve(bytes, isToBeWritten: isToBeWritten)
     }
 
     /// Takes the little that a new file needs, out of the headroom where there is nothing else.
@@ -64,12 +62,13 @@ package final class CapacityLedger: Sendable {
         return tryReserve(Self.fileOverhead, usesHeadroom: true)
     }
 
-    private func tryReserve(_ bytes: Int64, usesHeadroom: Bool = false) -> Bool {
+    private func tryReserve(_ bytes: Int64, usesHeadroom: Bool = false, isToBeWritten: Bool = false) -> Bool {
         state.withLock { state in
             let limit = state.limit - (usesHeadroom ? state.headroom / 2 : state.headroom)
             guard state.used + state.uncounted + bytes <= limit, bytes <= state.diskAllowance else { return false }
             state.data += bytes
             state.diskAllowance -= bytes
+            if isToBeWritten { state.unwritten += bytes }
             return true
         }
     }

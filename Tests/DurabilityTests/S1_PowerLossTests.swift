@@ -35,6 +35,7 @@ extension Durability {
             /// The directory before it, and at its end.
             let before, after: String
             let log: FaultLog
+            var films = Durability.films
         }
 
         private struct Tally {
@@ -84,6 +85,31 @@ extension Durability {
             return Run(before: before, after: live, log: try layer.log)
         }
 
+        /// Many at once are made durable by one call.
+        @Test func noChunkOfManySmallFilesIsCalledPresentThatThePowerTook() async throws {
+            try await blocking {
+                var random = SplitMix64.forTest("noChunkOfManySmallFilesIsCalledPresentThatThePowerTook")
+                let films = (0..<300).map { Film(path: "/small/\($0)", media: Media(seed: UInt64(500 + $0), size: 30_000)) }
+                for film in films { origin.serve(film.path, film.media) }
+                let (before, live) = (directory.file("before"), directory.file("live"))
+                for path in [before, live] { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false) }
+                let layer = try FaultLayer(watching: live, isRecording: true)
+                let proxy = try ProxyProcess(cacheDirectory: live, arguments: Durability.arguments, environment: layer.environment)
+                let faults = try concurrently(4) { worker in
+                    try Durability.readAll(stride(from: worker, to: films.count, by: 4).map { films[$0] }, at: origin, through: proxy)
+                }
+                #expect(faults.flatMap { $0 } == [])
+                try proxy.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
+                #expect(try proxy.process.killNow() == .signalled(SIGKILL))
+
+                let run = Run(before: before, after: live, log: try layer.log, films: films)
+                #expect(run.log.records.contains { if case .syncAll = $0.change { true } else { false } })
+                var tally = Tally()
+                try judge(run, "small files", last: directory.file("last"), &tally, &random)
+                #expect(tally.chunks > 0)
+            }
+        }
+
         /// Compares images of several moments of a run with the media, before anything could repair them.
         /// - Parameter last: where the image of the run's end stays.
         private func judge(_ run: Run, _ name: String, last: String, _ tally: inout Tally, _ random: inout SplitMix64) throws {
@@ -91,7 +117,7 @@ extension Durability {
                 let count = index == 0 ? run.log.records.count : Self.moment(in: run.log, &random)
                 let image = CacheImage(directory: index == 0 ? last : directory.file("image"))
                 try PowerLoss(base: run.before, log: run.log, after: count).makeImage(image.directory, .random, &random)
-                let findings = try image.compare(Durability.films)
+                let findings = try image.compare(run.films)
                 #expect(findings.fault == nil, "\(name), after \(count) of \(run.log.records.count) records")
                 (tally.images, tally.chunks, tally.wrong) = (tally.images + 1, tally.chunks + findings.chunks, tally.wrong + findings.wrong.count)
                 if index > 0 { try FileManager.default.removeItem(atPath: image.directory) }

@@ -37,6 +37,14 @@ extension Durability {
             return origin.requestCount(film.path) == requests
         }
 
+        /// Leaves a cache that has the film, and was not closed in order.
+        private func playAndCrash() throws {
+            let proxy = try start()
+            #expect(try play(film, proxy) == nil)
+            try proxy.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
+            #expect(try proxy.process.killNow() == .signalled(SIGKILL))
+        }
+
         /// With the fault gone: what is played now is cached, saved, and there after a restart.
         private func expectCachingAgain(_ proxy: ProxyProcess) throws {
             for film in [film, next] { #expect(try play(film, proxy) == nil) }
@@ -146,6 +154,21 @@ extension Durability {
             }
         }
 
+        /// Where one call for many fails, each is tried for itself; none of them is saved.
+        @Test func manyFilesThatCannotBeMadeDurableAreNotSaved() async throws {
+            try await blocking {
+                let small = (0..<100).map { Film(path: "/small/\($0)", media: Media(seed: UInt64(900 + $0), size: 9000)) }
+                for film in small { origin.serve(film.path, film.media) }
+                let proxy = try start()
+                layer.fail(.sync, in: .everywhere, with: EIO)
+                #expect(try Durability.readAll(small, at: origin, through: proxy) == [])
+                try proxy.waitForStatistics("a sync that failed") { $0.errors["disk-sync"] ?? 0 > 0 }
+                #expect(try CacheImage(directory: cache).compare(small).chunks == 0)
+                layer.heal()
+                try expectCachingAgain(proxy)
+            }
+        }
+
         // MARK: Evicting
 
         /// NFS before 4.2, FAT, HFS+.
@@ -171,10 +194,7 @@ extension Durability {
         /// After a crash what is there is read before it is served.
         @Test func whatCannotBeReadIsFetchedAgain() async throws {
             try await blocking {
-                let first = try start()
-                #expect(try play(film, first) == nil)
-                try first.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
-                #expect(try first.process.killNow() == .signalled(SIGKILL))
+                try playAndCrash()
 
                 layer.fail(.read, in: .data, with: EIO)
                 let second = try start()
@@ -191,10 +211,7 @@ extension Durability {
         /// A file system check may have moved it to lost+found.
         @Test func aFileThatIsGoneAfterACrashIsFetchedAgain() async throws {
             try await blocking {
-                let first = try start()
-                #expect(try play(film, first) == nil)
-                try first.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
-                #expect(try first.process.killNow() == .signalled(SIGKILL))
+                try playAndCrash()
                 let files = Set(try CacheImage(directory: cache).presentChunks(of: [film]).map(\.file))
                 #expect(files.count == 1)
                 for file in files { try FileManager.default.removeItem(atPath: "\(cache)/\(file)") }
@@ -209,10 +226,7 @@ extension Durability {
         /// Neither disk nor origin has it: the player is told so.
         @Test func whatCannotBeReadWithoutTheOriginIsAnError() async throws {
             try await blocking {
-                let first = try start()
-                #expect(try play(film, first) == nil)
-                try first.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
-                #expect(try first.process.killNow() == .signalled(SIGKILL))
+                try playAndCrash()
 
                 layer.fail(.read, in: .data, with: EIO)
                 let second = try start()
