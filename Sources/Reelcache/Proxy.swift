@@ -46,14 +46,7 @@ public final class Proxy: Sendable {
     }
 
     package init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
-        guard let address = ListenAddress(configuration.listen) else {
-            throw ProxyError("cannot listen on '\(configuration.listen)': write HOST:PORT, such as 127.0.0.1:7335")
-        }
-        let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
-        guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
-        if let file = configuration.certificateFile, access(file, R_OK) != 0 {
-            throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
-        }
+        let (address, threads) = try Self.check(configuration)
         do {
             let policy = CurrentAddressPolicy(try AddressPolicy(allow: configuration.allow))
             let openFiles = OpenFileLimit.raise()
@@ -62,11 +55,7 @@ public final class Proxy: Sendable {
             let metrics = ProxyMetrics()
             let loops = try EventLoopGroup(count: threads)
             let store = try Self.openStore(configuration, tuning, metrics, logger)
-            let token: ControlToken
-            do throws(TokenError) { token = try ControlToken(makingIn: configuration.cacheDirectory) } catch {
-                try store.close()
-                throw error
-            }
+            let token = try Self.token(configuration, store)
             let filler = CacheFiller(store: store, settings: tuning.fill, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics, logger: logger)
             let snapshot = Self.snapshot(metrics, store, filler)
 
@@ -106,6 +95,27 @@ public final class Proxy: Sendable {
             throw error
         } catch {
             throw ProxyError("\(error)")
+        }
+    }
+
+    /// - Returns: where to listen, and how many loops there are.
+    private static func check(_ configuration: ProxyConfiguration) throws -> (ListenAddress, threads: Int) {
+        guard let address = ListenAddress(configuration.listen) else {
+            throw ProxyError("cannot listen on '\(configuration.listen)': write HOST:PORT, such as 127.0.0.1:7335")
+        }
+        let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
+        guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
+        if let file = configuration.certificateFile, access(file, R_OK) != 0 {
+            throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
+        }
+        return (address, threads)
+    }
+
+    /// Without the token nothing starts: the store, which is open already, is closed in order.
+    private static func token(_ configuration: ProxyConfiguration, _ store: CacheStore) throws -> ControlToken {
+        do throws(TokenError) { return try ControlToken(makingIn: configuration.cacheDirectory) } catch {
+            try store.close()
+            throw error
         }
     }
 
