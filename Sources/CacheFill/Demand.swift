@@ -6,12 +6,16 @@ package final class Demand: Sendable {
     package let url: OriginURL
     /// nil for the whole.
     package let span: ByteRangeSpec?
+    package let treatment: Treatment
+    package let directives: RequestDirectives
     private let request: RequestHead
 
-    package init(url: OriginURL, span: ByteRangeSpec?, request: RequestHead) {
+    package init(url: OriginURL, span: ByteRangeSpec?, request: RequestHead, treatment: Treatment = Treatment()) {
         self.url = url
         self.span = span
         self.request = request
+        self.treatment = treatment
+        directives = RequestDirectives(cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
     }
 
     /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak itself.

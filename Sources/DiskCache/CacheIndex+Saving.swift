@@ -16,6 +16,8 @@ extension CacheIndex {
         var hits: Int64
         /// Whether the index had its row before.
         var wasIndexed = true
+        /// Whether the head is another one than the index has.
+        var isHeadChanged = false
         var extents: [ExtentUpdate]
 
         /// The same news in parts, none of which has many extents.
@@ -111,17 +113,31 @@ extension CacheIndex {
         let identifier = Int64(bitPattern: update.id.value)
         let known = try Int64.fetchOne(db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [identifier])
         guard let known else {
-            let fields = String(decoding: try JSONEncoder().encode(update.head.fields.lines.map { [$0.name, $0.value] }), as: UTF8.self)
-            try db.cachedStatement(sql: "INSERT INTO generation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
-                identifier, resource, update.length, update.head.status, fields, update.head.finalURL, update.geometry.chunkSize, update.head.storedAt,
-                update.overhead,
-            ])
+            try db.cachedStatement(sql: """
+                INSERT INTO generation (id, resource, length, status, final_url, chunk_size, stored_at, overhead, fields, validated_at, initial_age, selecting, is_public)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """).execute(arguments: [
+                identifier, resource, update.length, update.head.status, update.head.finalURL, update.geometry.chunkSize, update.head.storedAt, update.overhead,
+            ] + headArguments(update.head))
             return update.overhead
+        }
+        if update.isHeadChanged {
+            try db.cachedStatement(sql: "UPDATE generation SET fields = ?, validated_at = ?, initial_age = ?, selecting = ?, is_public = ? WHERE id = ?")
+                .execute(arguments: try headArguments(update.head) + [identifier])
         }
         if known != update.overhead {
             try db.cachedStatement(sql: "UPDATE generation SET overhead = ? WHERE id = ?").execute(arguments: [update.overhead, identifier])
         }
         return update.overhead - known
+    }
+
+    /// What freshening changes.
+    private static func headArguments(_ head: GenerationHead) throws -> StatementArguments {
+        let fields = try JSONEncoder().encode(head.fields.lines.map { [$0.name, $0.value] })
+        let selecting = try JSONEncoder().encode(head.selecting.fields.map { [$0.name, $0.value] })
+        return [
+            String(decoding: fields, as: UTF8.self), head.times.validatedAt, head.times.initialAge, String(decoding: selecting, as: UTF8.self), head.isPublic,
+        ]
     }
 
     /// - Returns: the bits that the row had.

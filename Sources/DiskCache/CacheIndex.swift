@@ -66,6 +66,16 @@ final class CacheIndex: Sendable {
                 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
                 """)
         }
+        // `validated_at` and `initial_age`: from when the age counts; 0 where the row is older than the columns. `selecting`: the request
+        // fields by which the origin chose, as JSON.
+        migrator.registerMigration("2: freshness, selecting fields") { db in
+            try db.execute(sql: """
+                ALTER TABLE generation ADD COLUMN validated_at INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE generation ADD COLUMN initial_age INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE generation ADD COLUMN selecting TEXT NOT NULL DEFAULT '[]';
+                ALTER TABLE generation ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
+                """)
+        }
         return migrator
     }
 
@@ -203,8 +213,16 @@ final class CacheIndex: Sendable {
         else { throw damaged("head") }
         // Of a file, what is not in its chunks: at the most all of its blocks, and what lists them.
         guard let overhead = Int64.fromDatabaseValue(row["overhead"]), (0...length + length / 64 + 1 << 20).contains(overhead) else { throw damaged("overhead") }
+        guard let validatedAt = Int64.fromDatabaseValue(row["validated_at"]), (0...1 << 40).contains(validatedAt),
+            let initialAge = Int64.fromDatabaseValue(row["initial_age"]), initialAge >= 0,
+            let chosen = String.fromDatabaseValue(row["selecting"]), let selecting = try? JSONDecoder().decode([[String?]].self, from: Data(chosen.utf8)),
+            selecting.allSatisfy({ $0.count == 2 && $0[0] != nil })
+        else { throw damaged("freshness") }
         let head = GenerationHead(
-            status: status, fields: FieldLines(fields.map { FieldLines.Line(name: $0[0], value: $0[1]) }), finalURL: finalURL, storedAt: storedAt)
+            status: status, fields: FieldLines(fields.map { FieldLines.Line(name: $0[0], value: $0[1]) }),
+            selecting: SelectingFields(selecting.map { .init(name: $0[0] ?? "", value: $0[1]) }), finalURL: finalURL,
+            isPublic: Int.fromDatabaseValue(row["is_public"]) == 1, storedAt: storedAt,
+            times: ResponseTimes(validatedAt: validatedAt > 0 ? validatedAt : storedAt, initialAge: initialAge))
         return GenerationRow(
             id: GenerationID(value: UInt64(id)), key: CacheKey(text: key), head: head, length: length, geometry: geometry, overhead: overhead)
     }

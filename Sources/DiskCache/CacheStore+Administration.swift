@@ -36,7 +36,8 @@ extension CacheStore {
         let (joined, missing) = Self.joined(present, length: row.length)
         return ResourceDetail(
             resource: resource, finalURL: row.head.finalURL, etag: row.head.fields["ETag"], lastModified: row.head.fields["Last-Modified"],
-            cacheControl: row.head.fields.combined("Cache-Control"), expires: row.head.fields["Expires"], chunkSize: row.geometry.chunkSize,
+            cacheControl: row.head.fields.combined("Cache-Control"), expires: row.head.fields["Expires"], date: row.head.fields["Date"],
+            validatedAt: row.head.times.validatedAt, initialAge: row.head.times.initialAge, chunkSize: row.geometry.chunkSize,
             present: joined, missing: missing)
     }
 

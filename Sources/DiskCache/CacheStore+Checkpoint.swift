@@ -169,6 +169,7 @@ extension Generation {
             state.unsavedHits += update.hits
             state.isIndexed = update.wasIndexed
             state.savedOverhead = -1
+            state.isHeadUnsaved = state.isHeadUnsaved || update.isHeadChanged
             for saved in update.extents where !state.extents[saved.ordinal].isEvicting {
                 let bits = saved.checksums.keys.reduce(0 as UInt64) { $0 | 1 << UInt64($1) } & state.extents[saved.ordinal].present.bits
                 state.extents[saved.ordinal].unsaved = Presence(bits: state.extents[saved.ordinal].unsaved.bits | bits)
@@ -182,7 +183,7 @@ extension Generation {
     func takeTouches() -> CacheIndex.Update? {
         let hasNews = state.withLock { state in
             state.isIndexed && !state.isRetired
-                && (state.unsavedHits > 0 || state.savedOverhead != state.overhead || state.extents.contains { $0.isTouched })
+                && (state.unsavedHits > 0 || state.isHeadUnsaved || state.savedOverhead != state.overhead || state.extents.contains { $0.isTouched })
         }
         guard isStored, hasNews else { return nil }
         return takeUpdate(isSynced: false) { $0.isTouched }
@@ -208,9 +209,11 @@ extension Generation {
             let wasIndexed = state.isIndexed
             state.isIndexed = state.isIndexed || !extents.isEmpty
             state.savedOverhead = state.overhead
+            let isHeadChanged = wasIndexed && state.isHeadUnsaved
+            state.isHeadUnsaved = false
             return CacheIndex.Update(
-                id: id, key: key, head: head, length: length, geometry: geometry, overhead: state.overhead, hits: hits, wasIndexed: wasIndexed,
-                extents: extents)
+                id: id, key: key, head: state.head, length: length, geometry: geometry, overhead: state.overhead, hits: hits, wasIndexed: wasIndexed,
+                isHeadChanged: isHeadChanged, extents: extents)
         }
     }
 

@@ -3,36 +3,72 @@ import Glibc
 import HTTPModel
 import Synchronization
 
-/// What is known of a generation besides its bytes. Never changes but for a length that was unknown.
-package struct GenerationHead: Sendable, Equatable {
+/// What is known of a generation besides its bytes. Another one takes its place when the origin says that the generation still holds.
+package final class GenerationHead: Sendable, Equatable {
     /// The status that a plain GET answers with: 200, or the origin's own where this is its error page.
     package let status: Int
     /// The origin's header fields worth keeping.
     package let fields: FieldLines
+    /// The request fields by which the origin chose it.
+    package let selecting: SelectingFields
     /// Where the bytes came from, after redirects.
     package let finalURL: String
+    /// Whether they came from a public address. What did not is shown to no page of another site.
+    package let isPublic: Bool
     /// Seconds since 1970.
     package let storedAt: Int64
-    /// `fields` as they go out, each line ended by CRLF.
-    package let fieldBytes: [UInt8]
+    /// From when its age counts.
+    package let times: ResponseTimes
 
-    package init(status: Int, fields: FieldLines, finalURL: String, storedAt: Int64) {
+    /// `fields` as they go out, each line ended by CRLF; those about who may read it are apart.
+    package let fieldBytes: [UInt8]
+    package let accessControlBytes: [UInt8]
+    package let validators: RepresentationValidators
+    package let cacheControl: CacheControl
+    /// The value for `If-Range` by which a gap of this very generation is asked for.
+    package let rangeCondition: String?
+
+    /// - Parameter times: nil where it was new when it was stored.
+    package init(
+        status: Int, fields: FieldLines, selecting: SelectingFields = SelectingFields(), finalURL: String, isPublic: Bool = false, storedAt: Int64,
+        times: ResponseTimes? = nil
+    ) {
         self.status = status
         self.fields = fields
+        self.selecting = selecting
         self.finalURL = finalURL
+        self.isPublic = isPublic
         self.storedAt = storedAt
-        fieldBytes = fields.lines.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+        self.times = times ?? ResponseTimes(validatedAt: storedAt)
+        let isAccessControl = { (line: FieldLines.Line) in ASCII.lowercased(line.name).hasPrefix("access-control-") }
+        fieldBytes = Self.rendered(fields.lines.filter { !isAccessControl($0) })
+        accessControlBytes = Self.rendered(fields.lines.filter(isAccessControl))
         validators = RepresentationValidators(
             etag: fields["ETag"].flatMap { EntityTag(parsing: $0) }, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
+        cacheControl = CacheControl(parsing: fields.combined("Cache-Control"))
+        rangeCondition = Combining.condition(for: fields)
     }
 
-    package let validators: RepresentationValidators
+    private static func rendered(_ lines: [FieldLines.Line]) -> [UInt8] {
+        lines.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+    }
 
-    /// The value for `If-Range` by which a gap of this very generation is asked for: a strong `ETag`, else the date.
-    package var rangeCondition: String? {
-        if let tag = fields["ETag"].flatMap({ EntityTag(parsing: $0) }), !tag.isWeak { return tag.fieldValue }
-        guard let date = fields["Last-Modified"], HTTPDate.parse(date) != nil else { return nil }
-        return date
+    /// How long it is fresh yet.
+    /// - Parameters:
+    ///   - ttl: what a rule says.
+    ///   - now: seconds since 1970.
+    package func freshness(ttl: Int64?, now: Int64) -> Freshness { .of(fields, times, ttl: ttl, now: now) }
+
+    /// The head that takes its place when its origin has said, in an answer with such fields, that it still holds.
+    package func freshened(by newer: FieldLines, times: ResponseTimes) -> GenerationHead {
+        GenerationHead(
+            status: status, fields: Freshening.updated(fields, with: newer), selecting: selecting, finalURL: finalURL, isPublic: isPublic,
+            storedAt: storedAt, times: times)
+    }
+
+    package static func == (a: GenerationHead, b: GenerationHead) -> Bool {
+        a.status == b.status && a.fields == b.fields && a.selecting == b.selecting && a.finalURL == b.finalURL && a.isPublic == b.isPublic
+            && a.storedAt == b.storedAt && a.times == b.times
     }
 }
 
@@ -45,7 +81,6 @@ package struct GenerationHead: Sendable, Equatable {
 package final class Generation: Sendable {
     package let id: GenerationID
     package let key: CacheKey
-    package let head: GenerationHead
     package let geometry: ChunkGeometry
     package let file: SparseFile
     /// Whether this generation is kept on disk; else it is a window in memory, for bytes that pass through.
@@ -78,6 +113,9 @@ package final class Generation: Sendable {
         var discarded: Int64 = 0
         /// Whether this session's list of unfinished files names it.
         var isListed = false
+        var head: GenerationHead
+        /// Whether the index has yet to be told of `head`.
+        var isHeadUnsaved = false
         /// Whoever has been told the file's name: it keeps it until they have done.
         var holds = 0
         /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is verified.
@@ -100,12 +138,11 @@ package final class Generation: Sendable {
     ) {
         self.id = id
         self.key = key
-        self.head = head
         self.geometry = geometry
         self.file = file
         self.isStored = isStored
         self.ledger = ledger
-        var state = State()
+        var state = State(head: head)
         state.length = length
         state.isIndexed = isIndexed
         state.overhead = isStored ? overhead : 0
@@ -177,6 +214,16 @@ package final class Generation: Sendable {
             let freed = geometry.blockBytes(of: Presence(bits: Presence.mask(run)), inExtent: ordinal, length: length)
             state.withLock { $0.allocated -= freed }
             ledger.release(freed)
+        }
+    }
+
+    package var head: GenerationHead { state.withLock { $0.head } }
+
+    /// The origin has said that it still holds. The index is told at the next checkpoint.
+    package func freshen(_ head: GenerationHead) {
+        state.withLock { state in
+            state.head = head
+            state.isHeadUnsaved = true
         }
     }
 

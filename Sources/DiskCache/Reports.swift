@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// What is in a cache as a whole. Sizes are bytes.
 package struct CacheReport: Codable, Sendable, Equatable {
     /// The cache directory.
@@ -80,11 +82,23 @@ package struct ResourceDetail: Codable, Sendable, Equatable {
     /// The origin's `Cache-Control` and `Expires`, where it sent them.
     package var cacheControl: String?
     package var expires: String?
+    /// When the origin made it, as it said.
+    package var date: String?
+    /// When it was stored, or last found to hold; seconds since 1970.
+    package var validatedAt: Int64
+    /// How old it was then, in seconds.
+    package var initialAge: Int64
     package var chunkSize: Int64
     /// What is cached, in order.
     package var present: [ByteSpan]
     /// What is not, in order.
     package var missing: [ByteSpan]
+
+    /// The fields that say for how long it is fresh.
+    package var freshnessFields: FieldLines {
+        let named = [("Cache-Control", cacheControl), ("Expires", expires), ("Last-Modified", lastModified), ("Date", date)]
+        return FieldLines(named.compactMap { name, value in value.map { FieldLines.Line(name: name, value: $0) } })
+    }
 }
 
 /// What a removal removed, or would remove.

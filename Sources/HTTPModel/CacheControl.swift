@@ -6,10 +6,15 @@ package struct CacheControl: Sendable, Equatable {
     package var isPrivate = false
     package var immutable = false
     package var onlyIfCached = false
+    package var isPublic = false
     package var maxAge: Int64?
     package var sMaxAge: Int64?
     package var staleIfError: Int64?
     package var staleWhileRevalidate: Int64?
+    /// Of a request: how stale a response may be; `Int64.max` without a number (RFC 9111 §5.2.1.2).
+    package var maxStale: Int64?
+    /// Of a request: for how long it has to be fresh yet (RFC 9111 §5.2.1.3).
+    package var minFresh: Int64?
 
     /// - Parameter field: all field lines, joined by commas; nil where there is none. Unknown directives are passed over.
     package init(parsing field: String?) {
@@ -38,6 +43,9 @@ package struct CacheControl: Sendable, Equatable {
         case "private": isPrivate = true
         case "immutable": immutable = true
         case "only-if-cached": onlyIfCached = true
+        case "public": isPublic = true
+        case "max-stale": maxStale = argument == nil ? .max : argument.flatMap { ASCII.saturatingDecimal($0.utf8) } ?? 0
+        case "min-fresh": Self.note(argument, in: &minFresh)
         case "max-age": Self.note(argument, in: &maxAge)
         case "s-maxage": Self.note(argument, in: &sMaxAge)
         case "stale-if-error": Self.note(argument, in: &staleIfError)

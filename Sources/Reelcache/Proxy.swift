@@ -34,7 +34,7 @@ public final class Proxy: Sendable {
     private let filler: CacheFiller
     private let fillers: [LoopBound<LoopFiller>]
     private let metrics: ProxyMetrics
-    private let policy: CurrentAddressPolicy
+    private let policy: Current<AddressPolicy>
     private let snapshot: @Sendable () -> StatsSnapshot
     private let isStopped = Mutex(false)
 
@@ -48,7 +48,7 @@ public final class Proxy: Sendable {
     package init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
         let (address, threads) = try Self.check(configuration)
         do {
-            let policy = CurrentAddressPolicy(try AddressPolicy(allow: configuration.allow))
+            let policy = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
             let openFiles = OpenFileLimit.raise()
             let limits = try Self.limits(configuration, tuning, openFiles)
             let settings = Self.upstreamSettings(configuration, tuning)

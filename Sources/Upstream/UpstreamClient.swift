@@ -1,4 +1,5 @@
 import CCurl
+import CachePolicy
 import EventIO
 import HTTPModel
 
@@ -8,7 +9,7 @@ import HTTPModel
 /// (`settle`), and what curl reports as done is told to delegates only then.
 package final class UpstreamClient {
     package let settings: UpstreamSettings
-    package let policy: CurrentAddressPolicy
+    package let policy: Current<AddressPolicy>
     package let loop: EventLoop
 
     /// Idle connections that are kept.
@@ -24,7 +25,7 @@ package final class UpstreamClient {
     private var idleHandles: [EasyHandle] = []
     private var isInsideCurl = false
 
-    package init(loop: EventLoop, policy: CurrentAddressPolicy, settings: UpstreamSettings = UpstreamSettings()) {
+    package init(loop: EventLoop, policy: Current<AddressPolicy>, settings: UpstreamSettings = UpstreamSettings()) {
         loop.assertOnLoop()
         CurlLibrary.start()
         guard let multi = curl_multi_init() else { fatalError("curl_multi_init: out of memory") }

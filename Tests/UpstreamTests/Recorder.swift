@@ -87,11 +87,11 @@ final class Recorder: TransferDelegate, Sendable {
 final class Upstreams: Sendable {
     let loop: EventLoop
     let client: LoopBound<UpstreamClient>
-    let policy: CurrentAddressPolicy
+    let policy: Current<AddressPolicy>
 
     init(allow: [String] = ["127.0.0.1", "localhost"], _ settings: UpstreamSettings = UpstreamSettings()) throws {
         let loop = try EventLoop()
-        let policy = CurrentAddressPolicy(try AddressPolicy(allow: allow))
+        let policy = Current<AddressPolicy>(try AddressPolicy(allow: allow))
         loop.start()
         self.loop = loop
         self.policy = policy

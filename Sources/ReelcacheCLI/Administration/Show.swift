@@ -26,7 +26,7 @@ struct Show: ParsableCommand {
 
     private static func rows(_ detail: ResourceDetail, now: Int64) -> [(String, String)] {
         let resource = detail.resource
-        let freshness = Freshness.explicit(cacheControl: detail.cacheControl, expires: detail.expires, storedAt: resource.storedAt, now: now)
+        let freshness = Freshness.of(detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge), ttl: nil, now: now)
         let rows: [(String, String?)] = [
             ("url", resource.url),
             ("final url", detail.finalURL == resource.url ? nil : detail.finalURL),
@@ -34,7 +34,7 @@ struct Show: ParsableCommand {
             ("type", resource.type),
             ("etag", detail.etag),
             ("modified", detail.lastModified),
-            ("freshness", freshness.text(now: now)),
+            ("freshness", freshness.text),
             ("hits", resource.hits.grouped),
             ("last read", TimeSpan.ago(resource.lastAccess, now: now)),
             ("stored", TimeSpan.ago(resource.storedAt, now: now)),

@@ -1,0 +1,35 @@
+import HTTPModel
+
+/// How a resource is handled: what the rules that match it say, and defaults for the rest.
+package struct Treatment: Sendable, Equatable {
+    /// Neither stored nor answered from what is.
+    package var bypasses = false
+    /// Seconds that a response is fresh, whatever its origin says.
+    package var ttl: Int64?
+    package var ignoresNoStore = false
+    /// Plays what is stored while the origin cannot be asked, although the origin forbade that.
+    package var playsStale = false
+    package var fill = FillPolicy.standard
+    /// Fields for the origin, in place of the client's of that name. They go to the origin of the URL, and along no redirect to another.
+    package var headers = FieldLines()
+    /// Whether what is stored is pinned.
+    package var pins = false
+    /// Bytes; what is longer passes by. Nil for any length.
+    package var largestStored: Int64?
+
+    package init() {}
+}
+
+/// How much of a resource is fetched beyond what is asked for.
+package enum FillPolicy: Sendable, Equatable {
+    /// Only what is asked for.
+    case read
+    /// So many bytes past the furthest reader.
+    case ahead(Int64)
+    /// To the resource's end, whether or not somebody reads on.
+    case end
+    /// All of it.
+    case whole
+
+    package static let standard = FillPolicy.ahead(32 << 20)
+}
