@@ -26,16 +26,26 @@ package struct FillSettings: Sendable {
 package final class CacheFiller: Sendable {
     package let store: CacheStore
     let settings: FillSettings
+    package let policy: Current<ProxyPolicy>
+    /// The time in seconds since 1970, by which responses age.
+    package let now: @Sendable () -> Int64
     let metrics: ProxyMetrics
     let logger: Logger
     let balance = FetchBalance()
     private let resources: Mutex<[CacheKey: OpenResource]>
     private let capacity: Int
 
-    /// - Parameter capacity: resources kept open; each has a file descriptor.
-    package init(store: CacheStore, settings: FillSettings, capacity: Int, metrics: ProxyMetrics, logger: Logger) {
+    /// - Parameters:
+    ///   - capacity: resources kept open; each has a file descriptor.
+    ///   - now: the time in seconds since 1970.
+    package init(
+        store: CacheStore, settings: FillSettings, policy: Current<ProxyPolicy>, capacity: Int, metrics: ProxyMetrics, logger: Logger,
+        now: @escaping @Sendable () -> Int64
+    ) {
         self.store = store
         self.settings = settings
+        self.policy = policy
+        self.now = now
         self.capacity = capacity
         self.metrics = metrics
         self.logger = logger

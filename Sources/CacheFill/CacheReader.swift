@@ -81,6 +81,9 @@ package final class CacheReader {
         status.advance(follower, to: offset)
     }
 
+    /// The status with which the origin answered for what comes from there; nil while nothing does.
+    package var originStatus: Int? { followed?.answer }
+
     /// Bytes still to come; nil while the length is unknown.
     package var remaining: Int64? { end.map { $0 - offset } }
 

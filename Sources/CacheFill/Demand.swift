@@ -18,6 +18,9 @@ package final class Demand: Sendable {
         directives = RequestDirectives(cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
     }
 
+    /// The same demand, for another part.
+    func of(_ span: ByteRangeSpec) -> Demand { Demand(url: url, span: span, request: request, treatment: treatment) }
+
     /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak itself.
     ///
     /// Cookies stay here: a browser keeps them by host, and to it every origin behind the proxy is the same host, so they
@@ -26,6 +29,15 @@ package final class Demand: Sendable {
         var fields = request.fields
         fields.removeHopByHop()
         for name in Self.withheld { fields.remove(name) }
+        return fields
+    }
+
+    /// The same, with what the client says of caches on the way (RFC 9111 §5.2): for requests that are not for parts of what is known.
+    var openingFields: FieldLines {
+        var fields = fields
+        for name in ["Cache-Control", "Pragma"] as [StaticString] {
+            if let value = request.combined(name) { fields.append("\(name)", value) }
+        }
         return fields
     }
 

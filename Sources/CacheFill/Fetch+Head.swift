@@ -12,8 +12,10 @@ extension Fetch {
 
     func accept(_ head: UpstreamHead) throws(FillError) {
         switch purpose {
-        case .opening(let span, let owner, let isShared):
-            if let writer { try resumed(writer.generation, head) } else { try open(head, asked: span, owner: owner, isShared: isShared) }
+        case .opening(let span, let owner, let isShared, let validated):
+            if let writer { return try resumed(writer.generation, head) }
+            if let validated, try settled(validated, head) { return }
+            try open(head, asked: span, owner: owner, isShared: isShared)
         case .gap(let generation):
             if writer != nil { try resumed(generation, head) } else { try fillGap(of: generation, head) }
         case .bypass(let generation, let owner):
@@ -21,13 +23,56 @@ extension Fetch {
         }
     }
 
+    // MARK: An answer about what is stored
+
+    /// What the origin says of the generation that is there.
+    /// - Returns: whether that is all; else the answer is one about another version, or about none, and handled like a first one.
+    private func settled(_ generation: Generation, _ head: UpstreamHead) throws(FillError) -> Bool {
+        switch head.status {
+        case 304:
+            guard !asksUnconditionally else { throw .unusable("it answers 304 to a request without a condition") }
+            // RFC 9111 §4.3.4
+            guard Freshening.isAbout(head.fields, stored: generation.head.fields) else {
+                asksUnconditionally = true
+                askAgain()
+                return true
+            }
+            filler.freshen(generation, by: head, requestedAt: requestedAt)
+            status.opened(.validated(generation, status: 304), range: 0..<0, horizon: 0, isOnlyWay: false)
+            complete()
+            return true
+        case 200, 206:
+            // The condition was not heeded; the bytes are the same all the same.
+            guard isSameBytes(head, generation) else { return false }
+            filler.freshen(generation, by: head, requestedAt: requestedAt)
+            status.opened(.validated(generation, status: head.status), range: 0..<0, horizon: 0, isOnlyWay: false)
+            finish(.completed)
+            return true
+        case let status where Reuse.isError(status: status):
+            throw .originStatus(status)
+        case let status where Reuse.isGone(status: status) || status == 416:
+            // It is gone, or no longer as long as it was.
+            resource.invalidate(generation)
+            store.retire(generation)
+            return false
+        default:
+            return false
+        }
+    }
+
+    private func isSameBytes(_ head: UpstreamHead, _ generation: Generation) -> Bool {
+        guard let condition = generation.head.rangeCondition, condition == Combining.condition(for: head.fields) else { return false }
+        return (head.status == 206 ? head.contentRange?.total : head.contentLength) == generation.length
+    }
+
     // MARK: The first answer about a resource
 
     private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool) throws(FillError) {
-        let answer = try Answer(head, asked: span)
+        let answer = try Answer(head, asked: span, demand, times: ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now()), store)
         // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
         let isKept = isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
-        if isKept, store.isKnown(resource.key) {
+        if case .pass(let reason) = answer.storing, isShared, reason != .status { status.mayNotStore(reason) }
+        if isKept, store.isKnown(resource.key, beside: validated) {
             // Imported while the answer was on its way: whoever waits looks again.
             resource.lookAgain(after: nil)
             return finish(.stopped)
@@ -98,13 +143,13 @@ extension Fetch {
     private func match(_ head: UpstreamHead, _ generation: Generation, from offset: Int64) throws(FillError) -> Match {
         switch head.status {
         case 206:
-            guard Answer.isUncoded(head) else { throw .unusable("the part is encoded") }
+            guard Storing.isUncoded(head.fields) else { throw .unusable("the part is encoded") }
             guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
             guard part.total == generation.length || part.total == nil, isSameVersion(head, generation) else { return try replace(generation) }
             guard range.lowerBound == offset else { throw .unusable("asked from byte \(offset), it answers from \(range.lowerBound)") }
             return .part
         case 200:
-            guard Answer.isUncoded(head), head.contentLength == generation.length, isSameVersion(head, generation), generation.head.rangeCondition != nil else {
+            guard Storing.isUncoded(head.fields), head.contentLength == generation.length, isSameVersion(head, generation), generation.head.rangeCondition != nil else {
                 return try replace(generation)
             }
             return .whole
@@ -139,12 +184,15 @@ struct Answer {
     let range: Range<Int64>
     /// The resource's length.
     let total: Int64?
-    let isKeepable: Bool
+    let storing: Storing
+    /// A part of an unknown whole is nobody's but the one's who asked for it.
+    var isKeepable: Bool { storing == .store && (total != nil || !isPart) }
+    private let isPart: Bool
     /// A window reaches to the last byte that comes, where more is not known.
     var windowLength: Int64? { total ?? (range.upperBound < .max ? range.upperBound : nil) }
 
-    init(_ head: UpstreamHead, asked span: UpstreamRequest.Span?) throws(FillError) {
-        let isPart = head.status == 206
+    init(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, _ demand: Demand, times: ResponseTimes, _ store: CacheStore) throws(FillError) {
+        isPart = head.status == 206
         if isPart {
             guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
             guard Self.isExpected(range, of: part.total, span) else { throw .unusable("it answers with bytes \(range.lowerBound)-\(range.upperBound - 1), which were not asked for") }
@@ -158,9 +206,10 @@ struct Answer {
         let isMedia = head.status == 200 || isPart
         // Of a part, the rest has the same status as the whole.
         generationHead = GenerationHead(
-            status: isPart ? 200 : head.status, fields: Self.keptFields(head, isMedia: isMedia), finalURL: head.finalURL, storedAt: head.receivedAt)
-        let control = CacheControl(parsing: head.fields.combined("Cache-Control"))
-        isKeepable = isMedia && !control.noStore && Self.isUncoded(head) && head.fields.combined("Vary")?.contains("*") != true && (total != nil || !isPart)
+            status: isPart ? 200 : head.status, fields: head.keptFields(isMedia: isMedia, receivedAt: times.validatedAt),
+            selecting: SelectingFields(response: head.fields, request: demand.fields, fingerprint: store.fingerprint), finalURL: head.finalURL,
+            storedAt: times.validatedAt, times: times)
+        storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, demand.treatment)
     }
 
     /// Tables grow with the length; an origin must not choose how much memory that is.
@@ -176,17 +225,17 @@ struct Answer {
         }
     }
 
-    /// RFC 9110 §8.4: ranges count bytes of the encoded form, which another answer may not share.
-    static func isUncoded(_ head: UpstreamHead) -> Bool {
-        head.fields.combined("Content-Encoding").map { $0.lowercased() == "identity" } ?? true
-    }
+}
 
-    /// What the connection to the origin needed, or what this proxy says itself, is not kept.
-    private static func keptFields(_ head: UpstreamHead, isMedia: Bool) -> FieldLines {
-        var fields = head.fields
+extension UpstreamHead {
+    /// Without what the connection to the origin needed, or what this proxy says itself.
+    /// - Parameter receivedAt: seconds since 1970; stands for a `Date` that is missing (RFC 9110 §6.6.1).
+    func keptFields(isMedia: Bool, receivedAt: Int64) -> FieldLines {
+        var fields = self.fields
         fields.removeUnfitForClients()
         fields.remove("Accept-Ranges")
         if isMedia { fields.remove("Content-Range") }
+        if fields["Date"].flatMap(HTTPDate.parse) == nil { fields.replace("Date", HTTPDate.format(receivedAt)) }
         return fields
     }
 }
@@ -196,7 +245,7 @@ extension FieldLines {
     /// (RFC 9110 §5.1, §5.5: a bare CR in a name or value could pass for a line's end).
     package mutating func removeUnfitForClients() {
         removeHopByHop()
-        for name in ["Content-Length", "Date", "Age", "Cache-Status", "Set-Cookie"] { remove(name) }
+        for name in ["Content-Length", "Age", "Cache-Status", "Set-Cookie"] { remove(name) }
         lines.removeAll { line in
             line.name.isEmpty || !line.name.utf8.allSatisfy { ASCII.isToken($0) } || line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
         }

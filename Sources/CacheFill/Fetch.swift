@@ -12,8 +12,8 @@ import Upstream
 ///     in the file   to come    present before
 package final class Fetch: TransferDelegate {
     enum Purpose: Sendable {
-        /// Find out what the resource is.
-        case opening(UpstreamRequest.Span?, owner: FollowerID, isShared: Bool)
+        /// Find out what the resource is, or whether it still is what is stored.
+        case opening(UpstreamRequest.Span?, owner: FollowerID, isShared: Bool, validating: Generation?)
         /// Fill a gap of a generation that is known.
         case gap(Generation)
         /// Bring bytes of a known generation past the cache.
@@ -55,6 +55,10 @@ package final class Fetch: TransferDelegate {
     /// Beyond this the disk might make the loop wait, and a switch of threads is cheap beside the write.
     private static let onLoopBytes = 64 << 10
     private var attempt = 0
+    /// When the origin was asked last, in seconds since 1970.
+    private(set) var requestedAt: Int64 = 0
+    /// What is stored is asked for as if it were not there: the origin has answered about another version.
+    var asksUnconditionally = false
     /// Where the first one redirected to refuses by now (signed URLs expire), the first is asked again.
     private var asksFirstURL = false
     private var hasEnded = false
@@ -81,11 +85,19 @@ package final class Fetch: TransferDelegate {
 
     func start(_ reason: FetchReason) {
         filler.metrics.upstreamReasons[reason].add()
+        requestedAt = filler.now()
         transfer = owner.upstream.start(request(), delegate: self)
     }
 
+    /// Leaves the answer that has begun, and asks once more.
+    func askAgain() {
+        transfer?.cancel()
+        transfer = nil
+        start(.validation)
+    }
+
     private func request() -> UpstreamRequest {
-        var fields = demand.fields
+        var fields = knownGeneration == nil ? demand.openingFields : demand.fields
         var url = demand.url.absolute
         var span: UpstreamRequest.Span?
         if let generation = knownGeneration {
@@ -98,8 +110,10 @@ package final class Fetch: TransferDelegate {
                 for name in ["Authorization", "Proxy-Authorization"] { fields.remove(name) }
             }
             span = end == .max ? .from(position) : .bounded(position..<end)
-        } else if case .opening(let wanted, _, _) = purpose {
+        } else if case .opening(let wanted, _, _, let validated) = purpose {
             span = wanted
+            // RFC 9110 §13.2.2: the condition is looked at before the range; the part comes only where it is of another version.
+            if let validated, !asksUnconditionally { fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? [] }
         }
         return UpstreamRequest(url: url, method: .get, span: span, fields: fields)
     }
@@ -112,10 +126,14 @@ package final class Fetch: TransferDelegate {
         }
     }
 
+    /// The stored generation that its origin is asked about.
+    var validated: Generation? { if case .opening(_, _, _, let validated) = purpose { validated } else { nil } }
+
     // MARK: The transfer
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         guard !hasEnded else { return }
+        status.answered(head.status)
         do throws(FillError) {
             try accept(head)
         } catch {
@@ -320,7 +338,9 @@ package final class Fetch: TransferDelegate {
             return start(.resume)
         }
         let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
-        guard isTransient, canGoOn, !status.isAbandoned, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
+        // Who has a stored response is not kept waiting.
+        let isWaitedFor = validated == nil || knownGeneration != nil
+        guard isTransient, canGoOn, isWaitedFor, !status.isAbandoned, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
             filler.metrics.errors.add(error.label)
             filler.logger.info("not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
             return finish(.failed(error))
@@ -375,7 +395,7 @@ package final class Fetch: TransferDelegate {
     }
 
     /// All is there. The transfer ends by itself, so that its connection can be used again.
-    private func complete() {
+    func complete() {
         guard let transfer, !transfer.isPaused else { return finish(.completed) }
         settle(.completed)
     }
@@ -389,6 +409,7 @@ package final class Fetch: TransferDelegate {
     }
 
     private func settle(_ result: FetchEnd) {
+        if demand.treatment.pins, let generation = writer?.generation, generation.isStored { pin(generation) }
         hasEnded = true
         retryTimer?.cancel()
         stopTimer?.cancel()
@@ -405,6 +426,16 @@ package final class Fetch: TransferDelegate {
         guard let generation = writer?.generation, generation.isStored, generation.length == nil || generation.head.rangeCondition == nil else { return }
         resource.invalidate(generation)
         store.retire(generation)
+    }
+
+    /// As a rule says.
+    private func pin(_ generation: Generation) {
+        let (store, logger) = (store, filler.logger)
+        store.perform {
+            do throws(StoreError) { _ = try store.setPinned(true, generation.key) } catch {
+                logger.error("could not pin \(generation.key.text): \(error)")
+            }
+        }
     }
 
     // MARK: What must stay
@@ -473,6 +504,7 @@ extension FillError {
         case .changed: "upstream-changed"
         case .unusable: "upstream-unusable"
         case .notStored: "not-stored"
+        case .offline: "offline"
         }
     }
 }

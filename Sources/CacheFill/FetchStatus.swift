@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 import EventIO
 import Synchronization
@@ -17,6 +18,8 @@ package enum Opening: Sendable {
     /// A response that is not stored: a window for the one who asked; others ask for themselves.
     /// - part: the bytes that come, where the origin keeps the length of the whole to itself (`bytes 0-9/*`).
     case passing(Generation, owner: FollowerID, part: Range<Int64>?)
+    /// The generation that is there still holds, says its origin, with this status.
+    case validated(Generation, status: Int)
 }
 
 /// How a fetch ended.
@@ -56,6 +59,10 @@ package final class FetchStatus: Sendable {
         var overflow: Overflow?
         /// Whether what it brings would be kept, if the store had room.
         var lacksRoom = false
+        /// The status of the origin's last answer.
+        var answer: Int?
+        /// Why what it brings passes by.
+        var passing: Storing.Reason?
     }
 
     /// From `start` on the bytes stand in a window in memory, as the store has no room and they come in no other way. It takes no more
@@ -94,6 +101,16 @@ package final class FetchStatus: Sendable {
 
     /// Whether what it brings passes by only because the store has no room, or its disk fails.
     var lacksRoom: Bool { state.withLock { $0.lacksRoom } }
+
+    /// The status of the origin's last answer; nil before it.
+    package var answer: Int? { state.withLock { $0.answer } }
+
+    func answered(_ status: Int) { state.withLock { $0.answer = status } }
+
+    /// Why what it brings passes by; nil where it is kept, or would be.
+    package var passingReason: Storing.Reason? { state.withLock { $0.passing } }
+
+    func mayNotStore(_ reason: Storing.Reason) { state.withLock { $0.passing = reason } }
 
     func foundNoRoom() { state.withLock { $0.lacksRoom = true } }
 

@@ -5,7 +5,7 @@ import Upstream
 package enum FillError: Error, Sendable, CustomStringConvertible {
     /// The origin could not be asked, or its answer broke off.
     case upstream(UpstreamError)
-    /// The origin answers a request for a part of what is cached with an error.
+    /// The origin answers with an error when it is asked for more of what is cached, or whether that still holds.
     case originStatus(Int)
     /// The origin's bytes are no longer those that are cached (another validator or length).
     case changed
@@ -13,14 +13,17 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
     case unusable(String)
     /// The store has no room that it may take, or the disk failed: the response goes on without the cache.
     case notStored(String)
+    /// No origin is asked.
+    case offline
 
     package var description: String {
         switch self {
         case .upstream(let error): "\(error)"
-        case .originStatus(let status): "the origin answers \(status) to a request for a part of what is cached"
+        case .originStatus(let status): "the origin answers \(status) when asked about what is cached"
         case .changed: "the origin's content has changed"
         case .unusable(let why): "the origin's answer cannot be used: \(why)"
         case .notStored(let why): why
+        case .offline: "this is not cached, and the proxy is offline"
         }
     }
 }

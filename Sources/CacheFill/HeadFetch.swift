@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 import HTTPModel
 import Upstream
@@ -8,9 +9,11 @@ package final class HeadFetch: TransferDelegate {
     private let deliver: (Result<UpstreamHead, FillError>) -> Void
     private var head: UpstreamHead?
 
-    init(_ demand: Demand, _ upstream: UpstreamClient, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) {
+    init(_ demand: Demand, conditions: FieldLines?, _ upstream: UpstreamClient, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) {
         self.deliver = deliver
-        transfer = upstream.start(UpstreamRequest(url: demand.url.absolute, method: .head, span: nil, fields: demand.fields), delegate: self)
+        var fields = demand.openingFields
+        fields.lines += conditions?.lines ?? []
+        transfer = upstream.start(UpstreamRequest(url: demand.url.absolute, method: .head, span: nil, fields: fields), delegate: self)
     }
 
     package func cancel() {
@@ -33,8 +36,11 @@ package final class HeadFetch: TransferDelegate {
 
 extension LoopFiller {
     /// Asks an origin for a head. Delivers once, unless cancelled.
-    package func head(_ demand: Demand, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) -> HeadFetch {
+    /// - Parameter validated: the generation that is there: the origin is asked for its head only if that is another one.
+    /// - Returns: nil where no origin is to be asked.
+    package func head(_ demand: Demand, validating validated: Generation? = nil, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) -> HeadFetch? {
+        guard !isOffline else { return nil }
         filler.metrics.upstreamReasons[.head].add()
-        return HeadFetch(demand, upstream, deliver: deliver)
+        return HeadFetch(demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, upstream, deliver: deliver)
     }
 }

@@ -24,18 +24,22 @@ package final class LoopFiller {
     }
 
     /// Finds out what a resource is, by fetching what is wanted of it: joined with others that do the same.
-    /// - Parameter alone: not joined and not kept: what others found was not for sharing, or what is there cannot be read.
-    /// - Returns: nil where the resource is known by now.
-    package func open(_ resource: OpenResource, _ demand: Demand, follower: FollowerID, alone: Bool) -> (FetchStatus, isCollapsed: Bool)? {
+    /// - Parameters:
+    ///   - validated: the generation that is there: whether it still holds is asked at the same time, once for all who ask.
+    ///   - alone: not joined and not kept: what others found was not for sharing, or what is there cannot be read.
+    /// - Returns: nil where another generation is known by now.
+    package func open(
+        _ resource: OpenResource, _ demand: Demand, validating validated: Generation? = nil, follower: FollowerID, alone: Bool
+    ) -> (FetchStatus, isCollapsed: Bool)? {
         let span = openingSpan(demand.span)
         let make = { [filler] in
             FetchStatus(range: Self.expectedRange(span), horizon: filler.readAhead, follower: follower, at: Self.expectedRange(span).lowerBound)
         }
-        guard let (status, isNew) = alone ? (make(), true) : resource.open(follower, make: make) else { return nil }
+        guard let (status, isNew) = alone ? (make(), true) : resource.open(follower, validating: validated, make: make) else { return nil }
         if isNew {
             start(
-                status, resource, .opening(span, owner: follower, isShared: !alone), demand, position: Self.expectedRange(span).lowerBound,
-                alone ? .bypass : .uriMiss)
+                status, resource, .opening(span, owner: follower, isShared: !alone, validating: validated), demand,
+                position: Self.expectedRange(span).lowerBound, alone ? .bypass : validated == nil ? .uriMiss : .validation)
         } else {
             filler.metrics.collapsed.add()
         }
@@ -62,6 +66,10 @@ package final class LoopFiller {
     }
 
     private func start(_ status: FetchStatus, _ resource: OpenResource, _ purpose: Fetch.Purpose, _ demand: Demand, position: Int64, _ reason: FetchReason) {
+        guard !isOffline else {
+            resource.ended(status)
+            return status.ended(.failed(.offline))
+        }
         let home = loop.index
         let run: @Sendable (LoopFiller) -> Void = { filler in
             let fetch = Fetch(status, filler, home: home, resource, purpose, demand, position: position)
@@ -79,6 +87,9 @@ package final class LoopFiller {
         fetch.considerStopping()
         if isShutDown { fetch.abort() }
     }
+
+    /// Whether no origin is to be asked.
+    package var isOffline: Bool { filler.policy.value.isOffline }
 
     func ended(_ fetch: Fetch) {
         guard fetches.removeValue(forKey: ObjectIdentifier(fetch)) != nil else { return }

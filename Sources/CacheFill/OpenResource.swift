@@ -85,15 +85,21 @@ package final class OpenResource: Sendable {
     // MARK: Fetches
 
     /// Follows the opening fetch that is running, or becomes the one that starts it.
-    /// - Returns: the status, and whether the caller has to start the fetch; nil where the resource is known by now.
-    func open(_ follower: FollowerID, make: () -> FetchStatus) -> (FetchStatus, isNew: Bool)? {
+    /// - Parameter validated: the generation whose origin is to be asked whether it still holds; nil where there is none.
+    /// - Returns: the status, and whether the caller has to start the fetch; nil where another generation is known by now.
+    func open(_ follower: FollowerID, validating validated: Generation?, make: () -> FetchStatus) -> (FetchStatus, isNew: Bool)? {
         state.withLock { state in
-            if let generation = state.generation, !generation.isRetired { return nil }
+            if let generation = state.generation, !generation.isRetired, generation !== validated { return nil }
             if let running = state.opening, running.joinOpening(follower) { return (running, false) }
             let status = make()
             state.opening = status
             return (status, true)
         }
+    }
+
+    /// Follows the opening fetch that is running, if there is one.
+    package func joinOpening(_ follower: FollowerID) -> FetchStatus? {
+        state.withLock { state in state.opening.flatMap { $0.joinOpening(follower) ? $0 : nil } }
     }
 
     /// Follows a running fetch that brings the byte at `offset`, now or soon.

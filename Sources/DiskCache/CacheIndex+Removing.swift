@@ -164,6 +164,14 @@ extension CacheIndex {
         }
     }
 
+    /// The keys of what an origin chose by other request fields (`SelectingFields.variantKey`).
+    func variants(of key: CacheKey) throws(StoreError) -> [CacheKey] {
+        try readOne { db in
+            // A space follows the URL, and no URL has one: they stand in a row in the order of keys.
+            try String.fetchAll(db, sql: "SELECT key FROM resource WHERE key > ? AND key < ?", arguments: [key.text + " ", key.text + "!"]).map(CacheKey.init(text:))
+        }
+    }
+
     /// Forgets a resource, pinned or not.
     func remove(_ key: CacheKey) throws(StoreError) {
         _ = try remove(identifiers(of: key))

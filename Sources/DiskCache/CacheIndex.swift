@@ -140,6 +140,8 @@ final class CacheIndex: Sendable {
         case boot
         /// Whether files may be there that have not been looked at.
         case isRecountDue = "recount_due"
+        /// What credentials are mixed with before their fingerprint is taken.
+        case fingerprintSeed = "fingerprint_seed"
     }
 
     func meta(_ name: Meta) throws(StoreError) -> Int64? {

@@ -78,17 +78,21 @@ extension CacheStore {
         return try outcome.get()
     }
 
-    /// Removes a resource, pinned or not.
+    /// Removes a resource, pinned or not, with what its origin chose by other request fields.
     /// - Returns: nil where nothing of it is cached.
     package func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
         let outcome: Result<RemovalReport?, StoreError> = queue.sync {
             do throws(StoreError) {
                 checkpoint()
-                let ids = try index.identifiers(of: key)
+                let keys = try [key] + index.variants(of: key)
+                var ids: [GenerationID] = []
+                for key in keys { ids += try index.identifiers(of: key) }
                 guard !ids.isEmpty else { return .success(nil) }
-                guard !isDryRun else { return .success(RemovalReport(resources: 1, bytes: try index.taken(by: ids), pinned: 0, isDryRun: true)) }
-                try pins.remove(key)
-                _ = try index.setPinned(false, key)
+                guard !isDryRun else { return .success(RemovalReport(resources: ids.count, bytes: try index.taken(by: ids), pinned: 0, isDryRun: true)) }
+                for key in keys {
+                    try pins.remove(key)
+                    _ = try index.setPinned(false, key)
+                }
                 let removed = removal(of: ids)
                 return removed.resources > 0 ? .success(removed) : .failure(.index(detail: "\(key.text) could not be removed; the log says why"))
             } catch { return .failure(error) }
@@ -142,6 +146,14 @@ extension CacheStore {
         return FileHold(state: .complete(path: Self.relativePath(of: generation.id)), length: length, generation, leases)
     }
 
+    /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a year.
+    private static func importFields(_ fields: FieldLines, now: Int64) -> FieldLines {
+        var fields = fields
+        if fields["Date"] == nil { fields.append("Date", HTTPDate.format(now)) }
+        if fields["Cache-Control"] == nil { fields.append("Cache-Control", "max-age=31536000, immutable") }
+        return fields
+    }
+
     /// Begins to take a resource in from elsewhere.
     /// - Parameters:
     ///   - fields: those that its responses will have, such as `Content-Type`.
@@ -156,7 +168,8 @@ extension CacheStore {
             }
             let isOpen = registry.withLock { $0.newest(of: key) != nil }
             let isIndexed = try index.resource(key) != nil
-            let head = GenerationHead(status: 200, fields: fields, finalURL: key.text, storedAt: AccessClock.now() / 1_000_000)
+            let now = AccessClock.now() / 1_000_000
+            let head = GenerationHead(status: 200, fields: Self.importFields(fields, now: now), finalURL: key.text, storedAt: now)
             generation = !replaces && (isOpen || isIndexed) ? nil : try makeGeneration(key, head: head, length: length, isHidden: true)
         } catch {
             if case .system(_, _, ENOSPC) = error { throw .noRoom }

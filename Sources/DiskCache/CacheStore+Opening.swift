@@ -67,8 +67,22 @@ extension CacheStore {
         }
     }
 
-    /// Whether a generation of a resource is in use, or on its way to the index.
-    package func isKnown(_ key: CacheKey) -> Bool { registry.withLock { $0.newest(of: key) != nil } }
+    /// Whether a generation of a resource, other than this one, is in use or on its way to the index.
+    package func isKnown(_ key: CacheKey, beside generation: Generation? = nil) -> Bool {
+        registry.withLock { registry in registry.newest(of: key).map { $0 !== generation } ?? false }
+    }
+
+    /// What stands for a credential where it must not be kept: 32 hexadecimal digits that are the same for as long as the index is, and
+    /// others for another cache.
+    package func fingerprint(_ text: String) -> String {
+        var digits = ""
+        for part in 0..<2 as Range<UInt8> {
+            let mixed = withUnsafeBytes(of: fingerprintSeed.littleEndian) { Array($0) } + [part] + Array(text.utf8)
+            let half = String(mixed.withUnsafeBytes { ChunkDigest.of($0) }, radix: 16)
+            digits += String(repeating: "0", count: 16 - half.count) + half
+        }
+        return digits
+    }
 
     /// Makes a new generation with nothing in it.
     /// - Parameters:

@@ -59,6 +59,7 @@ package final class CacheStore: Sendable {
     /// Told that what was known of a resource is so no longer.
     private let onChange = Mutex<(@Sendable (CacheKey, Generation?) -> Void)?>(nil)
     private let lock: DirectoryLock
+    let fingerprintSeed: Int64
     private let checkpointTimer: QueueTimer
 
     /// Which generations are open, and what has to be done about them.
@@ -114,7 +115,8 @@ package final class CacheStore: Sendable {
         session = (1...1 << 60).contains(previous) ? previous + 1 : Int64.random(in: 1...1 << 40)
         suspectSession = try wasClean ? index.meta(.suspectSession) ?? 0 : previous
         ledger.adopt(data: try index.meta(.dataBytes) ?? 0)
-        try index.setMeta([(.session, session), (.isClean, 0), (.suspectSession, suspectSession), (.boot, boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0)])
+        fingerprintSeed = try index.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
+        try index.setMeta([(.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession), (.boot, boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0)])
         let left = UnfinishedFiles.read(directory + "/unfinished")
         unfinished = try UnfinishedFiles(path: directory + "/unfinished")
         checkpointTimer = QueueTimer(queue)

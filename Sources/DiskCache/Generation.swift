@@ -23,6 +23,8 @@ package final class GenerationHead: Sendable, Equatable {
     /// `fields` as they go out, each line ended by CRLF; those about who may read it are apart.
     package let fieldBytes: [UInt8]
     package let accessControlBytes: [UInt8]
+    /// Whether `Date` is among them.
+    package let hasDate: Bool
     package let validators: RepresentationValidators
     package let cacheControl: CacheControl
     /// The value for `If-Range` by which a gap of this very generation is asked for.
@@ -47,6 +49,7 @@ package final class GenerationHead: Sendable, Equatable {
             etag: fields["ETag"].flatMap { EntityTag(parsing: $0) }, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
         cacheControl = CacheControl(parsing: fields.combined("Cache-Control"))
         rangeCondition = Combining.condition(for: fields)
+        hasDate = fields["Date"] != nil
     }
 
     private static func rendered(_ lines: [FieldLines.Line]) -> [UInt8] {
@@ -58,6 +61,16 @@ package final class GenerationHead: Sendable, Equatable {
     ///   - ttl: what a rule says.
     ///   - now: seconds since 1970.
     package func freshness(ttl: Int64?, now: Int64) -> Freshness { .of(fields, times, ttl: ttl, now: now) }
+
+    /// The age that it is given out with (RFC 9111 §1.2.2, §5.1).
+    package func age(at now: Int64) -> Int64 { min(times.age(at: now), 1 << 31) }
+
+    /// The head that takes its place when there is reason to doubt it: stale until its origin is asked.
+    package var doubted: GenerationHead {
+        GenerationHead(
+            status: status, fields: fields, selecting: selecting, finalURL: finalURL, isPublic: isPublic, storedAt: storedAt,
+            times: ResponseTimes(validatedAt: 1, initialAge: .max))
+    }
 
     /// The head that takes its place when its origin has said, in an answer with such fields, that it still holds.
     package func freshened(by newer: FieldLines, times: ResponseTimes) -> GenerationHead {

@@ -35,7 +35,7 @@ extension Connection {
 
     private func layOut(_ response: Response, for request: RequestHead, hasContent: Bool) {
         output.framed.append(contentsOf: server.statusLine(response.status))
-        output.framed.append(contentsOf: server.dateLine())
+        if !response.hasDate { output.framed.append(contentsOf: server.dateLine()) }
         output.framed.append(contentsOf: response.fieldBytes)
         if let length = response.length {
             // RFC 9110 §8.6: no Content-Length with 204.

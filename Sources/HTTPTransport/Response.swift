@@ -7,6 +7,8 @@ package struct Response {
     package private(set) var fieldBytes: [UInt8] = []
     /// The body's length in bytes where it is known; for HEAD the length that GET would have.
     package var length: Int64?
+    /// Whether `Date` is among the fields: that of a stored response is its own (RFC 9110 §6.6.1).
+    package var hasDate = false
     /// Whether the connection ends with this response.
     package var closes = false
 

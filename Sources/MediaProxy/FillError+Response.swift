@@ -11,6 +11,19 @@ extension FillError {
         case .upstream, .unusable, .changed: 502
         case .originStatus(let status): status
         case .notStored: 503
+        case .offline: 504
+        }
+    }
+
+    /// In one word, for `Cache-Status`.
+    var token: String {
+        switch self {
+        case .upstream(.timedOut): "origin-timeout"
+        case .upstream: "origin-unreachable"
+        case .originStatus: "origin-error"
+        case .changed, .unusable: "origin-unusable"
+        case .notStored: "no-room"
+        case .offline: "offline"
         }
     }
 

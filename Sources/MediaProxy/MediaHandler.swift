@@ -11,7 +11,7 @@ package final class MediaHandler: RequestHandler {
     let metrics: ProxyMetrics
     private let hosts: HostPolicy
     private let control: any RequestHandler
-    private let routes = MediaRoutes()
+    private let routes: MediaRoutes
     private var acceptedHost: String?
 
     /// - Parameter control: answers requests that are not for media.
@@ -20,6 +20,7 @@ package final class MediaHandler: RequestHandler {
         self.hosts = hosts
         self.metrics = metrics
         self.control = control
+        routes = MediaRoutes(filler.filler.policy)
     }
 
     package func handle(_ exchange: Exchange) {

@@ -6,6 +6,10 @@ package final class ProxyMetrics: Sendable {
     package let partialHits = Counter()
     package let misses = Counter()
     package let bypasses = Counter()
+    /// Answered from the cache after the origin had said that it still holds.
+    package let validated = Counter()
+    /// Answered from the cache although it was stale.
+    package let stale = Counter()
     /// Requests that followed a transfer which another request had started.
     package let collapsed = Counter()
 
@@ -49,6 +53,8 @@ package enum FetchReason: String, Sendable, CaseIterable {
     case resume
     /// The response could not be stored, so each client has its own.
     case bypass
+    /// What is stored was stale, or a client wanted to know whether it still holds.
+    case validation
     /// A client's HEAD for a resource that is not cached.
     case head
 }

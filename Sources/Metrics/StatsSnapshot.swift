@@ -1,7 +1,7 @@
 /// What `GET /stats` answers: the counters at one moment. Counts are since the start of the process.
 package struct StatsSnapshot: Codable, Sendable, Equatable {
     package struct Requests: Codable, Sendable, Equatable {
-        package var total, hits, partialHits, misses, bypasses, collapsed: UInt64
+        package var total, hits, partialHits, misses, bypasses, collapsed, validated, stale: UInt64
     }
     package struct Bytes: Codable, Sendable, Equatable {
         package var fromCache, fromUpstream: UInt64
@@ -52,7 +52,8 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         self.uptimeSeconds = uptimeSeconds
         requests = Requests(
             total: metrics.requests.value, hits: metrics.hits.value, partialHits: metrics.partialHits.value,
-            misses: metrics.misses.value, bypasses: metrics.bypasses.value, collapsed: metrics.collapsed.value)
+            misses: metrics.misses.value, bypasses: metrics.bypasses.value, collapsed: metrics.collapsed.value,
+            validated: metrics.validated.value, stale: metrics.stale.value)
         let (cached, fetched) = (metrics.bytesFromCache.value, metrics.bytesFromUpstream.value)
         bytes = Bytes(fromCache: cached, fromUpstream: fetched, hitRatio: cached + fetched == 0 ? nil : Double(cached) / Double(cached + fetched))
         upstream = Upstream(

@@ -56,7 +56,9 @@ public final class Proxy: Sendable {
             let loops = try EventLoopGroup(count: threads)
             let store = try Self.openStore(configuration, tuning, metrics, logger)
             let token = try Self.token(configuration, store)
-            let filler = CacheFiller(store: store, settings: tuning.fill, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics, logger: logger)
+            let filler = CacheFiller(
+                store: store, settings: tuning.fill, policy: Current(ProxyPolicy()), capacity: max(64, min(4096, openFiles / 3)), metrics: metrics,
+                logger: logger, now: tuning.now)
             let snapshot = Self.snapshot(metrics, store, filler)
 
             loops.start()

@@ -91,7 +91,7 @@ import Testing
 
         let second = try serve()
         let again = try second.get(origin.url("/film.mp4"))
-        #expect(again.headers["Cache-Status"] == "reelcache; hit")
+        #expect(again.headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true)
         #expect(film.difference(again.body, from: 0..<film.size) == nil)
     }
 }

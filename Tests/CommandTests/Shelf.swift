@@ -67,7 +67,7 @@ final class Shelf {
         let proxy = try proxy ?? ProxyProcess(cacheDirectory: cache.path)
         self.proxy = proxy
         let response = try proxy.get(origin.url(path))
-        return response.headers["Cache-Status"] == "reelcache; hit" && film.difference(response.body, from: 0..<film.size) == nil
+        return response.headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true && film.difference(response.body, from: 0..<film.size) == nil
     }
 
     /// Overwrites a few bytes of a film's second chunk.

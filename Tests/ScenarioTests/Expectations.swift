@@ -55,7 +55,7 @@ extension RawClient.Response {
 
 extension RawClient.ResponseHead {
     var cacheStatus: String { headers["Cache-Status"] ?? "" }
-    var isHit: Bool { cacheStatus == "reelcache; hit" }
+    var isHit: Bool { cacheStatus.hasPrefix("reelcache; hit; ttl=") && !cacheStatus.contains("detail") }
     var isCollapsed: Bool { cacheStatus.contains("; collapsed") }
 }
 

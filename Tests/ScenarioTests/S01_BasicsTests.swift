@@ -20,7 +20,7 @@ extension Scenarios {
                 #expect(response.headers["Content-Type"] == "video/mp4")
                 #expect(response.headers["Date"] != nil)
                 #expect(response.headers["Age"] == nil)
-                #expect(response.cacheStatus == "reelcache; fwd=uri-miss; stored")
+                #expect(response.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=200; stored")
                 #expect(stage.origin.requestCount("/film.mp4") == 1)
             }
         }
@@ -187,7 +187,7 @@ extension Scenarios {
                 expectPart(response, form.range, of: film)
                 #expect(response.headers["Accept-Ranges"] == "bytes" && response.headers["ETag"] == "\"v1\"")
                 switch state {
-                case .uncached: #expect(response.cacheStatus == "reelcache; fwd=uri-miss; stored")
+                case .uncached: #expect(response.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=206; stored")
                 case .partlyCached where form.range.clamped(to: 131_072..<196_608) != form.range: #expect(response.cacheStatus.hasPrefix("reelcache; fwd=partial"))
                 case .partlyCached, .cached: #expect(response.isHit)
                 }

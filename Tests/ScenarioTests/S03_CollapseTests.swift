@@ -19,7 +19,7 @@ extension Scenarios {
                 let responses = try players.value(within: .seconds(60))
                 for response in responses { expectWhole(response, film) }
                 #expect(responses.count { $0.head.isCollapsed } == 49)
-                #expect(responses.count { $0.cacheStatus == "reelcache; fwd=uri-miss; stored" } == 1)
+                #expect(responses.count { $0.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=200; stored" } == 1)
                 #expect(stage.origin.requestCount("/film.mp4") == 1)
                 #expect(stage.origin.bytesSent("/film.mp4") == film.size)
             }

@@ -4,7 +4,6 @@ import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
-import Synchronization
 import Testing
 import TestSupport
 
@@ -69,7 +68,9 @@ extension Scenarios {
                 #expect(detail.present == [ByteSpan(131_072..<196_608)] && detail.missing == [ByteSpan(0..<131_072), ByteSpan(196_608..<film.size)])
                 #expect(detail.etag == "\"v1\"" && detail.cacheControl == "max-age=60" && detail.resource.type == "video/mp4")
                 let members = try response.members
-                #expect(Set(members.keys) == ["resource", "final_url", "etag", "cache_control", "chunk_size", "present", "missing"])
+                #expect(Set(members.keys) == [
+                    "resource", "final_url", "etag", "cache_control", "date", "validated_at", "initial_age", "chunk_size", "present", "missing",
+                ])
                 let resource = try #require(members["resource"] as? [String: Any])
                 #expect(Set(resource.keys) == ["url", "length", "cached", "is_complete", "is_pinned", "hits", "last_access", "stored_at", "type"])
             }
@@ -140,16 +141,11 @@ extension Scenarios {
         }
 
         @Test func whatWasNotReadForLongIsRemoved() async throws {
-            // Ahead of the clock by which reads are noted.
-            let ahead = Mutex<Int64>(0)
-            let days: @Sendable (Int64) -> Void = { count in ahead.withLock { $0 = count * 86400 } }
-            try await scenario { setting in
-                setting.tuning.now = { Int64(time(nil)) + ahead.withLock { $0 } }
-            } _: { stage in
+            try await scenario { stage in
                 try stage.play("/a.mp4", "/b.mp4")
-                days(29)
+                stage.clock.advance(by: 29 * 86400)
                 #expect(try stage.control("DELETE", "/resources?older_than=30d").decoded(RemovalReport.self).resources == 0)
-                days(31)
+                stage.clock.advance(by: 2 * 86400)
                 #expect(try stage.control("DELETE", "/resources?older_than=30d&dry_run=true").decoded(RemovalReport.self).resources == 2)
                 #expect(try stage.names.count == 2)
                 #expect(try stage.control("DELETE", "/resources?older_than=30d").decoded(RemovalReport.self).resources == 2)

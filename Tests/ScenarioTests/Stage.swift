@@ -33,6 +33,8 @@ final class Stage: Sendable {
 
     let origin: ScriptedOrigin
     let setting: Setting
+    /// What the proxy takes for the time.
+    let clock = StageClock()
     private let directory: TemporaryDirectory
     /// nil while the proxy is stopped.
     private let running: Mutex<Proxy?>
@@ -65,7 +67,9 @@ final class Stage: Sendable {
         configuration.minFree = 1_000_000
         configuration.allow = setting.allow
         configuration.threads = 2
-        return try Proxy(configuration, tuning: setting.tuning, logger: Logger(label: "scenario") { _ in SwiftLogNoOpLogHandler() })
+        var tuning = setting.tuning
+        tuning.now = { [clock] in clock.now }
+        return try Proxy(configuration, tuning: tuning, logger: Logger(label: "scenario") { _ in SwiftLogNoOpLogHandler() })
     }
 
     /// Stops the proxy and cuts what it is sending.
@@ -92,6 +96,12 @@ final class Stage: Sendable {
     var proxy: Proxy {
         guard let proxy = running.withLock({ $0 }) else { preconditionFailure("the proxy is stopped") }
         return proxy
+    }
+
+    /// Lets time pass, for proxy and origin.
+    func wait(seconds: Int64) {
+        clock.advance(by: seconds)
+        origin.advanceClock(by: seconds)
     }
 
     // MARK: Players
@@ -163,6 +173,16 @@ final class Stage: Sendable {
         }
         return "\(onDisk) bytes on the disk, of \(setting.maxSize)"
     }
+}
+
+/// The time of this machine, moved on by hand.
+final class StageClock: Sendable {
+    private let lead = Atomic<Int64>(0)
+
+    /// Seconds since 1970.
+    var now: Int64 { Int64(time(nil)) + lead.load(ordering: .relaxed) }
+
+    func advance(by seconds: Int64) { lead.wrappingAdd(seconds, ordering: .relaxed) }
 }
 
 /// What a scenario waited for did not happen in time.

@@ -30,13 +30,15 @@ struct OriginResponse: Sendable {
     /// Whether the connection ends with this response.
     private(set) var closes: Bool
 
-    /// `behaviour` is that for this request: its counted parts have been applied.
-    init(to request: OriginRequestHead, _ behaviour: ScriptedOrigin.Behaviour) {
+    /// - Parameters:
+    ///   - behaviour: that for this request: its counted parts have been applied.
+    ///   - time: for `Date`.
+    init(to request: OriginRequestHead, _ behaviour: ScriptedOrigin.Behaviour, time: time_t) {
         status = 200
         closes = request.wantsClose
         decide(request, behaviour)
         frame(request, behaviour)
-        decorate(behaviour)
+        decorate(behaviour, time)
         hasBody = request.method != "HEAD" && (framing != .length || !body.isEmpty)
     }
 
@@ -108,8 +110,8 @@ struct OriginResponse: Sendable {
         }
     }
 
-    private mutating func decorate(_ behaviour: ScriptedOrigin.Behaviour) {
-        fields.append("Date", HTTPDate.string(time(nil)))
+    private mutating func decorate(_ behaviour: ScriptedOrigin.Behaviour, _ time: time_t) {
+        fields.append("Date", HTTPDate.string(time))
         if let type = behaviour.contentType, status != 304 { fields.append("Content-Type", type) }
         if behaviour.gzipEncoded { fields.append("Content-Encoding", "gzip") }
         if let seconds = behaviour.retryAfter { fields.append("Retry-After", "\(seconds)") }

@@ -105,6 +105,11 @@ package final class ScriptedOrigin: Sendable {
         }
     }
 
+    /// Moves the clock on by which its responses are dated.
+    package func advanceClock(by seconds: Int64) {
+        state.update { $0.clockLead += seconds }
+    }
+
     // MARK: - The log
 
     /// The log as it is now.

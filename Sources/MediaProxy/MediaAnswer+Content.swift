@@ -1,0 +1,176 @@
+import CacheFill
+import CachePolicy
+import DiskCache
+import HTTPModel
+import HTTPTransport
+import Metrics
+
+/// The answer from a generation, or in its place.
+extension MediaAnswer {
+    func answer(from generation: Generation, following status: FetchStatus? = nil) {
+        opening = nil
+        let head = generation.head
+        guard head.status == 200 else { return relay(generation, following: status) }
+        switch Conditional.evaluate(request, against: head.validators) {
+        case .notModified: return close(304, generation, following: status)
+        case .failed: return close(412, generation, following: status)
+        case .proceed: break
+        }
+        guard let length = generation.length else {
+            // RFC 9110 §14.2: while the length is unknown, Range is ignored.
+            return answer(from: generation, range: nil, length: nil, following: status)
+        }
+        guard let wanted, Conditional.rangeApplies(request, against: head.validators) else {
+            return answer(from: generation, range: nil, length: length, following: status)
+        }
+        guard let range = wanted.resolve(length: length) else { return refuseRange(length, generation, following: status) }
+        answer(from: generation, range: range, length: length, following: status)
+    }
+
+    private func answer(from generation: Generation, range: Range<Int64>?, length: Int64?, following status: FetchStatus?) {
+        let bytes = range ?? 0..<(length ?? .max)
+        let coverage = generation.length == nil ? .part : generation.coverage(of: bytes)
+        classify(coverage, generation, isOpening: status != nil)
+        guard request.method == .get else {
+            status?.leave(follower)
+            return exchange.respond(contentHead(of: generation, range: nil, length: length))
+        }
+        if directives.control.onlyIfCached, coverage != .whole { return refuseToAsk() }
+        let reader = CacheReader(
+            generation, from: bytes.lowerBound, to: range?.upperBound ?? length, resource: resource, demand: demand, filler: filler,
+            follower: follower, following: status)
+        self.reader = reader
+        sendFirst(of: reader) { [self] in contentHead(of: generation, range: range, length: length) }
+    }
+
+    /// The origin sends a part and does not tell of how much: the player is told no more either.
+    func answer(fromPart part: Range<Int64>, of generation: Generation, following status: FetchStatus) {
+        opening = nil
+        let range = wanted?.resolve(length: part.upperBound)?.clamped(to: part) ?? part
+        answer(from: generation, range: range, length: nil, following: status)
+    }
+
+    /// Waits for the first bytes, then sends the head and them.
+    private func sendFirst(of reader: CacheReader, head: @escaping () -> Response) {
+        let step = reader.next(limit: Self.firstSpan(of: reader))
+        switch step {
+        case .wait:
+            exchange.onAbort = { [self] in abandon() }
+            reader.onReady = { [self] in sendFirst(of: reader, head: head) }
+            return
+        case .failed(.changed):
+            reader.finish()
+            self.reader = nil
+            return restart(after: .changed)
+        case .failed(let error):
+            reader.finish()
+            self.reader = nil
+            return fail(error)
+        case .bytes, .end:
+            firstStep = Self.bodyStep(step)
+        }
+        if reader.isCollapsed { outcome.isCollapsed = true }
+        if !outcome.isHit, outcome.forwardStatus == nil { outcome.forwardStatus = reader.originStatus }
+        if reader.lacksRoom {
+            outcome.isStored = false
+            outcome.detail = "no-room"
+        }
+        reader.onReady = nil
+        exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
+        exchange.respond(head(), body: self)
+    }
+
+    /// A short answer goes out in one piece. Of a long one the first piece is small: who seeks waits for the first byte, and a piece is
+    /// there only when the kernel has copied all of it.
+    private static func firstSpan(of reader: CacheReader) -> Int {
+        reader.remaining.map { $0 <= 64 << 10 } == true ? 64 << 10 : 16 << 10
+    }
+
+    /// What is there of what is wanted decides how the request counts, and whether a hit is one in part.
+    private func classify(_ coverage: Generation.Coverage, _ generation: Generation, isOpening: Bool) {
+        defer { isCounted = true }
+        if !isOpening {
+            if !isCounted { generation.countHit() }
+            if outcome.isHit, coverage != .whole {
+                outcome = .forwarded(.partial, detail: coverage == .none ? "nothing-of-the-range" : nil)
+            }
+        }
+        guard !isCounted else { return }
+        switch (isOpening, coverage) {
+        case (true, _): (outcome.forward == .bypass ? handler.metrics.bypasses : handler.metrics.misses).add()
+        case (false, .whole): handler.metrics.hits.add()
+        case (false, _): handler.metrics.partialHits.add()
+        }
+    }
+
+    // MARK: Heads
+
+    private func contentHead(of generation: Generation, range: Range<Int64>?, length: Int64?) -> Response {
+        var response = Response(range == nil ? 200 : 206, length: range.map { Int64($0.count) } ?? length)
+        if let range { response.contentRange(range, total: length) }
+        addFields(of: generation, to: &response)
+        return response
+    }
+
+    private func addFields(of generation: Generation, to response: inout Response) {
+        let head = generation.head
+        if response.status == 304 {
+            for line in head.fields.lines where Self.notModifiedFields.contains(line.name.lowercased()) { response.field(line.name, line.value) }
+        } else {
+            response.fields(rendered: head.fieldBytes)
+        }
+        response.hasDate = head.hasDate
+        if head.status == 200, generation.length != nil { response.field("Accept-Ranges", "bytes") }
+        // RFC 9111 §5.1: not of what just came from its origin, unless it came from a cache before.
+        let age = head.age(at: filler.filler.now())
+        if age > 0 || outcome.isHit || accepted === generation || outcome.forward == .partial { response.field("Age", age) }
+        if route.hasOwnKey { outcome.key = generation.key.text }
+        response.field("Cache-Status", outcome.fieldValue)
+    }
+
+    /// RFC 9110 §15.4.5
+    private static let notModifiedFields: Set<String> = ["cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary"]
+
+    private func close(_ status: Int, _ generation: Generation, following opening: FetchStatus?) {
+        classify(.whole, generation, isOpening: opening != nil)
+        opening?.leave(follower)
+        var response = Response(status, length: status == 304 ? nil : 0)
+        addFields(of: generation, to: &response)
+        exchange.respond(response)
+    }
+
+    private func refuseRange(_ length: Int64, _ generation: Generation, following status: FetchStatus?) {
+        classify(.whole, generation, isOpening: status != nil)
+        status?.leave(follower)
+        exchange.respond(416, text: "the range is outside of the \(length) bytes") { [outcome] response in
+            // RFC 9110 §15.5.17
+            response.field("Content-Range", ContentRange(range: nil, total: length).fieldValue)
+            response.field("Accept-Ranges", "bytes")
+            response.field("Cache-Status", outcome.fieldValue)
+        }
+    }
+
+    // MARK: In its place
+
+    /// The origin's own answer, such as its error page.
+    private func relay(_ generation: Generation, following status: FetchStatus?) {
+        classify(.none, generation, isOpening: true)
+        outcome.forwardStatus = generation.head.status
+        let length = generation.length
+        let reader = CacheReader(
+            generation, from: 0, to: length, resource: resource, demand: demand, filler: filler, follower: follower, following: status)
+        self.reader = reader
+        sendFirst(of: reader) { [self] in
+            var response = Response(generation.head.status, length: length)
+            addFields(of: generation, to: &response)
+            return response
+        }
+    }
+
+    /// - Parameter status: in the place of the error's own.
+    func fail(_ error: FillError, status: Int? = nil) {
+        exchange.respond(status ?? error.status, text: error.clientText) { [outcome] response in
+            response.field("Cache-Status", outcome.isHit ? CacheStatus.forwarded(.partial).fieldValue : outcome.fieldValue)
+        }
+    }
+}

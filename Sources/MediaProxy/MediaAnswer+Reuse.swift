@@ -1,0 +1,134 @@
+import CacheFill
+import CachePolicy
+import DiskCache
+import HTTPModel
+import HTTPTransport
+import Upstream
+
+/// Whether what is stored may answer, and what its origin says about that (RFC 9111 §4).
+extension MediaAnswer {
+    func consider(_ generation: Generation) {
+        let head = generation.head
+        if let other = otherSelection(generation) { return turn(to: other) }
+        if generation === accepted { return answer(from: generation) }
+        let freshness = head.freshness(ttl: treatment.ttl, now: filler.filler.now())
+        let isOffline = filler.isOffline
+        switch Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: isOffline) {
+        case .fresh:
+            outcome = .hit(ttl: freshness.remaining)
+            answer(from: generation)
+        case .stale(let revalidates):
+            outcome = .hit(ttl: freshness.remaining, detail: isOffline ? "offline" : revalidates ? "revalidating" : nil)
+            countStale()
+            if revalidates { filler.revalidate(generation, resource, demand) }
+            answer(from: generation)
+        case .validate(let need):
+            doubted = (generation, freshness)
+            outcome = .forwarded(need == .stale ? .stale : .request)
+            validate(generation)
+        case .gatewayTimeout:
+            refuseToAsk()
+        }
+    }
+
+    /// The selection that this request has in the place of a generation's; nil where it has the same.
+    func otherSelection(_ generation: Generation) -> SelectingFields? {
+        let selecting = generation.head.selecting
+        guard !selecting.isEmpty else { return nil }
+        let own = selecting.of(demand.fields, fingerprint: filler.filler.store.fingerprint)
+        return own == selecting ? nil : own
+    }
+
+    // MARK: Asking the origin
+
+    private func validate(_ generation: Generation) {
+        guard request.method != .head else { return validateByHead(generation) }
+        follow(filler.open(resource, demand, validating: generation, follower: follower, alone: false))
+    }
+
+    private func validateByHead(_ generation: Generation) {
+        // Somebody asks already.
+        if let status = resource.joinOpening(follower) { return follow((status, isCollapsed: true)) }
+        passHead(validating: generation)
+    }
+
+    /// It still holds, or has to do: the answer is given from it.
+    func accept(_ generation: Generation) {
+        accepted = generation
+        if !isCounted, outcome.forwardStatus != nil { handler.metrics.validated.add() }
+        answer(from: generation)
+    }
+
+    /// The origin could not be asked about what is stored, or had an error to tell.
+    func answerInDoubt(after error: FillError) {
+        guard let (generation, freshness) = doubted, !generation.isRetired else { return fail(error) }
+        if case .originStatus(let status) = error { outcome.forwardStatus = status }
+        let isAllowed = Reuse.mayServeStaleOnError(
+            directives, response: generation.head.cacheControl, freshness, isDisconnected: outcome.forwardStatus == nil,
+            ignoresOrigin: treatment.playsStale)
+        // RFC 9111 §5.2.2.2
+        guard isAllowed else { return fail(error, status: 504) }
+        outcome.ttl = freshness.remaining
+        outcome.detail = error.token
+        accepted = generation
+        countStale()
+        answer(from: generation)
+    }
+
+    private func countStale() {
+        if !isCounted { handler.metrics.stale.add() }
+    }
+
+    /// RFC 9111 §5.2.1.7
+    func refuseToAsk() {
+        outcome = CacheStatus(detail: "only-if-cached")
+        exchange.respond(504, text: "this is not cached, and the request wants nothing that is not (Cache-Control: only-if-cached)") { [outcome] response in
+            response.field("Cache-Status", outcome.fieldValue)
+        }
+    }
+
+    // MARK: HEAD
+
+    /// - Parameter validated: what is stored, if its origin is asked whether it still holds.
+    func passHead(validating validated: Generation? = nil) {
+        exchange.onAbort = { [self] in abandon() }
+        if validated == nil {
+            outcome = .forwarded(treatment.bypasses ? .bypass : .uriMiss)
+            if !isCounted { handler.metrics.misses.add() }
+            isCounted = true
+        }
+        let requestedAt = filler.filler.now()
+        headFetch = filler.head(demand, validating: validated) { [self] result in
+            headFetch = nil
+            switch result {
+            case .success(let head): received(head, validating: validated, requestedAt: requestedAt)
+            case .failure(let error): validated == nil ? fail(error) : answerInDoubt(after: error)
+            }
+        }
+        if headFetch == nil { fail(.offline) }
+    }
+
+    private func received(_ head: UpstreamHead, validating validated: Generation?, requestedAt: Int64) {
+        outcome.forwardStatus = head.status
+        if let validated {
+            switch head.status {
+            case 200, 304:
+                if filler.filler.judge(validated, byHead: head, requestedAt: requestedAt) { return accept(validated) }
+                // About a version that is not here.
+                if head.status == 304 { return passHead() }
+            case let status where Reuse.isError(status: status): return answerInDoubt(after: .originStatus(status))
+            case let status where Reuse.isGone(status: status): filler.filler.discard(validated, of: resource)
+            default: break
+            }
+        }
+        var fields = head.fields
+        fields.removeUnfitForClients()
+        var response = Response(head.status, length: head.contentLength)
+        for line in fields.lines { response.field(line.name, line.value) }
+        response.hasDate = fields["Date"] != nil
+        let age = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.filler.now()).initialAge
+        if age > 0 { response.field("Age", min(age, 1 << 31)) }
+        response.field("Cache-Status", outcome.fieldValue)
+        exchange.respond(response)
+    }
+}
