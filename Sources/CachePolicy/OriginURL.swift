@@ -40,7 +40,11 @@ package struct OriginURL: Sendable, Hashable {
     /// Whether two URLs have scheme, host and port in common (RFC 9110 §4.3.1).
     package static func areSameOrigin(_ a: String, _ b: String) -> Bool {
         guard let a = try? OriginURL(url: a), let b = try? OriginURL(url: b) else { return false }
-        return a.scheme == b.scheme && a.host == b.host && a.port == b.port
+        return areSameOrigin(a, b)
+    }
+
+    package static func areSameOrigin(_ a: OriginURL, _ b: OriginURL) -> Bool {
+        a.scheme == b.scheme && a.host == b.host && a.port == b.port
     }
 
     /// Host and port as they stand in a URL and in `Host`.

@@ -14,6 +14,11 @@ package struct SelectingFields: Sendable, Equatable {
             self.name = name
             self.value = value
         }
+
+        /// Bytes, not `String ==`: that takes different bytes for equal where Unicode calls them canonically equivalent.
+        package static func == (a: Field, b: Field) -> Bool {
+            a.name.utf8.elementsEqual(b.name.utf8) && a.value.map { Array($0.utf8) } == b.value.map { Array($0.utf8) }
+        }
     }
 
     /// In the order of their names.
@@ -46,9 +51,21 @@ package struct SelectingFields: Sendable, Equatable {
 
     private static func value(of name: String, in request: FieldLines, _ fingerprint: (String) -> String) -> String? {
         guard let value = request.combined(name) else { return nil }
-        // §4.1: white space and the division into lines do not matter.
-        let normalized = value.split(separator: ",").map { String(Substring(ASCII.trimmed($0.utf8))) }.joined(separator: ",")
-        return ["authorization", "cookie", "proxy-authorization"].contains(name) || normalized.utf8.count > 256 ? fingerprint(normalized) : normalized
+        let normalized = normalized(value, isList: name.hasPrefix("accept"))
+        guard credentials.contains(name) || normalized.utf8.count > longestValue else { return normalized }
+        // No value begins with a space, so that none passes for the fingerprint of another.
+        return " " + fingerprint(normalized)
+    }
+
+    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+    private static let longestValue = 256
+
+    /// §4.1: what the field's syntax says does not matter is left out: in lists the white space around commas, and empty elements. Of other
+    /// fields, and inside of quotes, it might.
+    private static func normalized(_ value: String, isList: Bool) -> String {
+        guard isList, !value.utf8.contains(ASCII.quote) else { return String(Substring(ASCII.trimmed(value.utf8))) }
+        let elements = value.utf8.split(separator: ASCII.comma).map { ASCII.trimmed($0) }
+        return elements.filter { !$0.isEmpty }.map { String(Substring($0)) }.joined(separator: ",")
     }
 
     /// The same fields, as another request has them.
@@ -57,10 +74,11 @@ package struct SelectingFields: Sendable, Equatable {
     }
 
     /// The key of the answer that was chosen by these fields, where the resource's own key has another: a space, which no URL has, and the
-    /// fields.
+    /// fields. No two selections have one key: what joins names and values is encoded inside of them, and a field that the request did not
+    /// have has no "=".
     package func variantKey(of key: CacheKey) -> CacheKey {
         let text = fields.map { field in
-            field.name + (field.value.map { "=" + PercentEncoding.encodingReserved($0) } ?? "")
+            PercentEncoding.encodingReserved(field.name) + (field.value.map { "=" + PercentEncoding.encodingReserved($0) } ?? "")
         }.joined(separator: "&")
         return CacheKey(text: key.text + " " + text)
     }

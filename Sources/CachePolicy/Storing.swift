@@ -28,9 +28,10 @@ package enum Storing: Sendable, Equatable {
         // §3: of final status codes this cache understands those of media. Errors of an origin are not kept, however long they hold.
         guard status == 200 || status == 206 else { return .pass(.status) }
         let response = CacheControl(parsing: fields.combined("Cache-Control"))
-        // §5.2.2.5: also where the directive comes with arguments or others contradict it. `private`, `s-maxage` and `Authorization`
-        // bind shared caches (§3.5, §5.2.2.7, §5.2.2.10); `Set-Cookie` forbids nothing (§7.3) and is not kept.
-        if response.noStore && !treatment.ignoresNoStore { return .pass(.noStore) }
+        // §5.2.2.5: also where the directive comes with arguments, or where others contradict it. §5.2.2.3: but with `must-understand` it is
+        // meant for caches that do not know the status. `private`, `s-maxage` and `Authorization` bind shared caches (§3.5, §5.2.2.7,
+        // §5.2.2.10); `Set-Cookie` forbids nothing (§7.3) and is not kept.
+        if response.noStore && !response.mustUnderstand && !treatment.ignoresNoStore { return .pass(.noStore) }
         if request.control.noStore && !treatment.ignoresNoStore { return .pass(.requestNoStore) }
         // §4.1: nothing would ever match it.
         if SelectingFields.names(in: fields) == nil { return .pass(.varyAny) }
@@ -41,6 +42,7 @@ package enum Storing: Sendable, Equatable {
     }
 
     package static func isUncoded(_ fields: FieldLines) -> Bool {
-        fields.combined("Content-Encoding").map { ["", "identity"].contains($0.lowercased()) } ?? true
+        let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(Substring(ASCII.trimmed($0.utf8))) }
+        return codings.allSatisfy { ["", "identity"].contains($0) }
     }
 }

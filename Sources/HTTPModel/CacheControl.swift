@@ -7,6 +7,7 @@ package struct CacheControl: Sendable, Equatable {
     package var immutable = false
     package var onlyIfCached = false
     package var isPublic = false
+    package var mustUnderstand = false
     package var maxAge: Int64?
     package var sMaxAge: Int64?
     package var staleIfError: Int64?
@@ -23,15 +24,17 @@ package struct CacheControl: Sendable, Equatable {
         while !scanner.isAtEnd {
             scanner.skipOptionalSpace()
             let name = ASCII.lowercased(Substring(scanner.take(while: ASCII.isToken)))
-            let argument = scanner.take(UInt8(ascii: "=")) ? Self.takeArgument(&scanner) : nil
-            note(name, argument)
+            note(name, Self.takeArgument(&scanner))
             scanner.skipElement()
         }
     }
 
-    /// RFC 9111 §5.2: a token or a quoted string, whichever the directive's definition says.
-    private static func takeArgument(_ scanner: inout FieldScanner) -> String {
-        scanner.takeQuotedString() ?? String(Substring(scanner.take(while: ASCII.isToken)))
+    /// RFC 9111 §5.2: a token or a quoted string, whichever the directive's definition says; nil where the directive has none. What stands
+    /// there instead, such as a space before the "=", counts as an argument that says nothing.
+    private static func takeArgument(_ scanner: inout FieldScanner) -> String? {
+        if scanner.take(UInt8(ascii: "=")) { return scanner.takeQuotedString() ?? String(Substring(scanner.take(while: ASCII.isToken))) }
+        scanner.skipOptionalSpace()
+        return scanner.isAtEnd || scanner.rest.first == ASCII.comma ? nil : ""
     }
 
     /// `no-cache` and `private` with names of fields are taken as if they had none: stricter, and allowed (RFC 9111 §5.2.2.4).
@@ -44,8 +47,11 @@ package struct CacheControl: Sendable, Equatable {
         case "immutable": immutable = true
         case "only-if-cached": onlyIfCached = true
         case "public": isPublic = true
-        case "max-stale": maxStale = argument == nil ? .max : argument.flatMap { ASCII.saturatingDecimal($0.utf8) } ?? 0
-        case "min-fresh": Self.note(argument, in: &minFresh)
+        case "must-understand": mustUnderstand = true
+        // Without a number: however stale it is.
+        case "max-stale": Self.note(argument ?? String(Int64.max), in: &maxStale)
+        // Of this one the greatest number is the strictest, and one that is no number asks for nothing.
+        case "min-fresh": minFresh = argument.flatMap { ASCII.saturatingDecimal($0.utf8) }.map { max($0, minFresh ?? 0) } ?? minFresh
         case "max-age": Self.note(argument, in: &maxAge)
         case "s-maxage": Self.note(argument, in: &sMaxAge)
         case "stale-if-error": Self.note(argument, in: &staleIfError)

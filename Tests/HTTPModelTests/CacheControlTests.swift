@@ -6,12 +6,14 @@ import Testing
         let none = CacheControl(parsing: nil)
         #expect(none == CacheControl(parsing: ""))
         #expect(!none.noStore && !none.noCache && !none.mustRevalidate && !none.isPrivate && !none.immutable && !none.onlyIfCached)
+        #expect(!none.isPublic && !none.mustUnderstand)
         #expect(none.maxAge == nil && none.sMaxAge == nil && none.staleIfError == nil && none.staleWhileRevalidate == nil)
+        #expect(none.maxStale == nil && none.minFresh == nil)
     }
 
     @Test(arguments: [
         ("no-store", \.noStore), ("no-cache", \.noCache), ("must-revalidate", \.mustRevalidate), ("private", \.isPrivate),
-        ("immutable", \.immutable), ("only-if-cached", \.onlyIfCached),
+        ("immutable", \.immutable), ("only-if-cached", \.onlyIfCached), ("public", \.isPublic), ("must-understand", \.mustUnderstand),
     ] as [(String, WritableKeyPath<CacheControl, Bool> & Sendable)])
     func directiveSetsItsFlagAndNoOther(name: String, flag: WritableKeyPath<CacheControl, Bool> & Sendable) {
         var expected = CacheControl(parsing: nil)
@@ -38,6 +40,35 @@ import Testing
 
     @Test func strictestOfRepeatedDirectivesCounts() {
         #expect(CacheControl(parsing: "max-age=60, max-age=30, max-age=90").maxAge == 30)
+        #expect(CacheControl(parsing: "max-stale, max-stale=30, max-stale=90").maxStale == 30)
+        #expect(CacheControl(parsing: "min-fresh=60, min-fresh=x, min-fresh=90, min-fresh=30").minFresh == 90)
+    }
+
+    // RFC 9111 §5.2.1.2: without a number, any staleness. What is no number is not that.
+    @Test(arguments: [
+        ("max-stale", .max), ("max-stale ,x", .max), ("max-stale=5", 5), ("max-stale=\"5\"", 5), ("max-stale=99999999999999999999", .max), ("max-stale=0", 0),
+        ("max-stale=", 0), ("max-stale=x", 0), ("max-stale=-1", 0), ("max-stale = 5", 0), ("max-stale;5", 0), ("x, max-stale=5 , y", 5),
+    ] as [(String, Int64)])
+    func stalenessIsWhatTheClientNames(field: String, seconds: Int64) {
+        var expected = CacheControl(parsing: nil)
+        expected.maxStale = seconds
+        #expect(CacheControl(parsing: field) == expected)
+    }
+
+    // §5.2.1.3: what is no number asks for nothing.
+    @Test(arguments: [
+        ("min-fresh=5", 5), ("min-fresh=\"5\"", 5), ("min-fresh=99999999999999999999", .max), ("min-fresh=0", 0), ("min-fresh", nil), ("min-fresh=x", nil),
+        ("min-fresh=-1", nil), ("min-fresh = 5", nil),
+    ] as [(String, Int64?)])
+    func lifetimeToComeIsWhatTheClientNames(field: String, seconds: Int64?) {
+        var expected = CacheControl(parsing: nil)
+        expected.minFresh = seconds
+        #expect(CacheControl(parsing: field) == expected)
+    }
+
+    @Test func spaceBeforeTheArgumentMakesItNone() {
+        #expect(CacheControl(parsing: "max-age = 60").maxAge == 0)
+        #expect(CacheControl(parsing: "no-store = x, public\t").noStore)
     }
 
     @Test func quotedArgumentHidesItsCommasAndEscapes() {

@@ -12,21 +12,28 @@ package struct Freshness: Sendable, Equatable {
         case rule
     }
 
+    /// The age at which it becomes stale.
     package let lifetime: Int64
     package let age: Int64
     package let source: Source
+    /// Its origin wants to be asked each time, fresh or not (`no-cache`), and no rule says otherwise.
+    package let isAskedEachTime: Bool
 
-    package init(lifetime: Int64, age: Int64, source: Source) {
+    package init(lifetime: Int64, age: Int64, source: Source, isAskedEachTime: Bool = false) {
         self.lifetime = lifetime
         self.age = age
         self.source = source
+        self.isAskedEachTime = isAskedEachTime
     }
 
     /// How long it is fresh from now; 0 or negative where it is stale.
     package var remaining: Int64 {
         let (left, isOver) = lifetime.subtractingReportingOverflow(age)
-        return isOver ? .min : left
+        return isOver ? (lifetime < 0 ? .min : .max) : left
     }
+
+    /// For how long it has been stale; 0 where it is fresh.
+    package var staleness: Int64 { remaining == .min ? .max : max(0, -remaining) }
 
     /// RFC 9111 §4.2: fresh as long as the lifetime exceeds the age.
     package var isFresh: Bool { lifetime > age }
@@ -38,27 +45,33 @@ package struct Freshness: Sendable, Equatable {
     ///   - now: seconds since 1970.
     package static func of(_ fields: FieldLines, _ times: ResponseTimes, ttl: Int64?, now: Int64) -> Freshness {
         let age = times.age(at: now)
-        // A rule counts from when this proxy had it from the origin.
-        if let ttl { return Freshness(lifetime: ttl, age: max(0, now - times.validatedAt), source: .rule) }
-        if let explicit = explicitLifetime(fields, receivedAt: times.validatedAt) { return Freshness(lifetime: explicit, age: age, source: .explicit) }
-        return Freshness(lifetime: heuristicLifetime(fields, receivedAt: times.validatedAt), age: age, source: .heuristic)
+        if let ttl {
+            // A rule counts from when this proxy had it from the origin, however old it was then.
+            let (lifetime, isOver) = times.initialAge.addingReportingOverflow(max(0, ttl))
+            return Freshness(lifetime: isOver ? .max : lifetime, age: age, source: .rule)
+        }
+        let control = CacheControl(parsing: fields.combined("Cache-Control"))
+        let explicit = control.maxAge ?? expiry(fields, receivedAt: times.validatedAt)
+        return Freshness(
+            lifetime: explicit ?? heuristicLifetime(fields, receivedAt: times.validatedAt), age: age, source: explicit == nil ? .heuristic : .explicit,
+            isAskedEachTime: control.noCache)
     }
 
-    /// §4.2.1 for a cache that is not shared: `max-age`, else `Expires` minus `Date`; `s-maxage` is not for it. Nil where neither is there.
-    static func explicitLifetime(_ fields: FieldLines, receivedAt: Int64) -> Int64? {
-        if let maxAge = CacheControl(parsing: fields.combined("Cache-Control")).maxAge { return maxAge }
-        guard let expires = fields["Expires"] else { return nil }
+    /// §4.2.1 for a cache that is not shared, after `max-age` (`s-maxage` is not for it): `Expires` minus `Date`, both of the origin's clock;
+    /// nil without `Expires`.
+    private static func expiry(_ fields: FieldLines, receivedAt: Int64) -> Int64? {
         // §5.3: what is no date, "0" above all, has expired. §4.2.1: of several fields that differ, the most restrictive counts.
-        let dates = fields.all("Expires").map(HTTPDate.parse)
-        guard !expires.isEmpty, let soonest = dates.map({ $0 ?? .min }).min(), soonest > .min else { return 0 }
-        return max(0, soonest - date(fields, receivedAt))
+        let dates = fields.all("Expires").map { HTTPDate.parse($0) ?? .min }
+        guard let soonest = dates.min() else { return nil }
+        let (lifetime, isOver) = soonest.subtractingReportingOverflow(date(fields, receivedAt))
+        return isOver ? 0 : max(0, lifetime)
     }
 
     /// §4.2.2: a tenth of the time that it had not changed for when it was received, at least ten minutes and at most a week.
     ///
     /// The least is for media without any word about their lifetime: a player asks many times for parts of the same file, and would
     /// have to wait for the origin each time.
-    static func heuristicLifetime(_ fields: FieldLines, receivedAt: Int64) -> Int64 {
+    private static func heuristicLifetime(_ fields: FieldLines, receivedAt: Int64) -> Int64 {
         guard let modified = fields["Last-Modified"].flatMap(HTTPDate.parse) else { return leastHeuristic }
         return min(max((date(fields, receivedAt) - modified) / 10, leastHeuristic), longestHeuristic)
     }
@@ -66,11 +79,28 @@ package struct Freshness: Sendable, Equatable {
     static let leastHeuristic: Int64 = 600
     static let longestHeuristic: Int64 = 7 * 86400
 
+    /// RFC 9110 §6.6.1: without a Date the time of receipt stands for it.
     private static func date(_ fields: FieldLines, _ receivedAt: Int64) -> Int64 { fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt }
 
     /// In words: `fresh for 2 h more`.
     package var text: String {
-        let words = isFresh ? "fresh for \(TimeSpan(seconds: remaining)) more" : "stale since \(TimeSpan(seconds: remaining == .min ? .max : -remaining))"
-        return source == .heuristic ? words + " (the origin gave no lifetime)" : words
+        if isAskedEachTime { return "the origin is asked each time (no-cache)" }
+        switch source {
+        case .explicit: return span
+        case .heuristic: return span + " (the origin gave no lifetime)"
+        case .rule: return span + " (by a rule)"
+        }
     }
+
+    private var span: String {
+        guard isFresh else { return "stale for " + Self.text(staleness) }
+        return "fresh for " + Self.text(remaining) + " more"
+    }
+
+    private static func text(_ seconds: Int64) -> String {
+        // Numbers that mean "for ever", such as 2³¹ years.
+        seconds > longestTold ? "over 1000 years" : TimeSpan(seconds: seconds).description
+    }
+
+    private static let longestTold: Int64 = 1000 * 365 * 86400
 }

@@ -18,7 +18,7 @@ package struct ResponseTimes: Sendable, Equatable {
     package init(_ fields: FieldLines, requestedAt: Int64, receivedAt: Int64) {
         // §4.2.3: without a Date the time of receipt stands for it (RFC 9110 §6.6.1).
         let apparentAge = max(0, receivedAt - (fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt))
-        // §5.1: an Age that is no number is ignored; of several the first counts.
+        // §5.1: of several the first counts; one that is no number is ignored.
         let age = fields["Age"].flatMap { $0.split(separator: ",").first }.flatMap { ASCII.saturatingDecimal(ASCII.trimmed($0.utf8)) } ?? 0
         let (corrected, isOver) = age.addingReportingOverflow(max(0, receivedAt - requestedAt))
         validatedAt = receivedAt

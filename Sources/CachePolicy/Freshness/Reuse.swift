@@ -10,9 +10,7 @@ package struct RequestDirectives: Sendable, Equatable {
     package init(cacheControl: String?, pragma: String?) {
         control = CacheControl(parsing: cacheControl)
         // §5.4: Pragma counts only where there is no Cache-Control.
-        if cacheControl == nil, let pragma, pragma.lowercased().split(separator: ",").contains(where: { $0.filter { $0 != " " } == "no-cache" }) {
-            control.noCache = true
-        }
+        if cacheControl == nil, CacheControl(parsing: pragma).noCache { control.noCache = true }
     }
 }
 
@@ -36,48 +34,53 @@ package enum Reuse: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - response: the directives of the stored response.
-    ///   - ttl: whether a rule gave the lifetime: then what the origin said of asking again does not count.
+    ///   - response: the directives of the stored response. Where a rule gave the lifetime, what they say of asking again does not count.
     ///   - isOffline: the origin is not to be asked at all. What is there plays.
     package static func decide(_ request: RequestDirectives, response: CacheControl, _ freshness: Freshness, isOffline: Bool) -> Reuse {
-        if isOffline { return freshness.isFresh ? .fresh : .stale(revalidates: false) }
-        let need = needOfValidation(request.control, response, freshness)
-        switch need {
-        case nil: return freshness.isFresh ? .fresh : .stale(revalidates: false)
-        case .some where request.control.onlyIfCached: return .gatewayTimeout
-        case .stale? where mayRevalidateMeanwhile(request.control, response, freshness): return .stale(revalidates: true)
-        case .some(let need): return .validate(need)
-        }
+        let asIs = freshness.isFresh ? Reuse.fresh : .stale(revalidates: false)
+        if isOffline { return asIs }
+        guard let need = needOfValidation(request.control, response, freshness) else { return asIs }
+        if need == .stale, mayRevalidateMeanwhile(request.control, response, freshness) { return .stale(revalidates: !request.control.onlyIfCached) }
+        return request.control.onlyIfCached ? .gatewayTimeout : .validate(need)
     }
 
     private static func needOfValidation(_ request: CacheControl, _ response: CacheControl, _ freshness: Freshness) -> Need? {
-        // §5.2.1.4
+        // §5.2.1.4; RFC 8246 §2: the word by which a client overrides `immutable`.
         if request.noCache { return .request }
-        let isRuled = freshness.source == .rule
         // §5.2.2.4
-        if response.noCache && !isRuled { return .stale }
-        // RFC 8246 §2: while it is fresh, a reload does not ask again.
-        let isImmutable = response.immutable && freshness.isFresh && freshness.source == .explicit
+        if response.noCache && freshness.source != .rule { return .stale }
+        let need: Need = freshness.isFresh ? .request : .stale
         // §5.2.1.1
-        if let maxAge = request.maxAge, freshness.age > maxAge, !isImmutable { return freshness.isFresh ? .request : .stale }
+        if let maxAge = request.maxAge, freshness.age > maxAge, !isImmutable(response, freshness) { return need }
         // §5.2.1.3
-        if let minFresh = request.minFresh, freshness.remaining < minFresh { return freshness.isFresh ? .request : .stale }
+        if let minFresh = request.minFresh, freshness.remaining < minFresh { return need }
         if freshness.isFresh { return nil }
-        // §5.2.1.2, §5.2.2.2: without a number any staleness will do; must-revalidate goes before.
-        if let maxStale = request.maxStale, !response.mustRevalidate || isRuled, freshness.remaining == .min ? maxStale == .max : -freshness.remaining <= maxStale {
-            return nil
-        }
-        return .stale
+        // §5.2.2.2: must-revalidate goes before what the client would put up with.
+        if forbidsStale(response, freshness) { return .stale }
+        // §5.2.1.2
+        return request.maxStale.map { freshness.staleness <= $0 } == true ? nil : .stale
     }
 
-    /// RFC 5861 §3. Where the client named an age, it is to have it.
+    /// RFC 8246 §2: as long as it is fresh, a reload (`max-age=0`) does not ask again. Of a lifetime that nobody stated it says nothing.
+    private static func isImmutable(_ response: CacheControl, _ freshness: Freshness) -> Bool {
+        response.immutable && freshness.isFresh && freshness.source != .heuristic
+    }
+
+    /// Whether the origin says that, once stale, it may not be given out without asking (§5.2.2.2, §5.2.2.4).
+    private static func forbidsStale(_ response: CacheControl, _ freshness: Freshness) -> Bool {
+        guard freshness.source != .rule else { return false }
+        return response.noCache || response.mustRevalidate && !freshness.isFresh
+    }
+
+    /// RFC 5861 §3. Where the client named an age, it is to have it (§5.2.1.1, §5.2.1.3).
     private static func mayRevalidateMeanwhile(_ request: CacheControl, _ response: CacheControl, _ freshness: Freshness) -> Bool {
-        guard let window = response.staleWhileRevalidate, !response.mustRevalidate, !response.noCache else { return false }
+        guard let window = response.staleWhileRevalidate, !forbidsStale(response, freshness) else { return false }
         guard request.maxAge == nil, request.minFresh == nil else { return false }
-        return freshness.remaining > .min && -freshness.remaining <= window
+        return freshness.staleness <= window
     }
 
-    /// Whether a stored response may be given out although its origin could not be asked, or had an error to tell (§4.2.4, RFC 5861 §4).
+    /// Whether a stored response may be given out although its origin could not be asked, or had an error to tell (§4.2.4, §4.3.3,
+    /// RFC 5861 §4).
     /// - Parameters:
     ///   - isDisconnected: no answer came at all.
     ///   - ignoresOrigin: a rule says to play it whatever the origin demands.
@@ -86,14 +89,18 @@ package enum Reuse: Sendable, Equatable {
     ) -> Bool {
         if ignoresOrigin { return true }
         // §5.2.2.2, §5.2.2.4: not even while disconnected.
-        if response.mustRevalidate || response.noCache { return freshness.source == .rule }
-        guard !isDisconnected, !freshness.isFresh, let window = request.control.staleIfError ?? response.staleIfError else { return true }
-        return freshness.remaining > .min && -freshness.remaining <= window
+        if forbidsStale(response, freshness) { return false }
+        // A client that says how stale it may be is heard, whatever the error is.
+        if let window = request.control.staleIfError { return freshness.staleness <= window }
+        // §4.2.4: while the origin cannot be reached, anything that is here. RFC 5861 §4 counts that among the errors, "absent other
+        // information": that whoever runs this wants to watch what they have is such.
+        if isDisconnected { return true }
+        return response.staleIfError.map { freshness.staleness <= $0 } ?? true
     }
 
-    /// Whether an origin's answer to the question is an error that leaves what is stored as it was. 404 and 410 are not: they are what
-    /// has become of the resource.
-    package static func isError(status: Int) -> Bool { status == 429 || (500...599).contains(status) }
+    /// Whether an origin's answer to the question is an error that leaves what is stored as it was (§4.3.3): it, or the line to it, has a
+    /// bad moment. 404 and 410 are none: they are what has become of the resource.
+    package static func isError(status: Int) -> Bool { status == 408 || status == 429 || (500...599).contains(status) }
 
     /// Whether an origin's answer tells that the resource is gone.
     package static func isGone(status: Int) -> Bool { status == 404 || status == 410 }

@@ -1,0 +1,77 @@
+import CachePolicy
+import HTTPModel
+import TestSupport
+import Testing
+
+/// RFC 9111 §4.1
+@Suite struct SelectingFieldsTests {
+    private static func selecting(_ response: FieldLines, _ request: FieldLines) -> SelectingFields {
+        SelectingFields(response: response, request: request) { "#\($0.utf8.count)" }
+    }
+
+    @Test(arguments: [
+        ([], [], []), ([], ["Accept-Language: de"], []), (["Vary: "], ["Accept-Language: de"], []),
+        (["Vary: Accept-Language"], ["accept-language: de"], [("accept-language", "de")]), (["Vary: accept-language"], [], [("accept-language", nil)]),
+        // In the order of their names, each once, from however many lines.
+        (["Vary: X-B, x-a ,X-B", "vary: ,X-C"], ["X-A: 1", "X-B: 2", "X-C: 3"], [("x-a", "1"), ("x-b", "2"), ("x-c", "3")]),
+        // Empty is not absent.
+        (["Vary: X-A, X-B"], ["X-A: "], [("x-a", ""), ("x-b", nil)]),
+        // Lists: white space, empty elements and the division into lines do not matter.
+        (["Vary: Accept"], ["Accept: a ,b,, c", "Accept: d"], [("accept", "a,b,c,d")]), (["Vary: Accept"], ["Accept: a;x=\"1 , 2\" ,b"], [("accept", "a;x=\"1 , 2\" ,b")]),
+        // Other fields stay as they are.
+        (["Vary: User-Agent"], ["User-Agent: A (B,  C), D "], [("user-agent", "A (B,  C), D")]),
+        // What this proxy says itself, alike in all requests, selects nothing.
+        (["Vary: Accept-Encoding, Range, If-Range, Host, Connection, Content-Length, Origin"], ["Accept-Encoding: identity", "Origin: https://a"],
+            [("origin", "https://a")]),
+        // Credentials and long values stand as fingerprints.
+        (["Vary: Cookie"], ["Cookie: a=b"], [("cookie", " #3")]),
+        (["Vary: X-A"], ["X-A: \(String(repeating: "a", count: 256))"], [("x-a", String(repeating: "a", count: 256))]),
+        (["Vary: X-A"], ["X-A: \(String(repeating: "a", count: 257))"], [("x-a", " #257")]),
+        // What credentials opened is for whoever has them, unless it is public.
+        ([], ["Authorization: Basic eA=="], [("authorization", " #10")]), (["Cache-Control: max-age=5, public"], ["Authorization: Basic eA=="], []),
+        (["Cache-Control: public", "Vary: Authorization"], ["Authorization: Basic eA=="], [("authorization", " #10")]),
+        (["Vary: Authorization"], [], [("authorization", nil)]),
+    ] as [(FieldLines, FieldLines, [(String, String?)])])
+    func fieldsThatSelectedAreKept(response: FieldLines, request: FieldLines, fields: [(String, String?)]) {
+        let selecting = Self.selecting(response, request)
+        #expect(selecting == SelectingFields(fields.map { .init(name: $0.0, value: $0.1) }))
+        #expect(selecting.fields.map(\.name) == fields.map(\.0))
+        #expect(selecting.isEmpty == fields.isEmpty)
+    }
+
+    @Test(arguments: [
+        (["Accept: a, b", "X-A: 1"], true), (["X-A: 1", "ACCEPT: a", "Accept: b", "X-B: 2"], true), (["Accept: a, b"], false), (["Accept: a, b", "X-A: "], false),
+        (["Accept: b, a", "X-A: 1"], false), (["Accept: a, b", "X-A: 2"], false),
+    ] as [(FieldLines, Bool)])
+    func requestMatchesWithTheSameValues(request: FieldLines, matches: Bool) {
+        let selecting = Self.selecting(["Vary: Accept, X-A"], ["Accept: a,b", "X-A: 1"])
+        #expect((selecting.of(request) { "#\($0.utf8.count)" } == selecting) == matches)
+    }
+
+    @Test func valuesThatOnlyUnicodeCallsEqualDiffer() {
+        #expect(Self.selecting(["Vary: X-A"], ["X-A: \u{E9}"]) != Self.selecting(["Vary: X-A"], ["X-A: e\u{301}"]))
+    }
+
+    @Test(arguments: [
+        ([], "https://a/b "), ([("accept", "a,b")], "https://a/b accept=a%2Cb"), ([("x-a", nil)], "https://a/b x-a"), ([("x-a", "")], "https://a/b x-a="),
+        ([("x-b", "=&%20 \u{E9}"), ("x-a", nil)], "https://a/b x-a&x-b=%3D%26%2520%20%C3%A9"), ([("a&b=\u{E9}", "1")], "https://a/b a%26b%3D%C3%A9=1"),
+    ] as [([(String, String?)], String)])
+    func variantKeyIsTheURLAndTheFields(fields: [(String, String?)], key: String) {
+        #expect(SelectingFields(fields.map { .init(name: $0.0, value: $0.1) }).variantKey(of: CacheKey(text: "https://a/b")).text == key)
+    }
+
+    @Test func noTwoSelectionsShareAKey() {
+        var random = SplitMix64.forTest("variantKeys")
+        let names = ["a", "b", "a=", "a&b", "b%3D", "&", "a b"]
+        let values: [String?] = [nil, "", "=", "&", "a&b", "&b=", "%26", "b", " ", "\u{E9}"]
+        var known: [String: SelectingFields] = [:]
+        for _ in 0..<5000 {
+            let count = Int.random(in: 0...3, using: &random)
+            let fields = SelectingFields(names.shuffled(using: &random).prefix(count).map { .init(name: $0, value: values.randomElement(using: &random) ?? nil) })
+            let key = fields.variantKey(of: CacheKey(text: "https://a/")).text
+            #expect(key.utf8.allSatisfy { $0 < 0x80 })
+            #expect(known.updateValue(fields, forKey: key) ?? fields == fields, "\(key)")
+        }
+        #expect(known.count > 500)
+    }
+}
