@@ -9,26 +9,31 @@ package final class Demand: Sendable {
     package let treatment: Treatment
     package let directives: RequestDirectives
     private let request: RequestHead
+    private let passesCookies: Bool
 
-    package init(url: OriginURL, span: ByteRangeSpec?, request: RequestHead, treatment: Treatment = Treatment()) {
+    /// - Parameter passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its cookies are
+    ///   meant for it.
+    package init(url: OriginURL, span: ByteRangeSpec?, request: RequestHead, treatment: Treatment = Treatment(), passesCookies: Bool = false) {
         self.url = url
         self.span = span
         self.request = request
         self.treatment = treatment
+        self.passesCookies = passesCookies
         directives = RequestDirectives(cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
     }
 
     /// The same demand, for another part.
-    func of(_ span: ByteRangeSpec) -> Demand { Demand(url: url, span: span, request: request, treatment: treatment) }
+    func of(_ span: ByteRangeSpec) -> Demand { Demand(url: url, span: span, request: request, treatment: treatment, passesCookies: passesCookies) }
 
     /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak itself.
     ///
-    /// Cookies stay here: a browser keeps them by host, and to it every origin behind the proxy is the same host, so they
-    /// would reach origins that they were not meant for.
+    /// In path form cookies stay here: a browser keeps them by host, and to it every origin behind the proxy is the same host, so they
+    /// would reach origins that they were not meant for. Nor is a page's `Origin` told there: the proxy itself answers that.
     package var fields: FieldLines {
         var fields = request.fields
         fields.removeHopByHop()
         for name in Self.withheld { fields.remove(name) }
+        if !passesCookies { for name in ["Cookie", "Origin"] { fields.remove(name) } }
         return fields
     }
 
@@ -42,7 +47,7 @@ package final class Demand: Sendable {
     }
 
     private static let withheld = [
-        "Host", "Cookie", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding", "Content-Length",
+        "Host", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding", "Content-Length",
         "Cache-Control", "Pragma", "Expect",
     ]
 }

@@ -208,7 +208,7 @@ struct Answer {
         generationHead = GenerationHead(
             status: isPart ? 200 : head.status, fields: head.keptFields(isMedia: isMedia, receivedAt: times.validatedAt),
             selecting: SelectingFields(response: head.fields, request: demand.fields, fingerprint: store.fingerprint), finalURL: head.finalURL,
-            storedAt: times.validatedAt, times: times)
+            isPublic: head.isFromPublicAddress, storedAt: times.validatedAt, times: times)
         storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, demand.treatment)
     }
 

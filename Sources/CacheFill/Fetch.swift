@@ -107,7 +107,7 @@ package final class Fetch: TransferDelegate {
             if !asksFirstURL { url = generation.head.finalURL }
             if !OriginURL.areSameOrigin(url, demand.url.absolute) {
                 // RFC 9110 §15.4: meant for the first origin, not for the one that it sent us to.
-                for name in ["Authorization", "Proxy-Authorization"] { fields.remove(name) }
+                for name in ["Authorization", "Cookie", "Proxy-Authorization"] { fields.remove(name) }
             }
             span = end == .max ? .from(position) : .bounded(position..<end)
         } else if case .opening(let wanted, _, _, let validated) = purpose {

@@ -27,7 +27,16 @@ package struct AddressPolicy: Sendable {
     ///   - host: the name in the URL, or at which a redirect points.
     ///   - address: what the connection is really about to be made to.
     package func permits(host: String, address: IPAddress) -> Bool {
-        if address.isPublic || hosts.contains(Self.normalized(host)) { return true }
+        address.isPublic || hosts.contains(Self.normalized(host)) || holds(address)
+    }
+
+    /// Whether a line of `allow` names a host by its name, or by the address that is written in its place.
+    package func names(_ host: String) -> Bool {
+        if hosts.contains(Self.normalized(host)) { return true }
+        return IPAddress(host).map(holds) ?? false
+    }
+
+    private func holds(_ address: IPAddress) -> Bool {
         let unwrapped = address.unwrapped
         return networks.contains { $0.contains(unwrapped) || $0.contains(address) }
     }

@@ -145,7 +145,7 @@ extension IPAddress {
     private var isTranslated: Bool { family == .v6 && high == 0x0064_FF9B_0000_0000 && low >> 32 == 0 }
 
     /// The IPv4 address that packets to this address end up at, where it is mapped or translated; else the address itself.
-    var unwrapped: IPAddress {
+    package var unwrapped: IPAddress {
         isMapped || isTranslated ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self
     }
 

@@ -4,6 +4,13 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var isOffline = false
     /// Where no rule says otherwise.
     package var fill = FillPolicy.standard
+    /// Paths of the proxy behind which origins are.
+    package var mounts: [Mount] = []
+    /// Whether URLs of any origin are served (`/https/host/path`, and as an HTTP proxy), or mounts alone.
+    package var servesAnyOrigin = true
+    /// Bytes that a request's body may have on its way through a mount; nil for any number. It streams through, so that it costs neither
+    /// memory nor disk, however long it is.
+    package var largestMountBody: Int64?
 
     package init() {}
 

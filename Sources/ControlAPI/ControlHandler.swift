@@ -30,7 +30,7 @@ package final class ControlHandler: RequestHandler {
     }
 
     package func handle(_ exchange: Exchange) {
-        let target = exchange.request.target
+        let target = exchange.target
         let path = target.prefix { $0 != "?" }
         guard ControlRoute.isBelow(path) else { return page(exchange, path) }
         do throws(ControlError) { try administer(exchange, target, path) } catch { exchange.respond(error) }

@@ -18,6 +18,6 @@ package enum StatusCode {
         451: "Unavailable For Legal Reasons",
         500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
         504: "Gateway Timeout", 505: "HTTP Version Not Supported", 507: "Insufficient Storage",
-        511: "Network Authentication Required",
+        508: "Loop Detected", 511: "Network Authentication Required",
     ]
 }

@@ -11,6 +11,8 @@ package protocol RequestHandler: AnyObject {
 /// One request and its answer. Loop-bound.
 package final class Exchange {
     package let request: RequestHead
+    /// The request's target; in origin form also where an absolute one named this very server.
+    package lazy var target = request.target
     /// Called when the client goes away before the answer was given. Not after `respond`: then the body's `finish` tells.
     package var onAbort: (() -> Void)?
     /// Where to record the time from the request to the first byte of its body.
@@ -31,6 +33,9 @@ package final class Exchange {
         loop = connection.server.loop
         self.startedAt = startedAt
     }
+
+    /// Where the client has connected to. Asks the kernel.
+    package var localAddress: ListenAddress { ListenAddress(localOf: connection.socket) }
 
     // MARK: The request's body
 

@@ -24,6 +24,19 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         self.init(host: host.isEmpty ? "0.0.0.0" : host, port: port)
     }
 
+    /// The address of a connection's own end.
+    init(localOf descriptor: Int32) {
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                if getsockname(descriptor, $0, &size) == 0 { getnameinfo($0, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) }
+            }
+        }
+        self.init(host: name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }, port: Self.port(of: descriptor))
+    }
+
     /// Whether only this machine can connect.
     package var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
 

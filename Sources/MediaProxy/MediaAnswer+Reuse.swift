@@ -124,7 +124,9 @@ extension MediaAnswer {
         var fields = head.fields
         fields.removeUnfitForClients()
         var response = Response(head.status, length: head.contentLength)
-        for line in fields.lines { response.field(line.name, line.value) }
+        let accessControl = fields.takeAccessControl()
+        response.fields(fields)
+        handler.addFormFields(accessControl, isPublic: head.isFromPublicAddress, route.form, for: request, to: &response)
         response.hasDate = fields["Date"] != nil
         let age = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.filler.now()).initialAge
         if age > 0 { response.field("Age", min(age, 1 << 31)) }

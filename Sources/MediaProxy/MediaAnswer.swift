@@ -16,7 +16,7 @@ import Upstream
 final class MediaAnswer: BodySource {
     let exchange: Exchange
     let request: RequestHead
-    let route: MediaRoutes.Route
+    let route: Route
     let handler: MediaHandler
     let directives: RequestDirectives
     let follower = FollowerID()
@@ -40,7 +40,7 @@ final class MediaAnswer: BodySource {
     var isCounted = false
     private static let maxRestarts = 3
 
-    init(_ exchange: Exchange, _ route: MediaRoutes.Route, _ handler: MediaHandler) {
+    init(_ exchange: Exchange, _ route: Route, _ handler: MediaHandler) {
         self.exchange = exchange
         request = exchange.request
         self.route = route
@@ -114,7 +114,11 @@ final class MediaAnswer: BodySource {
         proceed()
     }
 
-    lazy var demand = Demand(url: route.url, span: openingSpan, request: request, treatment: treatment)
+    lazy var demand = makeDemand(openingSpan)
+
+    func makeDemand(_ span: ByteRangeSpec?) -> Demand {
+        Demand(url: route.url, span: span, request: request, treatment: treatment, passesCookies: route.form.isTransparent)
+    }
 
     /// Whoever has a copy already probably needs no more than to hear that it still holds: the rest is fetched if not.
     private var openingSpan: ByteRangeSpec? {
@@ -162,7 +166,7 @@ final class MediaAnswer: BodySource {
             guard wanted != nil || demand.span == nil else {
                 // Asked for a part that the client did not ask for, it does not tell of how much.
                 leaveOpening()
-                demand = Demand(url: route.url, span: nil, request: request, treatment: treatment)
+                demand = makeDemand(nil)
                 return open(alone: true)
             }
             return answer(fromPart: part, of: generation, following: status)

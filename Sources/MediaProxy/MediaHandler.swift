@@ -9,33 +9,80 @@ import Metrics
 package final class MediaHandler: RequestHandler {
     let filler: LoopFiller
     let metrics: ProxyMetrics
+    /// Which private origins are allowed.
+    let addresses: Current<AddressPolicy>
+    let via: Via
     private let hosts: HostPolicy
     private let control: any RequestHandler
     private let routes: MediaRoutes
     private var acceptedHost: String?
 
-    /// - Parameter control: answers requests that are not for media.
-    package init(_ filler: LoopFiller, hosts: HostPolicy, metrics: ProxyMetrics, control: any RequestHandler) {
+    /// - Parameters:
+    ///   - via: this proxy among others, the same that its requests to origins carry.
+    ///   - control: answers requests that are not for media.
+    package init(
+        _ filler: LoopFiller, policy: Current<ProxyPolicy>, addresses: Current<AddressPolicy>, via: Via, hosts: HostPolicy, metrics: ProxyMetrics,
+        control: any RequestHandler
+    ) {
         self.filler = filler
+        self.addresses = addresses
+        self.via = via
         self.hosts = hosts
         self.metrics = metrics
         self.control = control
-        routes = MediaRoutes(filler.filler.policy)
+        routes = MediaRoutes(policy)
     }
+
+    var policy: ProxyPolicy { routes.policy.value }
 
     package func handle(_ exchange: Exchange) {
         let request = exchange.request
-        guard accepts(request.value(of: "Host")) else {
-            // RFC 9110 §7.4, §15.5.20
-            return exchange.respond(421, text: "this proxy answers for its addresses and localhost; use one of them as the host of the URL")
-        }
-        let target = request.target
-        guard MediaRoutes.isMedia(target) else { return control.handle(exchange) }
-        switch request.method {
-        case .get, .head: respond(to: exchange, target)
-        case .options: exchange.respond(Self.options)
-        case .other(let name): exchange.respond(405, text: "\(name) is not supported here; use GET or HEAD", closes: true) { $0.field("Allow", "GET, HEAD, OPTIONS") }
-        }
+        if let passed = request.combined("Via"), via.isNamed(in: passed) { return refuse(exchange, .loop) }
+        if case .other("CONNECT") = request.method { return refuseTunnel(exchange) }
+        let target = exchange.target
+        guard target.utf8.first != UInt8(ascii: "/") else { return handleOriginForm(exchange, target) }
+        guard target != "*" else { return handleAsterisk(exchange) }
+        handleAbsoluteForm(exchange, target)
+    }
+
+    // MARK: Forms of targets (RFC 9112 §3.2)
+
+    private func handleOriginForm(_ exchange: Exchange, _ target: String) {
+        guard accepts(exchange.request.value(of: "Host")) else { return refuse(exchange, .misdirected) }
+        handle(exchange, target)
+    }
+
+    /// The target says whose resource is meant, and `Host` nothing (§3.2.2).
+    private func handleAbsoluteForm(_ exchange: Exchange, _ target: String) {
+        guard let url = try? OriginURL(url: target), isOwn(url, exchange) else { return handle(exchange, target) }
+        exchange.target = url.pathAndQuery
+        handle(exchange, url.pathAndQuery)
+    }
+
+    /// Whether a URL is this proxy's, by one of its names or by the address that the client has connected to.
+    private func isOwn(_ url: OriginURL, _ exchange: Exchange) -> Bool {
+        guard url.scheme == .http, hosts.accepts(url.host) else { return false }
+        let own = exchange.localAddress
+        guard url.port ?? url.scheme.defaultPort == own.port else { return false }
+        guard let address = IPAddress(url.host) else { return true }
+        return address.unwrapped == IPAddress(own.host)?.unwrapped
+    }
+
+    /// §3.2.4
+    private func handleAsterisk(_ exchange: Exchange) {
+        guard accepts(exchange.request.value(of: "Host")) else { return refuse(exchange, .misdirected) }
+        guard exchange.request.method == .options else { return refuse(exchange, .asterisk) }
+        exchange.respond(Self.options)
+    }
+
+    /// RFC 9110 §9.3.6: what passes through a tunnel cannot be read, and so not cached.
+    private func refuseTunnel(_ exchange: Exchange) {
+        let own = exchange.localAddress
+        let host = exchange.target.hasSuffix(":443") ? exchange.target.dropLast(4) : exchange.target[...]
+        refuse(
+            exchange,
+            .init(status: 405, reason: "CONNECT is not supported, as nothing in a tunnel can be cached: open http://\(own)/https/\(host.prefix(200))/PATH instead"),
+            allowing: "GET, HEAD, OPTIONS")
     }
 
     /// Clients of one proxy nearly always name it alike.
@@ -46,20 +93,54 @@ package final class MediaHandler: RequestHandler {
         return true
     }
 
+    // MARK: Methods
+
+    private func handle(_ exchange: Exchange, _ target: String) {
+        let route: Route
+        do throws(MediaRoutes.Refusal) {
+            guard let found = try routes.route(target) else { return control.handle(exchange) }
+            route = found
+        } catch {
+            metrics.errors.add(error.status == 400 ? "bad-request" : "refused")
+            return refuse(exchange, error)
+        }
+        switch (exchange.request.method, route.form) {
+        case (.get, _), (.head, _):
+            metrics.requests.add()
+            MediaAnswer(exchange, route, self).start()
+        case (.options, .path): exchange.respond(Self.answer(toOptions: exchange.request))
+        case (.options, _): exchange.respond(Self.options)
+        case (.other(let name), _):
+            refuse(exchange, .init(status: 405, reason: "\(name) is not supported here; use GET or HEAD"), allowing: "GET, HEAD, OPTIONS")
+        }
+    }
+
     private static let options: Response = {
         var response = Response(204, length: 0)
         response.field("Allow", "GET, HEAD, OPTIONS")
         return response
     }()
 
-    private func respond(to exchange: Exchange, _ target: String) {
-        do throws(OriginURLError) {
-            let route = try routes.route(target)
-            metrics.requests.add()
-            MediaAnswer(exchange, route, self).start()
-        } catch {
-            metrics.errors.add("bad-request")
-            exchange.respond(400, text: error.reason)
+    private static func answer(toOptions request: RequestHead) -> Response {
+        var response = options
+        if let fields = CrossOrigin.preflight(request.fields) { response.fields(fields) }
+        return response
+    }
+
+    // MARK: Refusals
+
+    /// - Parameter allowed: the methods that would have an answer; the request may have a body, which nobody reads.
+    private func refuse(_ exchange: Exchange, _ refusal: MediaRoutes.Refusal, allowing allowed: String? = nil) {
+        exchange.respond(refusal.status, text: refusal.reason, closes: allowed != nil) { response in
+            if let allowed { response.field("Allow", allowed) }
         }
     }
+}
+
+extension MediaRoutes.Refusal {
+    fileprivate static let loop = Self(status: 508, reason: "this request comes from this very proxy: the URL, or a proxy behind it, leads back here")
+    /// RFC 9110 §7.4, §15.5.20: a page of another site may have its own name resolve to this address.
+    fileprivate static let misdirected = Self(
+        status: 421, reason: "this proxy answers for its addresses and localhost; use one of them as the host of the URL")
+    fileprivate static let asterisk = Self(status: 400, reason: "the target * is for OPTIONS alone: send a path or a URL")
 }

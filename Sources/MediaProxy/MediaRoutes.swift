@@ -1,40 +1,79 @@
 import CachePolicy
 import HTTPModel
 
+/// How a client says which resource it means.
+enum RouteForm: Sendable {
+    /// `/https/host/path`: to a browser, all origins are the proxy.
+    case path
+    /// `GET https://host/path`: the client takes this for an HTTP proxy (RFC 9112 §3.2.2).
+    case absolute
+    /// Below a mount: the client takes this for the origin.
+    case mount
+
+    /// Whether what the client says of itself to the origin, and the origin of who may read it, is meant for the other side.
+    var isTransparent: Bool { self != .path }
+}
+
+/// Which resource a request is for, and how it is handled.
+struct Route: Sendable {
+    let url: OriginURL
+    let key: CacheKey
+    let treatment: Treatment
+    let form: RouteForm
+    /// Whether a rule has made the key.
+    let hasOwnKey: Bool
+}
+
 /// Reads which resource a request target means; what was read lately is remembered. Loop-bound.
 final class MediaRoutes {
-    struct Route {
-        let url: OriginURL
-        let key: CacheKey
-        let treatment: Treatment
-        /// Whether a rule has made the key.
-        let hasOwnKey: Bool
+    /// Why a target names nothing that is served.
+    struct Refusal: Error {
+        let status: Int
+        let reason: String
     }
 
-    private let policy: Current<ProxyPolicy>
-    private var version = -1
-
-    init(_ policy: Current<ProxyPolicy>) { self.policy = policy }
-
+    let policy: Current<ProxyPolicy>
     private var recent: [String: Route] = [:]
+    private var version: Int
     private static let capacity = 1024
 
-    /// Whether the target names a resource of an origin, well-formed or not.
-    static func isMedia(_ target: String) -> Bool {
-        target.hasPrefix("/http/") || target.hasPrefix("/https/") || target.hasPrefix("/http:") || target.hasPrefix("/https:")
+    init(_ policy: Current<ProxyPolicy>) {
+        self.policy = policy
+        version = policy.version
     }
 
-    func route(_ target: String) throws(OriginURLError) -> Route {
-        if policy.version != version {
+    /// - Parameter target: in origin form or in absolute form.
+    /// - Returns: nil where it names no resource of an origin, but something of the proxy's own, or nothing.
+    func route(_ target: String) throws(Refusal) -> Route? {
+        if version != policy.version {
             version = policy.version
-            recent = [:]
+            recent.removeAll(keepingCapacity: true)
         }
         if let route = recent[target] { return route }
-        let url = try OriginURL(target: target)
-        let (key, treatment) = policy.value.resolve(url)
-        let route = Route(url: url, key: key, treatment: treatment, hasOwnKey: key != url.cacheKey)
+        let policy = policy.value
+        let meant: (url: OriginURL, form: RouteForm)?
+        do throws(OriginURLError) { meant = try Self.read(target, policy.mounts) } catch { throw Refusal(status: 400, reason: error.reason) }
+        guard let (url, form) = meant else { return nil }
+        guard form == .mount || policy.servesAnyOrigin else { throw Refusal.mountsAlone }
+        let (key, treatment) = policy.resolve(url)
+        let route = Route(url: url, key: key, treatment: treatment, form: form, hasOwnKey: key != url.cacheKey)
         if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
         recent[target] = route
         return route
     }
+
+    private static func read(_ target: String, _ mounts: [Mount]) throws(OriginURLError) -> (OriginURL, RouteForm)? {
+        guard target.utf8.first == UInt8(ascii: "/") else { return (try OriginURL(url: target), .absolute) }
+        guard isMedia(target) else { return try mounts.url(for: target).map { ($0, .mount) } }
+        return (try OriginURL(target: target), .path)
+    }
+
+    /// Whether the target names a resource of an origin, well-formed or not.
+    private static func isMedia(_ target: String) -> Bool {
+        target.hasPrefix("/http/") || target.hasPrefix("/https/") || target.hasPrefix("/http:") || target.hasPrefix("/https:")
+    }
+}
+
+extension MediaRoutes.Refusal {
+    static let mountsAlone = MediaRoutes.Refusal(status: 403, reason: "this proxy serves what is mounted on it and no other origin: ask for a path below a mount")
 }

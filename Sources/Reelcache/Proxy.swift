@@ -51,13 +51,15 @@ public final class Proxy: Sendable {
             let policy = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
             let openFiles = OpenFileLimit.raise()
             let limits = try Self.limits(configuration, tuning, openFiles)
-            let settings = Self.upstreamSettings(configuration, tuning)
+            let via = Via(pseudonym: "reelcache-" + String(UInt32.random(in: .min ... .max), radix: 16))
+            let settings = Self.upstreamSettings(configuration, tuning, via)
+            let served = Current<ProxyPolicy>(tuning.policy ?? ProxyPolicy())
             let metrics = ProxyMetrics()
             let loops = try EventLoopGroup(count: threads)
             let store = try Self.openStore(configuration, tuning, metrics, logger)
             let token = try Self.token(configuration, store)
             let filler = CacheFiller(
-                store: store, settings: tuning.fill, policy: Current(ProxyPolicy()), capacity: max(64, min(4096, openFiles / 3)), metrics: metrics,
+                store: store, settings: tuning.fill, policy: served, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics,
                 logger: logger, now: tuning.now)
             let snapshot = Self.snapshot(metrics, store, filler)
 
@@ -76,7 +78,7 @@ public final class Proxy: Sendable {
                 let (now, audits) = (tuning.now, AuditTurn())
                 server = try HTTPServer(address, loops: loops.loops, limits: limits, metrics: metrics) { loop in
                     MediaHandler(
-                        fillers[loop.index].value, hosts: HostPolicy(names: [address.host]), metrics: metrics,
+                        fillers[loop.index].value, policy: served, addresses: policy, via: via, hosts: HostPolicy(names: [address.host]), metrics: metrics,
                         control: ControlHandler(store: store, token: token, audits: audits, snapshot: snapshot, now: now))
                 }
             } catch {
@@ -132,10 +134,11 @@ public final class Proxy: Sendable {
         return limits
     }
 
-    private static func upstreamSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning) -> UpstreamSettings {
+    private static func upstreamSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ via: Via) -> UpstreamSettings {
         var settings = tuning.upstream
         settings.caFile = configuration.certificateFile
         settings.userAgent = "reelcache/\(version)"
+        settings.via = via.element
         return settings
     }
 

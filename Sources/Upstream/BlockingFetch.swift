@@ -92,7 +92,7 @@ package struct BlockingFetch {
             easy.set(CURLOPT_LOW_SPEED_TIME, stallTimeout)
         }
         easy.setUp(url: url.text, settings: settings)
-        easy.set(UpstreamRequest(url: url.text, method: method == "HEAD" ? .head : .get, fields: fields), fields: fields, userAgent: settings.userAgent)
+        easy.set(UpstreamRequest(url: url.text, method: method == "HEAD" ? .head : .get, fields: fields), fields: fields, settings: settings)
         setUpContent(easy)
         exchange.installCallbacks()
     }

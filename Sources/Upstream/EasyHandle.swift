@@ -81,16 +81,45 @@ final class EasyHandle {
         }
     }
 
-    func set(_ request: UpstreamRequest, fields: FieldLines, userAgent: String) {
-        if request.method == .head { set(CURLOPT_NOBODY, 1) }
-        for line in fields.lines where !Self.ownFields.contains(line.name.lowercased()) { append(line.name, line.value) }
-        append("Accept-Encoding", "identity")
+    func set(_ request: UpstreamRequest, fields: FieldLines, settings: UpstreamSettings) {
+        let own = setMethod(of: request)
+        for line in fields.lines where !own.contains(line.name.lowercased()) { append(line.name, line.value) }
         if let span = request.span { append("Range", span.fieldValue) }
-        if fields["User-Agent"] == nil { append("User-Agent", userAgent) }
+        if fields["User-Agent"] == nil { append("User-Agent", settings.userAgent) }
+        // A line of its own is one more element of the list that there may be already (RFC 9110 §5.3).
+        if let via = settings.via { append("Via", via) }
         check(reel_curl_set_list(curl, CURLOPT_HTTPHEADER, lines), CURLOPT_HTTPHEADER)
     }
 
-    private static let ownFields: Set<String> = ["host", "range", "accept-encoding", "content-length", "transfer-encoding"]
+    /// - Returns: the fields that are not taken from the request's, in lower case.
+    private func setMethod(of request: UpstreamRequest) -> Set<String> {
+        switch request.method {
+        case .get, .head:
+            if request.method == .head { set(CURLOPT_NOBODY, 1) }
+            append("Accept-Encoding", "identity")
+            return Self.framingFields.union(["range", "accept-encoding"])
+        case .other(let name):
+            // An upload is a PUT of curl's, under any name.
+            if request.content != .none { setUpload(request.content) }
+            set(CURLOPT_CUSTOMREQUEST, name)
+            // On a connection that is used again curl may find that it was closed, and then sends the request once more: of these methods
+            // nobody may (RFC 9110 §9.2.2).
+            set(CURLOPT_FRESH_CONNECT, 1)
+            return Self.framingFields
+        }
+    }
+
+    private func setUpload(_ content: UpstreamRequest.Content) {
+        set(CURLOPT_UPLOAD, 1)
+        // Without a length curl sends chunks, in HTTP/1.1.
+        if case .length(let length) = content {
+            check(reel_curl_set_off(curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length)), CURLOPT_INFILESIZE_LARGE)
+        }
+        // Curl would wait a second for a 100 that few origins send.
+        lines = curl_slist_append(lines, "Expect:")
+    }
+
+    private static let framingFields: Set<String> = ["host", "content-length", "transfer-encoding", "expect"]
 
     private func append(_ name: String, _ value: String) {
         // A line end in a value would make a second field of its rest: such a line does not go out.

@@ -35,6 +35,9 @@ package final class Transfer {
     private var stage = Stage.waiting
     private var isPausedInCurl = false
     private var isResuming = false
+    /// The delegate has nothing to send yet, which is no stall of the origin's.
+    private var isUploadPaused = false
+    private var isUploadResuming = false
 
     // This hop
     private var easy: EasyHandle?
@@ -48,6 +51,8 @@ package final class Transfer {
     private var fault: UpstreamError?
 
     private var redirects = 0
+    /// Whether each address that was asked is public.
+    private var isPublic = true
     private var startOfHop: UInt64 = 0
     private var lastSign: UInt64 = 0
     private var stallTimer: LoopTimer?
@@ -79,6 +84,13 @@ package final class Transfer {
         client.loop.afterCallback { self.resumeNow() }
     }
 
+    /// The delegate, which has answered `wait`, has something to send now.
+    package func resumeUpload() {
+        guard stage != .ended, isUploadPaused, !isUploadResuming, let client else { return }
+        isUploadResuming = true
+        client.loop.afterCallback { self.resumeUploadNow() }
+    }
+
     /// Ends the transfer without a further word to the delegate. Idempotent; also from inside a delegate's call.
     package func cancel() {
         guard stage != .ended, let client else { return }
@@ -96,7 +108,7 @@ package final class Transfer {
         case .ended: detach()
         case .body where isPaused && !isPausedInCurl:
             guard let easy else { return }
-            isPausedInCurl = curl_easy_pause(easy.curl, CURLPAUSE_RECV) == CURLE_OK
+            isPausedInCurl = curl_easy_pause(easy.curl, CURLPAUSE_RECV | (isUploadPaused ? CURLPAUSE_SEND : 0)) == CURLE_OK
         case .head, .body, .redirect: break
         }
     }
@@ -107,9 +119,23 @@ package final class Transfer {
         stallTimer?.schedule(afterSeconds: client.settings.stallTimeout)
         guard isPausedInCurl else { return }
         isPausedInCurl = false
+        applyPauses(easy, client)
+    }
+
+    private func resumeUploadNow() {
+        isUploadResuming = false
+        guard stage != .ended, isUploadPaused, let easy, let client else { return }
+        isUploadPaused = false
+        noteSign()
+        stallTimer?.schedule(afterSeconds: client.settings.stallTimeout)
+        applyPauses(easy, client)
+    }
+
+    /// Tells curl which directions are paused. It delivers at once what it has kept.
+    private func applyPauses(_ easy: EasyHandle, _ client: UpstreamClient) {
+        let paused = (isPausedInCurl ? CURLPAUSE_RECV : CURLPAUSE_CONT) | (isUploadPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
         var code = CURLE_OK
-        // Delivers at once what curl has kept.
-        client.callCurl { code = curl_easy_pause(easy.curl, CURLPAUSE_CONT) }
+        client.callCurl { code = curl_easy_pause(easy.curl, paused) }
         guard code != CURLE_OK, stage != .ended else { return }
         finish(with: error(for: code))
     }
@@ -128,7 +154,7 @@ package final class Transfer {
         let easy = client.takeHandle()
         self.easy = easy
         easy.setUp(url: url.text, settings: client.settings)
-        easy.set(request, fields: fields, userAgent: client.settings.userAgent)
+        easy.set(request, fields: fields, settings: client.settings)
         setCallbacks(easy)
         startOfHop = MonotonicClock.nanoseconds()
         lastSign = startOfHop
@@ -211,7 +237,7 @@ package final class Transfer {
     private func checkForStall() {
         guard stage != .ended, let easy, let client else { return }
         // A paused transfer may be silent for as long as it likes; `resume` sets the timer again.
-        if stage == .body, isPaused { return }
+        if stage == .body && isPaused || isUploadPaused { return }
         let now = MonotonicClock.nanoseconds()
         let connectTime = easy.microsecondsToConnect
         // While it connects, curl's own limit is at work.
@@ -235,6 +261,14 @@ package final class Transfer {
         easy.set(CURLOPT_HEADERDATA, pointer: context)
         easy.set(CURLOPT_OPENSOCKETDATA, pointer: context)
         easy.set(CURLOPT_PREREQDATA, pointer: context)
+        if request.content != .none {
+            easy.set(CURLOPT_READDATA, pointer: context)
+            reel_curl_set_data_callback(easy.curl, CURLOPT_READFUNCTION) { bytes, size, count, context in
+                Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+                    $0.fillUpload(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+                }
+            }
+        }
         reel_curl_set_data_callback(easy.curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
             Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
                 $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count))
@@ -283,6 +317,23 @@ package final class Transfer {
         return Int(CURL_WRITEFUNC_PAUSE)
     }
 
+    private func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard stage != .ended, let delegate else { return Int(CURL_READFUNC_ABORT) }
+        let step = delegate.transfer(self, fillUpload: buffer)
+        guard stage != .ended else { return Int(CURL_READFUNC_ABORT) }
+        switch step {
+        case .bytes(let count):
+            noteSign()
+            return count
+        case .wait:
+            isUploadPaused = true
+            return Int(CURL_READFUNC_PAUSE)
+        case .end:
+            noteSign()
+            return 0
+        }
+    }
+
     private func receivedLine(_ line: UnsafeRawBufferPointer) -> Int {
         guard stage != .ended else { return Self.giveUp }
         noteSign()
@@ -296,14 +347,15 @@ package final class Transfer {
     }
 
     private func receivedHead(_ status: Int, _ fields: FieldLines) -> Bool {
-        if let location = fields["Location"], [301, 302, 303, 307, 308].contains(status) {
+        if request.method.followsRedirects, let location = fields["Location"], [301, 302, 303, 307, 308].contains(status) {
             self.location = location
             stage = .redirect
             return true
         }
         do throws(UpstreamError) {
             let head = UpstreamHead(
-                status: status, fields: fields, finalURL: url?.text ?? request.url, contentLength: try fields.declaredLength(), receivedAt: Int64(time(nil)))
+                status: status, fields: fields, finalURL: url?.text ?? request.url, contentLength: try fields.declaredLength(),
+                isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
             stage = .body
             delegate?.transfer(self, receivedHead: head)
             return stage != .ended
@@ -326,7 +378,10 @@ package final class Transfer {
 
     /// Asked for each request. A connection that is used again may have been made when the policy was another.
     private func mayAsk(_ address: String) -> Bool {
-        if let client, let peer = IPAddress(address), client.policy.value.permits(host: host, address: peer) { return true }
+        if let client, let peer = IPAddress(address), client.policy.value.permits(host: host, address: peer) {
+            isPublic = isPublic && peer.isPublic
+            return true
+        }
         refused = address
         return false
     }

@@ -11,15 +11,18 @@ package struct UpstreamHead: Sendable {
     /// Bytes of this response's body (of a HEAD: of the body that a GET would have); nil where it is not told.
     package let contentLength: Int64?
     package let contentRange: ContentRange?
+    /// Whether all servers that it came from, redirects included, are at public addresses.
+    package let isFromPublicAddress: Bool
     /// Unix seconds.
     package let receivedAt: Int64
 
-    package init(status: Int, fields: FieldLines, finalURL: String, contentLength: Int64?, receivedAt: Int64) {
+    package init(status: Int, fields: FieldLines, finalURL: String, contentLength: Int64?, isFromPublicAddress: Bool = false, receivedAt: Int64) {
         self.status = status
         self.fields = fields
         self.finalURL = finalURL
         self.contentLength = contentLength
         self.contentRange = fields["Content-Range"].flatMap(ContentRange.init(parsing:))
+        self.isFromPublicAddress = isFromPublicAddress
         self.receivedAt = receivedAt
     }
 }

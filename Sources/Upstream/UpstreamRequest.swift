@@ -2,7 +2,23 @@ import HTTPModel
 
 /// What to ask an origin for: one URL, whole or one range of it.
 package struct UpstreamRequest: Sendable {
-    package enum Method: Sendable { case get, head }
+    package enum Method: Sendable, Equatable {
+        case get, head
+        /// Sent once, and no redirect is followed: what it does at an origin is not ours to repeat. It takes `Range` and `Accept-Encoding` from
+        /// the fields.
+        case other(String)
+
+        var followsRedirects: Bool { self == .get || self == .head }
+    }
+
+    /// A body that the delegate gives while it is sent (`TransferDelegate`). For other methods than GET and HEAD.
+    package enum Content: Sendable, Equatable {
+        case none
+        /// So many bytes.
+        case length(Int64)
+        /// As many as come: in chunks, in HTTP/1.1.
+        case unknownLength
+    }
 
     /// The bytes that are wanted.
     package enum Span: Sendable, Equatable {
@@ -26,9 +42,10 @@ package struct UpstreamRequest: Sendable {
     package var url: String
     package var method: Method
     package var span: Span?
-    /// Further lines as they go out: `If-Range`, and what the client sent. `Host`, `Range`, `Accept-Encoding` are not taken
-    /// from here, they are the transfer's own.
+    /// Further lines as they go out: `If-Range`, and what the client sent. `Host`, `Range`, `Accept-Encoding` and what is about the body's
+    /// length are not taken from here, they are the transfer's own.
     package var fields: FieldLines
+    package var content = Content.none
 
     package init(url: String, method: Method = .get, span: Span? = nil, fields: FieldLines = FieldLines()) {
         self.url = url

@@ -9,18 +9,21 @@ package struct UpstreamSettings: Sendable {
     package var caFile: String?
     /// Sent where the request brings no `User-Agent` of its own.
     package var userAgent: String
+    /// Added to `Via` (RFC 9110 §7.6.3), where there is one.
+    package var via: String?
     /// What curl reads from a socket at a time, 16 KiB to 512 KiB.
     package var receiveBufferBytes: Int
 
     package init(
         connectTimeout: Double = 10, stallTimeout: Double = 30, maxRedirects: Int = 10, caFile: String? = nil,
-        userAgent: String = "reelcache/0.1", receiveBufferBytes: Int = 262_144
+        userAgent: String = "reelcache/0.1", via: String? = nil, receiveBufferBytes: Int = 262_144
     ) {
         self.connectTimeout = connectTimeout
         self.stallTimeout = stallTimeout
         self.maxRedirects = maxRedirects
         self.caFile = caFile
         self.userAgent = userAgent
+        self.via = via
         self.receiveBufferBytes = receiveBufferBytes
     }
 }

@@ -45,6 +45,20 @@ import Testing
         #expect(try !SampleRequest.get("Connection: keep-alive", "Connection: close").keepsAlive)
     }
 
+    // RFC 9112 §3.2
+    @Test(arguments: [
+        ("GET", "/film.mp4?a"), ("GET", "http://a.example:8080/film.mp4"), ("GET", "https://a.example"), ("CONNECT", "a.example:443"), ("CONNECT", "[2001:db8::1]:443"),
+        ("OPTIONS", "*"),
+    ])
+    func targetOfEachFormIsTakenAsItIs(method: String, target: String) throws {
+        #expect(try SampleRequest.head("\(method) \(target) HTTP/1.1\r\nHost: a\r\n\r\n").target == target)
+    }
+
+    @Test(arguments: [("http://a/", false), ("a:443", false), ("*", false), ("/http://a/", true)])
+    func onlyAClientOfTheOriginFormIsKeptOverHTTP10(target: String, isKept: Bool) throws {
+        #expect(try SampleRequest.head("GET \(target) HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keepsAlive == isKept)
+    }
+
     // RFC 9112 §9.3: to such a client we are a proxy.
     @Test func absoluteFormOverHTTP10IsNotKept() throws {
         #expect(try !SampleRequest.head("GET http://a/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keepsAlive)

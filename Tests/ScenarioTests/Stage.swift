@@ -23,6 +23,8 @@ final class Stage: Sendable {
         var maxSize: Int64 = 1_000_000_000
         var allow = ["127.0.0.1"]
         var tuning = ProxyTuning()
+        /// One that has begun already; nil for one of the scenario's own.
+        var origin: ScriptedOrigin?
 
         init() {
             // A broken transfer goes on at once: no scenario is about the wait.
@@ -41,7 +43,7 @@ final class Stage: Sendable {
 
     init(_ setting: Setting) throws {
         self.setting = setting
-        origin = try ScriptedOrigin()
+        origin = try setting.origin ?? ScriptedOrigin()
         directory = try TemporaryDirectory()
         running = Mutex(nil)
         try start()
