@@ -18,6 +18,12 @@ extension ScriptedOrigin {
         /// served. `Last-Modified` stays, so set it to `nil` where the entity tag is to decide.
         package var changeAfterRequests: (count: Int, media: Media, etag: String)?
 
+        /// Each request gets the next of these, and begins again after the last: an origin that stitches advertisements into each answer.
+        /// An `etag` gets the number of the version added.
+        package var versions: [Media] = []
+        /// Each request is redirected to the next of these.
+        package var redirects: [String] = []
+
         // MARK: Answers
 
         /// Answers with this status and `body`, without regard to range or conditions.

@@ -99,6 +99,12 @@ struct OriginState: Sendable {
         if let change = behaviour.changeAfterRequests, paths[path, default: Path()].requestCount >= change.count {
             (behaviour.media, behaviour.etag) = (change.media, change.etag)
         }
+        let count = paths[path, default: Path()].requestCount
+        if !behaviour.versions.isEmpty {
+            let number = count % behaviour.versions.count
+            (behaviour.media, behaviour.etag) = (behaviour.versions[number], behaviour.etag.map { String($0.dropLast()) + "-\(number)\"" })
+        }
+        if !behaviour.redirects.isEmpty { behaviour.redirect = behaviour.redirects[count % behaviour.redirects.count] }
         if behaviour.status != nil, let times = behaviour.statusTimes {
             if times <= 0 { behaviour.clearStatus() }
             paths[path]?.behaviour.statusTimes = max(0, times - 1)
