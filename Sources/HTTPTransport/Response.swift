@@ -56,6 +56,14 @@ package struct Response {
         fieldBytes.append(contentsOf: bytes)
     }
 
+    /// Takes away all lines of that name.
+    package mutating func remove(_ name: String) {
+        let lines = fieldBytes.split(separator: ASCII.lineFeed).filter { line in
+            !ASCII.equalIgnoringCase(line.prefix { $0 != ASCII.colon }, name.utf8)
+        }
+        fieldBytes = lines.flatMap { $0 + [ASCII.lineFeed] }
+    }
+
     private static let separator: [UInt8] = Array(": ".utf8)
     private static let lineEnd: [UInt8] = Array("\r\n".utf8)
     private static let contentRange: [UInt8] = Array("Content-Range: bytes ".utf8)

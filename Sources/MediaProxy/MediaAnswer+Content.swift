@@ -23,11 +23,12 @@ extension MediaAnswer {
         guard let wanted, Conditional.rangeApplies(request, against: head.validators) else {
             return answer(from: generation, range: nil, length: length, following: status)
         }
+        if !several.isEmpty, generation.isStored { return answerSeveral(from: generation, length: length, following: status) }
         guard let range = wanted.resolve(length: length) else { return refuseRange(length, generation, following: status) }
         answer(from: generation, range: range, length: length, following: status)
     }
 
-    private func answer(from generation: Generation, range: Range<Int64>?, length: Int64?, following status: FetchStatus?) {
+    func answer(from generation: Generation, range: Range<Int64>?, length: Int64?, following status: FetchStatus?) {
         let bytes = range ?? 0..<(length ?? .max)
         let coverage = generation.length == nil ? .part : generation.coverage(of: bytes)
         classify(coverage, generation, isOpening: status != nil)
@@ -51,12 +52,13 @@ extension MediaAnswer {
     }
 
     /// Waits for the first bytes, then sends the head and them.
-    private func sendFirst(of reader: CacheReader, head: @escaping () -> Response) {
+    /// - Parameter body: what goes on with them; nil for this.
+    func sendFirst(of reader: CacheReader, body: ((CacheReader.Step) -> any BodySource)? = nil, head: @escaping () -> Response) {
         let step = reader.next(limit: Self.firstSpan(of: reader))
         switch step {
         case .wait:
             exchange.onAbort = { [self] in abandon() }
-            reader.onReady = { [self] in sendFirst(of: reader, head: head) }
+            reader.onReady = { [self] in sendFirst(of: reader, body: body, head: head) }
             return
         case .failed(.changed):
             reader.finish()
@@ -77,7 +79,7 @@ extension MediaAnswer {
         }
         reader.onReady = nil
         exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
-        exchange.respond(head(), body: self)
+        exchange.respond(head(), body: body?(step) ?? self)
     }
 
     /// A short answer goes out in one piece. Of a long one the first piece is small: who seeks waits for the first byte, and a piece is
@@ -87,7 +89,7 @@ extension MediaAnswer {
     }
 
     /// What is there of what is wanted decides how the request counts, and whether a hit is one in part.
-    private func classify(_ coverage: Generation.Coverage, _ generation: Generation, isOpening: Bool) {
+    func classify(_ coverage: Generation.Coverage, _ generation: Generation, isOpening: Bool) {
         defer { isCounted = true }
         if !isOpening {
             if !isCounted { generation.countHit() }
@@ -105,7 +107,7 @@ extension MediaAnswer {
 
     // MARK: Heads
 
-    private func contentHead(of generation: Generation, range: Range<Int64>?, length: Int64?) -> Response {
+    func contentHead(of generation: Generation, range: Range<Int64>?, length: Int64?) -> Response {
         var response = Response(range == nil ? 200 : 206, length: range.map { Int64($0.count) } ?? length)
         if let range { response.contentRange(range, total: length) }
         addFields(of: generation, to: &response)
@@ -140,7 +142,7 @@ extension MediaAnswer {
         exchange.respond(response)
     }
 
-    private func refuseRange(_ length: Int64, _ generation: Generation, following status: FetchStatus?) {
+    func refuseRange(_ length: Int64, _ generation: Generation, following status: FetchStatus?) {
         classify(.whole, generation, isOpening: status != nil)
         status?.leave(follower)
         exchange.respond(416, text: "the range is outside of the \(length) bytes") { [outcome] response in

@@ -23,6 +23,8 @@ final class MediaAnswer: BodySource {
     /// The resource that is asked for; another one where its origin chooses by further fields of the request.
     var resource: OpenResource
     var wanted: ByteRangeSpec?
+    /// All ranges, where the client asked for several; `wanted` is the one to begin with at the origin.
+    private(set) var several: [ByteRangeSpec] = []
     var opening: FetchStatus?
     var headFetch: HeadFetch?
     var reader: CacheReader?
@@ -53,10 +55,13 @@ final class MediaAnswer: BodySource {
     var treatment: Treatment { route.treatment }
 
     func start() {
-        // RFC 9110 §14.2: Range is for GET alone; of several ranges the whole is a valid answer.
+        // RFC 9110 §14.2: Range is for GET alone.
         if request.method == .get {
             switch RangeRequest.parse(request.combined("Range")) {
-            case .none, .multiple: break
+            case .none: break
+            case .multiple(let specs):
+                several = specs
+                wanted = RangeSet.opening(specs)
             case .single(let spec): wanted = spec
             case .malformed:
                 handler.metrics.errors.add("bad-request")

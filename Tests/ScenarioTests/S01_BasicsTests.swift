@@ -217,8 +217,8 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: ["seconds=0-9", "bytes=0-9,20-29", "bytes=-5,0-5"], CacheState.allCases)
-        func unknownUnitAndSeveralRangesAreAnsweredWithTheWhole(field: String, state: CacheState) async throws {
+        @Test(arguments: ["seconds=0-9", "seconds=0-9,20-29"], CacheState.allCases)
+        func unknownUnitIsAnsweredWithTheWhole(field: String, state: CacheState) async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 try state.prepare(stage)

@@ -1,0 +1,53 @@
+import CacheFill
+import CachePolicy
+import DiskCache
+import HTTPModel
+import HTTPTransport
+
+/// Several ranges in one answer (RFC 9110 §14.2, §15.3.7.2).
+extension MediaAnswer {
+    /// From what is stored: what passes by has only the range that the origin was asked for, and that is a valid answer too (§15.3.7).
+    func answerSeveral(from generation: Generation, length: Int64, following status: FetchStatus?) {
+        switch RangeSet(several, length: length) {
+        case .unsatisfiable:
+            refuseRange(length, generation, following: status)
+        case .parts(let ranges) where ranges.count == 1:
+            answer(from: generation, range: ranges[0], length: length, following: status)
+        case .parts(let ranges) where generation.head.rangeCondition != nil || coverage(of: ranges, in: generation) == .whole:
+            answer(from: generation, ranges, length: length, following: status)
+        // Without a validator what is missing comes in one transfer, in the order of the whole.
+        case .parts, .whole:
+            answer(from: generation, range: nil, length: length, following: status)
+        }
+    }
+
+    private func answer(from generation: Generation, _ ranges: [Range<Int64>], length: Int64, following status: FetchStatus?) {
+        let coverage = coverage(of: ranges, in: generation)
+        classify(coverage, generation, isOpening: status != nil)
+        if directives.control.onlyIfCached, coverage != .whole { return refuseToAsk() }
+        let layout = MultipartLayout(ranges, total: length, type: generation.head.fields["Content-Type"])
+        let reader = CacheReader(
+            generation, from: ranges[0].lowerBound, to: ranges[0].upperBound, resource: resource, demand: demand, filler: filler, follower: follower,
+            following: status)
+        self.reader = reader
+        let (resource, demand, filler) = (resource, demand, filler)
+        let body = { [exchange] step in
+            MultipartBody(layout, exchange, first: reader, step) {
+                CacheReader(generation, from: $0.lowerBound, to: $0.upperBound, resource: resource, demand: demand, filler: filler)
+            }
+        }
+        sendFirst(of: reader, body: body) { [self] in
+            var response = contentHead(of: generation, range: nil, length: layout.length)
+            response.status = 206
+            // Type and range of the parts stand with them.
+            response.remove("Content-Type")
+            response.field("Content-Type", layout.contentType)
+            return response
+        }
+    }
+
+    private func coverage(of ranges: [Range<Int64>], in generation: Generation) -> Generation.Coverage {
+        let coverages = ranges.map { generation.coverage(of: $0) }
+        return coverages.allSatisfy { $0 == coverages[0] } ? coverages[0] : .part
+    }
+}

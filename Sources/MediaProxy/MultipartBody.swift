@@ -1,0 +1,121 @@
+import CacheFill
+import DiskCache
+import HTTPModel
+import HTTPTransport
+
+/// How several ranges of a generation stand in one body, `multipart/byteranges` (RFC 9110 §14.6, RFC 2046 §5.1.1).
+///
+///     --BOUNDARY CRLF Content-Type, Content-Range CRLF CRLF  bytes
+///     CRLF --BOUNDARY CRLF ...                               bytes
+///     CRLF --BOUNDARY-- CRLF
+struct MultipartLayout {
+    let ranges: [Range<Int64>]
+    private let total: Int64
+    private let partType: String?
+    /// 128 random bits: they do not occur in the media, and nobody can put them there.
+    private let boundary: String
+
+    /// - Parameters:
+    ///   - total: the length of the whole.
+    ///   - type: the whole's `Content-Type`; nil where it has none.
+    init(_ ranges: [Range<Int64>], total: Int64, type: String?) {
+        self.ranges = ranges
+        self.total = total
+        partType = type
+        boundary = (0..<2).map { _ in
+            let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+
+    var contentType: String { "multipart/byteranges; boundary=\(boundary)" }
+
+    /// Exactly, in bytes.
+    var length: Int64 {
+        ranges.indices.reduce(Int64(closing.count)) { $0 + Int64(opening(of: $1).count) + Int64(ranges[$1].count) }
+    }
+
+    /// What stands before a part's bytes.
+    func opening(of part: Int) -> [UInt8] {
+        // RFC 9110 §15.3.7.2: the type of the whole, where it has one.
+        let type = partType.map { "Content-Type: \($0)\r\n" } ?? ""
+        let range = ContentRange(range: ranges[part], total: total).fieldValue
+        return Array("\(part == 0 ? "" : "\r\n")--\(boundary)\r\n\(type)Content-Range: \(range)\r\n\r\n".utf8)
+    }
+
+    var closing: [UInt8] { Array("\r\n--\(boundary)--\r\n".utf8) }
+}
+
+/// The body of an answer with several ranges: one part after the other, each read as a range of its own. Loop-bound.
+final class MultipartBody: BodySource {
+    private let layout: MultipartLayout
+    private let exchange: Exchange
+    private let readerOfPart: (Range<Int64>) -> CacheReader
+    private var part = 0
+    private var reader: CacheReader
+    /// What the reader gave before the part's opening was out.
+    private var held: CacheReader.Step?
+    private var framing: BytesSource?
+    private var isClosing = false
+
+    /// - Parameters:
+    ///   - reader: of the first range.
+    ///   - step: what it gave, before the head went out.
+    ///   - readerOfPart: makes those of the other ranges.
+    init(_ layout: MultipartLayout, _ exchange: Exchange, first reader: CacheReader, _ step: CacheReader.Step, readerOfPart: @escaping (Range<Int64>) -> CacheReader) {
+        self.layout = layout
+        self.exchange = exchange
+        self.reader = reader
+        self.readerOfPart = readerOfPart
+        held = step
+        framing = BytesSource(layout.opening(of: 0))
+    }
+
+    func next(limit: Int) -> BodyStep {
+        if let framing {
+            if case .span(let span) = framing.next(limit: limit) { return .span(span) }
+            self.framing = nil
+        }
+        if isClosing { return .end }
+        switch takeStep(limit) {
+        case .bytes(let bytes, let descriptor, let offset): return .span(BodySpan(bytes: bytes, file: (descriptor, offset)))
+        case .wait: return .wait
+        case .failed: return .cut
+        case .end:
+            goOn(limit)
+            return next(limit: limit)
+        }
+    }
+
+    private func takeStep(_ limit: Int) -> CacheReader.Step {
+        let step = held ?? reader.next(limit: limit)
+        held = nil
+        if case .wait = step { reader.onReady = { [exchange] in exchange.resume() } }
+        return step
+    }
+
+    /// The part is out: the next one, or the end.
+    private func goOn(_ limit: Int) {
+        part += 1
+        guard part < layout.ranges.count else {
+            isClosing = true
+            framing = BytesSource(layout.closing)
+            return
+        }
+        framing = BytesSource(layout.opening(of: part))
+        let next = readerOfPart(layout.ranges[part])
+        // It follows a fetch that brings its bytes before the former one leaves, so that this is not given up in between.
+        let step = next.next(limit: limit)
+        if case .wait = step {} else { held = step }
+        reader.finish()
+        reader = next
+    }
+
+    func spanWasUnreadable() {
+        reader.dropLast()
+    }
+
+    func finish() {
+        reader.finish()
+    }
+}
