@@ -9,13 +9,15 @@ import Upstream
 
 /// How gaps are filled. Bytes and seconds.
 package struct FillSettings: Sendable {
-    /// How far past its furthest reader a transfer goes before it pauses.
-    package var readAhead: Int64 = 32 << 20
-    /// The same for a response that passes through memory.
+    /// What `FillPolicy.standard` stands for: measurements and tests have another.
+    package var standardPolicy = FillPolicy.standard
+    /// How far past its furthest reader a response goes that passes through memory.
     package var windowReadAhead: Int64 = 2 << 20
     /// A body of unknown length longer than this is taken for a stream without end, and not stored.
     package var longestUnknownLength: Int64 = 256 << 20
-    /// A transfer that nobody follows has so long to finish its chunk.
+    /// A transfer that nobody follows any more waits so long for somebody to come back: players reconnect when they seek.
+    package var lingerSeconds: Double = 5
+    /// Then it has so long to finish its chunk.
     package var lastChunkSeconds: Double = 2
     package var retry = RetryPolicy()
 
@@ -56,8 +58,12 @@ package final class CacheFiller: Sendable {
         }
     }
 
-    /// A cache that is small beside the read-ahead would evict what it has just fetched.
-    var readAhead: Int64 { min(settings.readAhead, store.ledger.fairWindow) }
+    /// How far past its furthest reader a transfer goes at most, whatever the rules say: a cache that is small beside that would evict what it
+    /// has just fetched.
+    var readAhead: Int64 { store.ledger.fairWindow }
+
+    /// A resource that takes more of the cache than this, in bytes, is not filled beyond what is read of it: all else would have to go.
+    var largestFilled: Int64 { store.ledger.limit / 2 }
 
     package func resource(_ key: CacheKey) -> OpenResource {
         // What is closed lets go of its file when this returns, outside of the lock.

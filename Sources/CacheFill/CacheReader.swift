@@ -18,6 +18,7 @@ package final class CacheReader {
     /// Called on the loop after `wait`.
     package var onReady: (() -> Void)?
     package private(set) var generation: Generation
+    private let start: Int64
     /// The next byte.
     package private(set) var offset: Int64
     /// Past the last byte; nil where it is the end of a body of unknown length.
@@ -51,6 +52,7 @@ package final class CacheReader {
         follower: FollowerID = FollowerID(), following status: FetchStatus? = nil
     ) {
         self.generation = generation
+        start = offset
         self.offset = offset
         self.end = end
         self.resource = resource
@@ -65,6 +67,9 @@ package final class CacheReader {
             adopt(status)
         } else if generation.length == nil || generation.head.rangeCondition == nil {
             if let status = resource.joinOnlyWay(self.follower, of: generation, at: offset) { adopt(status) } else { isStranded = lacksBytes }
+        } else if let end, offset < end {
+            // A player that comes back finds the transfer that it has left.
+            followed = resource.takeUp(self.follower, offset..<end, of: generation)
         }
     }
 
@@ -78,7 +83,7 @@ package final class CacheReader {
     private func adopt(_ status: FetchStatus) {
         followed = status
         // It may be pausing for a follower that is further behind.
-        status.advance(follower, to: offset)
+        status.advance(follower, to: offset, from: start)
     }
 
     /// The status with which the origin answered for what comes from there; nil while nothing does.
@@ -119,7 +124,7 @@ package final class CacheReader {
 
     private func give(_ limit: Int) -> Step {
         let range = offset..<min(readable, offset + Int64(limit))
-        let isFresh = followed?.brings(offset) == true
+        let isFresh = followed?.brings(offset, to: follower) == true
         if !isFresh && !generation.isResident(range) { return warm(range) }
         offset = range.upperBound
         lastGiven = range

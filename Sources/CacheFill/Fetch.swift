@@ -44,6 +44,8 @@ package final class Fetch: TransferDelegate {
     private var hasBegun = false
     /// Another thread is writing.
     private var isWriting = false
+    /// Bytes that it has in hand.
+    private var inHand = 0
     private var isWaitingForRoom = false
     /// The transfer is paused until what was received is written.
     private var isHeldBack = false
@@ -77,7 +79,7 @@ package final class Fetch: TransferDelegate {
         self.demand = demand
         self.position = position
         if case .running(let range, _) = status.view { end = range.upperBound }
-        status.attach(LoopBound(self, on: owner.loop))
+        status.attach(LoopBound(self, on: owner.loop), horizon: owner.filler.horizon(of: demand))
     }
 
     var filler: CacheFiller { owner.filler }
@@ -152,7 +154,8 @@ package final class Fetch: TransferDelegate {
             isHeldBack = true
             return false
         }
-        guard !status.pauseIfFarAhead(at: position) else {
+        let received = position + Int64(inHand + staged.count)
+        guard isStopping || !status.pauseIfFarAhead(received: received, writtenTo: position) else {
             releaseStorage()
             return false
         }
@@ -203,11 +206,13 @@ package final class Fetch: TransferDelegate {
         }
         isWriting = true
         let buffer = staged
+        inHand = buffer.count
         staged = spare
         let bound = LoopBound(self, on: owner.loop)
         writer.append(buffer, count: count) { [bound] outcome in
             bound.post { fetch in
                 fetch.isWriting = false
+                fetch.inHand = 0
                 fetch.written(outcome, of: buffer)
             }
         }
@@ -293,6 +298,8 @@ package final class Fetch: TransferDelegate {
 
     private func roomMade(_ found: Bool) {
         guard !hasEnded else { return }
+        if !found, status.isAbandoned { stopIfAbandoned() }
+        guard !hasEnded else { return }
         guard found || makeRoomBehind() || overflow() else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
         isWaitingForRoom = false
         goOn()
@@ -337,10 +344,15 @@ package final class Fetch: TransferDelegate {
             asksFirstURL = true
             return start(.resume)
         }
+        if status.isAbandoned {
+            filler.logger.info("not fetched further, as nobody waits for it: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
+            stopIfAbandoned()
+            guard !hasEnded else { return }
+        }
         let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
         // Who has a stored response is not kept waiting.
         let isWaitedFor = validated == nil || knownGeneration != nil
-        guard isTransient, canGoOn, isWaitedFor, !status.isAbandoned, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
+        guard isTransient, canGoOn, isWaitedFor, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
             filler.metrics.errors.add(error.label)
             filler.logger.info("not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
             return finish(.failed(error))
@@ -356,15 +368,40 @@ package final class Fetch: TransferDelegate {
 
     // MARK: Stopping
 
-    /// The last follower has left. What was begun of a chunk is finished, if that is quick.
+    /// The last follower has left. What it has begun to read may be asked for again at once: the transfer goes on up to its horizon, and
+    /// waits there.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
-        guard let writer, isWriting || transfer?.isPaused == false, writer.generation.isStored else { return stopIfAbandoned() }
-        isStopping = true
-        let timer = LoopTimer(on: owner.loop) { [unowned self] in stopInTime() }
+        guard filler.settings.lingerSeconds > 0, transfer != nil, let generation = writer?.generation, generation.isStored, !generation.isRetired else {
+            return finishChunk()
+        }
+        // Nobody reads what it has brought: that may be evicted.
+        heldExtents = []
+        resource.lingers(status)
+        stopAfter(filler.settings.lingerSeconds) { [unowned self] in finishChunk() }
+    }
+
+    /// Another fetch has begun, or lingers.
+    func endLinger() {
+        guard !hasEnded, status.isAbandoned else { return }
+        stopIfAbandoned()
+    }
+
+    private func stopAfter(_ seconds: Double, _ stop: @escaping () -> Void) {
+        let timer = LoopTimer(on: owner.loop, handler: stop)
         stopTimer = timer
-        timer.schedule(afterSeconds: filler.settings.lastChunkSeconds)
+        timer.schedule(afterSeconds: seconds)
+    }
+
+    /// What was begun of a chunk is finished, if that is quick.
+    private func finishChunk() {
+        guard !hasEnded, status.isAbandoned else { return }
+        guard let writer, isWriting || transfer != nil, writer.generation.isStored else { return stopIfAbandoned() }
+        isStopping = true
         stopAtChunkEnd()
+        guard !hasEnded, isStopping else { return }
+        stopAfter(filler.settings.lastChunkSeconds) { [unowned self] in stopInTime() }
+        if !isHeldBack { transfer?.resume() }
     }
 
     private func stopInTime() {
@@ -441,13 +478,13 @@ package final class Fetch: TransferDelegate {
     // MARK: What must stay
 
     private func hold(through offset: Int64) {
-        guard let generation = writer?.generation, generation.isStored else { return }
+        guard let generation = writer?.generation, generation.isStored, let reader = status.slowestFollower else { return }
         let ordinal = generation.geometry.extent(at: offset)
         guard !heldExtents.contains(where: { $0.lease.ordinal == ordinal }) else { return }
-        let slowest = generation.geometry.extent(at: max(status.slowestFollower ?? offset, 0))
+        let slowest = generation.geometry.extent(at: max(reader, 0))
         heldExtents.removeAll { $0.lease.ordinal < slowest }
         // One slow reader among fast ones must not hold the whole cache.
-        if heldExtents.count > Int(filler.readAhead / generation.geometry.extentSize) + 1 { heldExtents.removeFirst() }
+        if heldExtents.count > Int(filler.horizon(of: demand).limit / generation.geometry.extentSize) + 1 { heldExtents.removeFirst() }
         heldExtents.append(HeldLease(generation.leaseForWriting(ordinal)))
     }
 

@@ -45,14 +45,19 @@ package final class FetchStatus: Sendable {
         /// Up to here its bytes are in the file.
         var frontier: Int64
         var end: FetchEnd?
+        /// Up to here bytes were taken in; those past the frontier are yet to be written.
+        var received: Int64
         /// At the horizon: waits for its furthest follower.
         var isPaused = false
-        /// Each follower's offset.
-        var followers: [FollowerID: Int64] = [:]
+        var followers: [FollowerID: Cursor] = [:]
+        /// The last follower's, once nobody follows any more.
+        var departed: Cursor?
         var waiters: [FollowerID: @Sendable () -> Void] = [:]
         var fetch: LoopBound<Fetch>?
-        /// How far past its furthest follower the fetch goes, in bytes; past its slowest, once it overflowed.
-        var horizon: Int64
+        /// How far past its furthest follower the fetch goes; past its slowest, once it overflowed.
+        var horizon = Horizon(limit: .max)
+        /// In bytes; the horizon is never further, as what lies beyond could not be kept.
+        var furthest: Int64
         /// Whether what it brings comes in no other way, so that followers wait for it however far ahead they are: the origin sends no
         /// ranges, or nothing would tell whether another answer is of the same version.
         var isOnlyWay = false
@@ -75,10 +80,24 @@ package final class FetchStatus: Sendable {
     /// A follower that is at most so far ahead of the frontier waits for it; one further on gets a fetch of its own.
     static let joinDistance: Int64 = 1 << 20
 
+    /// - Parameter horizon: how far past its furthest follower it goes at most, in bytes.
     init(range: Range<Int64>, horizon: Int64, follower: FollowerID, at offset: Int64) {
-        var state = State(range: range, frontier: range.lowerBound, horizon: horizon)
-        state.followers[follower] = offset
+        var state = State(range: range, frontier: range.lowerBound, received: range.lowerBound, furthest: horizon)
+        state.followers[follower] = Cursor(at: offset)
         self.state = Mutex(state)
+    }
+
+    /// A follower's place.
+    struct Cursor: Sendable {
+        /// Where it began to read.
+        var start: Int64
+        var offset: Int64
+        /// Bytes before this were there before it came: not fetched for it.
+        var freshFrom: Int64 = 0
+
+        init(at offset: Int64, freshFrom: Int64 = 0) {
+            (start, self.offset, self.freshFrom) = (offset, offset, freshFrom)
+        }
     }
 
     // MARK: For readers
@@ -118,7 +137,30 @@ package final class FetchStatus: Sendable {
     func join(_ follower: FollowerID, at offset: Int64) -> Bool {
         state.withLock { state in
             guard state.end == nil, state.reaches(offset) else { return false }
-            state.followers[follower] = offset
+            state.followers[follower] = Cursor(at: offset)
+            return true
+        }
+    }
+
+    /// Follows this fetch, if it runs and fills a chunk now or soon.
+    func join(_ follower: FollowerID, filling chunk: Range<Int64>) -> Bool {
+        state.withLock { state in
+            guard state.fills(chunk) else { return false }
+            state.followers[follower] = Cursor(at: max(state.frontier, chunk.lowerBound))
+            return true
+        }
+    }
+
+    /// Whether a chunk comes from this fetch soon enough to wait for it.
+    func fills(_ chunk: Range<Int64>) -> Bool { state.withLock { $0.fills(chunk) } }
+
+    /// Follows a fetch that lingers, to read what it has brought and then what it will bring.
+    func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>) -> Bool {
+        state.withLock { state in
+            guard state.end == nil, state.followers.isEmpty, state.departed != nil, wanted.contains(state.frontier),
+                state.frontier - wanted.lowerBound <= min(state.furthest, state.horizon.limit)
+            else { return false }
+            state.followers[follower] = Cursor(at: wanted.lowerBound, freshFrom: state.frontier)
             return true
         }
     }
@@ -127,21 +169,23 @@ package final class FetchStatus: Sendable {
     func joinOpening(_ follower: FollowerID) -> Bool {
         state.withLock { state in
             guard state.end == nil, state.opening == nil else { return false }
-            state.followers[follower] = state.range.lowerBound
+            state.followers[follower] = Cursor(at: state.range.lowerBound)
             return true
         }
     }
 
     /// Whether the byte at `offset`, which is there, came by this fetch. It may be there before the frontier tells.
-    func brings(_ offset: Int64) -> Bool {
-        state.withLock { $0.range.contains(offset) && offset - $0.frontier < Self.joinDistance }
+    func brings(_ offset: Int64, to follower: FollowerID) -> Bool {
+        state.withLock { state in
+            state.range.contains(offset) && offset - state.frontier < Self.joinDistance && offset >= state.followers[follower]?.freshFrom ?? 0
+        }
     }
 
     /// Follows this fetch, if what it brings comes in no other way, wherever its frontier is.
     func joinOnlyWay(_ follower: FollowerID, at offset: Int64) -> Bool {
         state.withLock { state in
             guard state.end == nil, state.isOnlyWay else { return false }
-            state.followers[follower] = offset
+            state.followers[follower] = Cursor(at: offset)
             return true
         }
     }
@@ -152,10 +196,12 @@ package final class FetchStatus: Sendable {
     }
 
     /// Tells how far a follower has read; a fetch that paused for it goes on.
-    package func advance(_ follower: FollowerID, to offset: Int64) {
+    /// - Parameter start: where it began, if the fetch does not know yet.
+    package func advance(_ follower: FollowerID, to offset: Int64, from start: Int64? = nil) {
         let resumed: LoopBound<Fetch>? = state.withLock { state in
             guard state.followers[follower] != nil else { return nil }
-            state.followers[follower] = offset
+            if let start { state.followers[follower]?.start = start }
+            state.followers[follower]?.offset = offset
             return state.takeResumption()
         }
         resumed?.post { $0.resume() }
@@ -173,12 +219,14 @@ package final class FetchStatus: Sendable {
         }
     }
 
-    /// Follows no longer. A fetch without followers comes to an end.
+    /// Follows no longer. A fetch without followers comes to an end, when it has lingered.
     package func leave(_ follower: FollowerID) {
         let (abandoned, resumed): (LoopBound<Fetch>?, LoopBound<Fetch>?) = state.withLock { state in
             state.waiters[follower] = nil
-            guard state.followers.removeValue(forKey: follower) != nil, state.end == nil else { return (nil, nil) }
-            return state.followers.isEmpty ? (state.fetch, nil) : (nil, state.takeResumption())
+            guard let cursor = state.followers.removeValue(forKey: follower), state.end == nil else { return (nil, nil) }
+            guard state.followers.isEmpty else { return (nil, state.takeResumption()) }
+            state.departed = cursor
+            return (state.fetch, nil)
         }
         abandoned?.post { $0.considerStopping() }
         resumed?.post { $0.resume() }
@@ -186,18 +234,24 @@ package final class FetchStatus: Sendable {
 
     // MARK: For the fetch
 
-    func attach(_ fetch: LoopBound<Fetch>) {
-        state.withLock { $0.fetch = fetch }
+    func attach(_ fetch: LoopBound<Fetch>, horizon: Horizon) {
+        state.withLock { ($0.fetch, $0.horizon) = (fetch, horizon) }
+    }
+
+    /// Ends a fetch that lingers, as another one has begun: of seeks in a row only the last leaves one behind.
+    func supersede() {
+        state.withLock { $0.end == nil && $0.followers.isEmpty ? $0.fetch : nil }?.post { $0.endLinger() }
     }
 
     /// The origin has answered: what it is, and which bytes come.
+    /// - Parameter horizon: how far past its furthest follower it goes at most, in bytes.
     func opened(_ opening: Opening, range: Range<Int64>, horizon: Int64, isOnlyWay: Bool) {
         ring { state in
             state.opening = opening
             state.isOnlyWay = isOnlyWay
-            state.horizon = horizon
+            state.furthest = horizon
             state.range = range
-            state.frontier = range.lowerBound
+            (state.frontier, state.received) = (range.lowerBound, range.lowerBound)
         }
     }
 
@@ -206,7 +260,7 @@ package final class FetchStatus: Sendable {
         ring { state in
             state.isOnlyWay = true
             state.range = range
-            state.frontier = range.lowerBound
+            (state.frontier, state.received) = (range.lowerBound, range.lowerBound)
         }
     }
 
@@ -214,7 +268,7 @@ package final class FetchStatus: Sendable {
     func overflowed(into window: Generation, at start: Int64, horizon: Int64) {
         ring { state in
             state.overflow = Overflow(window: window, start: start)
-            state.horizon = horizon
+            state.furthest = horizon
         }
     }
 
@@ -242,17 +296,21 @@ package final class FetchStatus: Sendable {
     var isAbandoned: Bool { state.withLock { $0.followers.isEmpty } }
 
     /// Pauses at the horizon. Answers whether it did; then a follower's `advance` resumes.
-    func pauseIfFarAhead(at position: Int64) -> Bool {
+    /// - Parameters:
+    ///   - received: up to where it has taken bytes in.
+    ///   - position: up to where they are in the file.
+    func pauseIfFarAhead(received: Int64, writtenTo position: Int64) -> Bool {
         state.withLock { state in
             state.frontier = position
-            guard !state.followers.isEmpty, state.lead >= state.horizon else { return false }
+            state.received = received
+            guard state.isAhead(byQuarters: 4) else { return false }
             state.isPaused = true
             return true
         }
     }
 
     /// The offset of the follower that is furthest behind; nil without followers.
-    var slowestFollower: Int64? { state.withLock { $0.followers.values.min() } }
+    var slowestFollower: Int64? { state.withLock { $0.followers.values.lazy.map(\.offset).min() } }
 
     /// Changes the state and wakes who waits, outside of the lock.
     private func ring(_ change: (inout State) -> Void) {
@@ -267,17 +325,28 @@ package final class FetchStatus: Sendable {
 }
 
 extension FetchStatus.State {
-    /// Ahead of the furthest follower; of the slowest, where what it lacks is kept in memory.
-    var lead: Int64 { frontier - ((overflow == nil ? followers.values.max() : followers.values.min()) ?? frontier) }
+    /// Whether so many quarters of the horizon, or more, have been taken in ahead of the furthest follower; of the slowest, where what it
+    /// lacks is kept in memory; of where the last one was, where nobody follows any more.
+    func isAhead(byQuarters quarters: Int64) -> Bool {
+        let isBeyond = { (cursor: FetchStatus.Cursor) in
+            received - cursor.offset >= min(furthest, horizon.reach(afterReading: cursor.offset - cursor.start)) / 4 * quarters
+        }
+        guard !followers.isEmpty else { return departed.map(isBeyond) ?? false }
+        return overflow == nil ? followers.values.allSatisfy(isBeyond) : followers.values.contains(where: isBeyond)
+    }
 
     /// The fetch, if it is paused and may go on by now.
     mutating func takeResumption() -> LoopBound<Fetch>? {
-        guard isPaused, end == nil, lead < horizon / 4 * 3 else { return nil }
+        guard isPaused, end == nil, !isAhead(byQuarters: 3) else { return nil }
         isPaused = false
         return fetch
     }
 
     func reaches(_ offset: Int64) -> Bool {
         range.contains(offset) && offset >= frontier && (isOnlyWay || offset - frontier <= FetchStatus.joinDistance)
+    }
+
+    func fills(_ chunk: Range<Int64>) -> Bool {
+        end == nil && range.overlaps(chunk) && frontier < chunk.upperBound && (isOnlyWay || chunk.lowerBound - frontier <= FetchStatus.joinDistance)
     }
 }

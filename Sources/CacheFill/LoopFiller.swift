@@ -15,6 +15,7 @@ package final class LoopFiller {
     let upstream: UpstreamClient
     private var isShutDown = false
     private var fetches: [ObjectIdentifier: Fetch] = [:]
+    private var fills: [ObjectIdentifier: ResourceFill] = [:]
 
     package init(_ filler: CacheFiller, upstream: UpstreamClient, loop: EventLoop) {
         self.filler = filler
@@ -100,8 +101,38 @@ package final class LoopFiller {
     /// Ends all transfers; who follows them fails.
     package func shutdown() {
         isShutDown = true
+        for fill in Array(fills.values) { fill.stop() }
         for fetch in Array(fetches.values) { fetch.abort() }
         upstream.shutdown()
+    }
+
+    // MARK: In the background
+
+    /// Fills a resource beyond what is read of it, as its rule says: from `offset` to its end, and then what is before, if all of it is wanted.
+    /// It goes on when its reader has left, and is one for all readers.
+    package func keepFilling(_ resource: OpenResource, _ generation: Generation, _ demand: Demand, from offset: Int64) {
+        let start: Int64
+        switch filler.policy(of: demand) {
+        case .read, .ahead: return
+        case .end: start = offset
+        case .whole: start = 0
+        }
+        guard !isShutDown, let length = generation.length, ResourceFill.isPossible(generation), length <= filler.largestFilled,
+            generation.coverage(of: start..<length) != .whole, resource.beginFilling(generation, from: start)
+        else { return }
+        let fill = ResourceFill(resource, generation, demand, self)
+        fill.whereNext = { lowest in resource.filled(generation, from: lowest) }
+        fill.onEnd = { [unowned self] fill, end in
+            fills[ObjectIdentifier(fill)] = nil
+            // One that has completed has ended when it asked where to go on: another may fill by now.
+            if case .completed = end { return }
+            resource.endFilling(generation)
+            if case .failed(let error) = end {
+                filler.logger.info("not filled further: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(fill.position)"])
+            }
+        }
+        fills[ObjectIdentifier(fill)] = fill
+        fill.start(from: offset)
     }
 
     // MARK: What is asked for first

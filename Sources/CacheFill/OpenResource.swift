@@ -10,7 +10,7 @@ package final class OpenResource: Sendable {
     package let key: CacheKey
     private let state = Mutex(State())
 
-    private struct State {
+    fileprivate struct State {
         var lookup = Lookup.notStarted
         /// Whether what is being looked up may be an old answer.
         var isLookupOld = false
@@ -21,11 +21,21 @@ package final class OpenResource: Sendable {
         var opening: FetchStatus?
         /// Running fetches for gaps of the current generation.
         var fetches: [ObjectIdentifier: FetchStatus] = [:]
+        /// The last one that nobody followed any more.
+        var lingering: FetchStatus?
+        var filling: Filling?
         var waiters: [@Sendable () -> Void] = []
         var lastUse: UInt64 = 0
     }
 
-    private enum Lookup { case notStarted, running, done }
+    /// What is filled in the background (`ResourceFill`).
+    fileprivate struct Filling {
+        let generation: Generation
+        /// All from here on is to be there in the end.
+        var start: Int64
+    }
+
+    fileprivate enum Lookup { case notStarted, running, done }
 
     init(_ key: CacheKey) { self.key = key }
 
@@ -118,24 +128,88 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// Becomes the one that starts a fetch for the gap at the start of `wanted`, if that is still one that nobody fills.
-    func demand(_ wanted: Range<Int64>, of generation: Generation, _ follower: FollowerID, horizon: Int64) -> FetchStatus? {
+    /// Follows the fetch that lingers, if what lies between it and `wanted` is there, and more is wanted: it is kept for that.
+    func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>, of generation: Generation) -> FetchStatus? {
+        state.withLock { state in
+            guard state.generation === generation, let fetch = state.lingering, case .running(_, let frontier) = fetch.view, wanted.contains(frontier)
+            else { return nil }
+            let last = generation.geometry.chunkStart(generation.geometry.chunk(at: frontier))
+            guard last <= wanted.lowerBound || generation.gap(in: wanted.lowerBound..<last) == nil, fetch.takeUp(follower, wanted) else { return nil }
+            return fetch
+        }
+    }
+
+    /// Follows a running fetch that fills a chunk, now or soon.
+    func join(_ follower: FollowerID, of generation: Generation, filling chunk: Range<Int64>) -> FetchStatus? {
         state.withLock { state in
             guard state.generation === generation else { return nil }
+            return state.fetches.values.first { $0.join(follower, filling: chunk) }
+        }
+    }
+
+    /// Becomes the one that starts a fetch for the gap at the start of `wanted`, if that is still one that nobody fills.
+    func demand(_ wanted: Range<Int64>, of generation: Generation, _ follower: FollowerID, horizon: Int64) -> FetchStatus? {
+        let (status, former): (FetchStatus?, FetchStatus?) = state.withLock { state in
+            guard state.generation === generation else { return (nil, nil) }
             let rounded = generation.geometry.roundedOut(wanted, length: generation.length)
-            guard var gap = generation.gap(in: rounded), gap.contains(wanted.lowerBound) else { return nil }
+            guard var gap = generation.gap(in: rounded), gap.contains(wanted.lowerBound) else { return (nil, nil) }
             for fetch in state.fetches.values {
                 // Between the look at the bytes and here, one may have come by or begun.
-                if fetch.reaches(wanted.lowerBound) { return nil }
-                // What another is about to bring is left to it.
-                if case .running(_, let frontier) = fetch.view, frontier > gap.lowerBound, frontier < gap.upperBound {
+                if fetch.reaches(wanted.lowerBound) { return (nil, nil) }
+                // What another is about to bring is left to it, unless it ends with this one's begin.
+                if fetch !== state.lingering || !fetch.isAbandoned, case .running(_, let frontier) = fetch.view, frontier > gap.lowerBound, frontier < gap.upperBound {
                     gap = gap.lowerBound..<generation.geometry.chunkStart(generation.geometry.chunk(at: frontier))
                 }
             }
-            guard gap.contains(wanted.lowerBound) else { return nil }
+            guard gap.contains(wanted.lowerBound) else { return (nil, nil) }
             let status = FetchStatus(range: gap, horizon: horizon, follower: follower, at: wanted.lowerBound)
             state.fetches[ObjectIdentifier(status)] = status
-            return status
+            return (status, state.takeLingering())
+        }
+        former?.supersede()
+        return status
+    }
+
+    /// Nobody follows a fetch any more. Only one of them stays for a while.
+    func lingers(_ status: FetchStatus) {
+        let former = state.withLock { state in
+            let former = state.lingering === status ? nil : state.takeLingering()
+            state.lingering = state.fetches[ObjectIdentifier(status)]
+            return former
+        }
+        former?.supersede()
+    }
+
+    // MARK: Filling in the background
+
+    /// Has all from `start` on filled.
+    /// - Returns: whether the caller has to do it; else who does it already knows of this.
+    func beginFilling(_ generation: Generation, from start: Int64) -> Bool {
+        state.withLock { state in
+            guard state.generation === generation else { return false }
+            if let filling = state.filling, filling.generation === generation {
+                state.filling?.start = min(filling.start, start)
+                return false
+            }
+            state.filling = Filling(generation: generation, start: start)
+            return true
+        }
+    }
+
+    /// All from `offset` on is there.
+    /// - Returns: where to begin with what lies before; nil where that is all, and the next may begin anew.
+    func filled(_ generation: Generation, from offset: Int64) -> Int64? {
+        state.withLock { state in
+            guard let filling = state.filling, filling.generation === generation else { return nil }
+            if filling.start < offset { return filling.start }
+            state.filling = nil
+            return nil
+        }
+    }
+
+    func endFilling(_ generation: Generation) {
+        state.withLock { state in
+            if state.filling?.generation === generation { state.filling = nil }
         }
     }
 
@@ -153,6 +227,7 @@ package final class OpenResource: Sendable {
 
     func ended(_ status: FetchStatus) {
         state.withLock { state in
+            if state.lingering === status { state.lingering = nil }
             state.fetches[ObjectIdentifier(status)] = nil
             if state.opening === status { state.opening = nil }
         }
@@ -186,5 +261,12 @@ package final class OpenResource: Sendable {
     /// Whether nothing runs here, and when it was last used.
     var idleSince: UInt64? {
         state.withLock { $0.opening == nil && $0.fetches.isEmpty && $0.waiters.isEmpty && $0.generation?.isInUse != true ? $0.lastUse : nil }
+    }
+}
+
+extension OpenResource.State {
+    fileprivate mutating func takeLingering() -> FetchStatus? {
+        defer { lingering = nil }
+        return lingering
     }
 }

@@ -41,6 +41,7 @@ extension MediaAnswer {
             generation, from: bytes.lowerBound, to: range?.upperBound ?? length, resource: resource, demand: demand, filler: filler,
             follower: follower, following: status)
         self.reader = reader
+        filler.keepFilling(resource, generation, demand, from: reader.offset)
         sendFirst(of: reader) { [self] in contentHead(of: generation, range: range, length: length) }
     }
 

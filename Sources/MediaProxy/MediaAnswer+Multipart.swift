@@ -30,6 +30,7 @@ extension MediaAnswer {
             generation, from: ranges[0].lowerBound, to: ranges[0].upperBound, resource: resource, demand: demand, filler: filler, follower: follower,
             following: status)
         self.reader = reader
+        filler.keepFilling(resource, generation, demand, from: reader.offset)
         let (resource, demand, filler) = (resource, demand, filler)
         let body = { [exchange] step in
             MultipartBody(layout, exchange, first: reader, step) {

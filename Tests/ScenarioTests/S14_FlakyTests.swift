@@ -185,7 +185,7 @@ extension Scenarios {
             let versions = (0..<2).map { Media(seed: 110 + UInt64($0), size: 2_000_000) }
             try await scenario { stage in
                 for (number, version) in versions.enumerated() { stage.origin.serve("/stitched/\(number)", version, etag: "\"\(number)\"") }
-                stage.origin.script("/podcast.mp3") { $0.redirects = ["/stitched/0", "/stitched/1"] }
+                stage.origin.script("/podcast.mp3") { $0.redirects = ["/stitched/0", "/stitched/1", "/stitched/1"] }
                 _ = try stage.get("/podcast.mp3", range: "bytes=0-999999")
                 stage.origin.script("/stitched/0") { $0.status = 403 }
                 let player = try stage.player()

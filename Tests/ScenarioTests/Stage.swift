@@ -29,6 +29,8 @@ final class Stage: Sendable {
         init() {
             // A broken transfer goes on at once: no scenario is about the wait.
             tuning.fill.retry = RetryPolicy(maxAttempts: 4, base: 0.01, ceiling: 0.05)
+            // And a transfer ends with its last player, but where a scenario is about its staying.
+            tuning.fill.lingerSeconds = 0
             tuning.limits.lingerSeconds = 0.2
         }
     }

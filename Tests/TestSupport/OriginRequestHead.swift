@@ -89,8 +89,16 @@ struct OriginRequestReader {
         }
     }
 
+    /// The first byte of a TLS connection.
+    private static let handshake: UInt8 = 0x16
+
     private mutating func receive() throws -> Bool {
         let bytes = try socket.receive()
+        if buffer.count == 0, bytes.first == Self.handshake {
+            // As real servers of plain HTTP do.
+            try socket.send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+            return false
+        }
         buffer.append(bytes)
         return !bytes.isEmpty
     }

@@ -1,0 +1,38 @@
+import CachePolicy
+
+/// How far past its reader a transfer goes before it pauses.
+///
+/// It grows with what was read in one go, as the read-ahead of a kernel does: who reads on gets ever more in advance, and of what is fetched
+/// for a seek that is followed by the next one little is in vain.
+struct Horizon: Sendable, Equatable {
+    /// For who has read nothing yet, in bytes.
+    static let first: Int64 = 128 << 10
+    static let standardLimit: Int64 = 32 << 20
+    /// In bytes, however much was read.
+    let limit: Int64
+
+    init(limit: Int64) { self.limit = max(limit, Self.first) }
+
+    /// In bytes, for a reader that has read so many.
+    func reach(afterReading count: Int64) -> Int64 {
+        count < limit / 2 ? min(limit, Self.first + 2 * max(count, 0)) : limit
+    }
+}
+
+extension CacheFiller {
+    /// How far a transfer goes for who demands it.
+    func horizon(of demand: Demand) -> Horizon {
+        let wanted =
+            switch policy(of: demand) {
+            case .read: Horizon.first
+            case .ahead(let bytes): bytes
+            // What goes on to the end follows the transfer itself (`ResourceFill`).
+            case .end, .whole: Horizon.standardLimit
+            }
+        return Horizon(limit: min(wanted, readAhead))
+    }
+
+    func policy(of demand: Demand) -> FillPolicy {
+        demand.treatment.fill == .standard ? settings.standardPolicy : demand.treatment.fill
+    }
+}

@@ -1,0 +1,309 @@
+import CachePolicy
+import Metrics
+import Testing
+import TestSupport
+
+private let chunk: Int64 = 65_536
+private let film = Media(seed: 12, size: 5_000_000)
+private let long = Media(seed: 120, size: 96_000_000)
+private let other = Media(seed: 121, size: 16_000_000)
+/// What comes at once, over and above.
+private let piece: Int64 = 65_536
+
+extension StatsSnapshot {
+    /// Fetched and not yet given to a player, where nothing is read from the cache.
+    fileprivate var lead: Int64 { Int64(upstream.bytes) - Int64(bytes.fromUpstream) }
+}
+
+extension Stage {
+    /// Lets time pass by something that takes some.
+    fileprivate func passTime() throws {
+        origin.serve("/other.mp4", other)
+        expectWhole(try get("/other.mp4"), other)
+    }
+
+    /// Opens a film at an offset, reads so much of it, and leaves.
+    fileprivate func glance(_ path: String, of film: Media, at offset: Int64, count: Int64) throws {
+        let (player, _) = try playerOf(path, range: "bytes=\(offset)-", receiveBuffer: 16_384)
+        #expect(try player.difference(from: film, in: offset..<offset + count) == nil)
+        player.close()
+    }
+}
+
+extension Scenarios {
+    @Suite struct S12Fill {
+        // MARK: How far past a reader
+
+        @Test func readGoesShortlyPastItsReaderAndNoFurther() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .read } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                let (paused, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
+                #expect(try paused.difference(from: long, in: 0..<100_000) == nil)
+                try stage.passTime()
+                #expect(try stage.stats.lead <= 128 << 10 + piece)
+                #expect(try paused.difference(from: long, in: 100_000..<long.size) == nil)
+                #expect(stage.origin.requestCount("/long.mp4") == 1)
+            }
+        }
+
+        @Test func aheadGoesTwiceAsFarAsWasReadUpToItsLimit() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .ahead(24 << 20) } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                let (player, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
+                #expect(try player.difference(from: long, in: 0..<100_000) == nil)
+                // What the proxy has given away is more than that, by what the kernel takes.
+                try stage.waitForStats("a transfer ahead of its reader") { $0.bytes.fromUpstream >= 100_000 && $0.lead >= 96 << 10 + Int64($0.bytes.fromUpstream) / 2 }
+                let given = Int64(try stage.stats.bytes.fromUpstream)
+                try stage.passTime()
+                #expect(try stage.stats.lead <= 128 << 10 + 2 * given + piece)
+                #expect(2 * given < 16 << 20)
+                #expect(try player.difference(from: long, in: 100_000..<40_000_000) == nil)
+                try stage.waitForStats("a transfer at its limit") { $0.lead >= 18 << 20 }
+                try stage.passTime()
+                #expect(try stage.stats.lead <= 24 << 20 + piece)
+                #expect(stage.origin.requestCount("/long.mp4") == 1)
+            }
+        }
+
+        @Test func severalCursorsInOneFileHaveATransferEach() async throws {
+            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                let (video, _) = try stage.playerOf("/long.mp4", range: "bytes=0-")
+                let (audio, _) = try stage.playerOf("/long.mp4", range: "bytes=80000000-")
+                for step in 0..<Int64(16) {
+                    #expect(try video.difference(from: long, in: step * 1_000_000..<(step + 1) * 1_000_000) == nil)
+                    #expect(try audio.difference(from: long, in: 80_000_000 + step * 1_000_000..<80_000_000 + (step + 1) * 1_000_000) == nil)
+                }
+                #expect(stage.origin.requestCount("/long.mp4") == 2)
+            }
+        }
+
+        // MARK: To the end
+
+        @Test func endIsFilledWhenItsReaderHasLeft() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .end } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
+                try stage.waitForStats("the end of filling") { $0.upstream.openFetches == 0 }
+                #expect(stage.origin.ranges("/long.mp4", of: long) == [0..<long.size])
+                stage.origin.stop()
+                let response = try stage.get("/long.mp4", range: "bytes=60000000-69999999")
+                expectPart(response, 60_000_000..<70_000_000, of: long)
+                #expect(response.isHit)
+                expectWhole(try stage.get("/long.mp4"), long)
+            }
+        }
+
+        @Test func endIsFilledFromWhereItIsReadAndThenFromWhereTheNextOneReads() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .end } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                let (seek, last) = (3_000_000 / chunk * chunk, (film.size - 1) / chunk * chunk)
+                expectPart(try stage.get("/film.mp4", range: "bytes=4999999-4999999"), film.size - 1..<film.size, of: film)
+                expectPart(try stage.get("/film.mp4", range: "bytes=3000000-3000009"), 3_000_000..<3_000_010, of: film)
+                try stage.waitForStats("filling to the end") { $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size - seek }
+                expectPart(try stage.get("/film.mp4", range: "bytes=1000000-1000009"), 1_000_000..<1_000_010, of: film)
+                try stage.waitForStats("filling up to what is there") { $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size - 1_000_000 / chunk * chunk }
+                let asked = stage.origin.ranges("/film.mp4", of: film)
+                #expect(asked.allSatisfy { $0.lowerBound >= 1_000_000 / chunk * chunk })
+                #expect(asked.first == last..<film.size)
+                #expect(stage.origin.bytesSent("/film.mp4") == film.size - 1_000_000 / chunk * chunk)
+            }
+        }
+
+        @Test func wholeIsFilledFromItsReaderToTheEndAndThenFromTheStart() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                let (start, end) = (3_000_000 / chunk * chunk, (3_000_009 / chunk + 1) * chunk)
+                expectPart(try stage.get("/film.mp4", range: "bytes=3000000-3000009"), 3_000_000..<3_000_010, of: film)
+                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size }
+                #expect(stage.origin.ranges("/film.mp4", of: film) == [start..<end, end..<film.size, 0..<start])
+                #expect(stage.origin.bytesSent("/film.mp4") == film.size)
+                stage.origin.stop()
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        @Test func manyReadersOfOneFileHaveItFilledOnce() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                let parts = try concurrently(16) { index in
+                    let range = Int64(index) * 300_000..<Int64(index) * 300_000 + 10
+                    return (range, try stage.get("/film.mp4", range: range.rangeField))
+                }
+                for (range, response) in parts { expectPart(response, range, of: film) }
+                // A transfer stops where another one has been; what the origin has sent by then is not kept.
+                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size }
+                stage.origin.stop()
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        // The gap that somebody waits for is not last in a long row.
+        @Test func readerFarFromWhatIsFilledHasATransferOfItsOwn() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.stallAfter = 100_000 }
+                try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
+                try stage.glance("/film.mp4", of: film, at: 4_000_000, count: 1000)
+                #expect(stage.origin.requestCount("/film.mp4") == 2)
+                stage.origin.release("/film.mp4")
+                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 }
+                stage.origin.stop()
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        @Test func fillingThatFailedIsTakenUpByTheNextReader() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.cutAfter = 1_000_000; $0.stallAfter = 500_000 }
+                try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
+                stage.origin.script("/film.mp4") { $0.status = 403 }
+                stage.origin.release("/film.mp4")
+                try stage.waitForStats("the failure") { $0.upstream.openFetches == 0 && $0.errors["upstream-status"] == 1 }
+                stage.origin.script("/film.mp4") { $0.status = nil }
+                #expect(try stage.get("/film.mp4", range: "bytes=0-9").isHit)
+                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes >= film.size }
+                stage.origin.stop()
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        @Test func fillingEndsWithTheProxy() async throws {
+            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.stallAfter = 500_000 }
+                try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
+                try stage.restart()
+                try stage.origin.waitForAbort("/film.mp4")
+                #expect(try stage.stats.upstream.openFetches == 0)
+                stage.origin.release("/film.mp4")
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        // MARK: With little room
+
+        @Test func whatIsMoreThanHalfOfTheCacheIsNotFilled() async throws {
+            try await scenario { ($0.maxSize, $0.tuning.fill.standardPolicy) = (32_000_000, .whole) } _: { stage in
+                let large = Media(seed: 122, size: 16_000_001), small = Media(seed: 123, size: 12_000_000)
+                stage.origin.serve("/large.mp4", large)
+                stage.origin.serve("/small.mp4", small)
+                expectPart(try stage.get("/large.mp4", range: "bytes=0-9"), 0..<10, of: large)
+                expectPart(try stage.get("/small.mp4", range: "bytes=0-9"), 0..<10, of: small)
+                try stage.waitForStats("the end of filling") { $0.upstream.openFetches == 0 && $0.upstream.bytes >= small.size }
+                #expect(stage.origin.bytesSent("/small.mp4") == small.size)
+                #expect(stage.origin.bytesSent("/large.mp4") == chunk)
+            }
+        }
+
+        @Test func fillingEvictsNothingThatIsBeingRead() async throws {
+            try await scenario { ($0.maxSize, $0.tuning.fill.standardPolicy) = (40_000_000, .whole) } _: { stage in
+                let films = (0..<6).map { Media(seed: 130 + UInt64($0), size: 16_000_000) }
+                for (index, film) in films.enumerated() { stage.origin.serve("/\(index)", film) }
+                let (reader, _) = try stage.playerOf("/0", receiveBuffer: 16_384)
+                #expect(try reader.difference(from: films[0], in: 0..<5_000_000) == nil)
+                for index in 1..<films.count {
+                    try stage.glance("/\(index)", of: films[index], at: 8_000_000, count: 1000)
+                    try stage.waitForStats("the end of filling") { $0.upstream.openFetches <= 1 && stage.origin.bytesSent("/\(index)") >= films[index].size }
+                    #expect(try stage.oversize() == nil)
+                }
+                #expect(try stage.stats.cache.evictedBytes > 0)
+                #expect(try reader.difference(from: films[0], in: 5_000_000..<films[0].size) == nil)
+            }
+        }
+
+        // MARK: When a reader leaves
+
+        @Test func readerThatComesBackFindsItsTransfer() async throws {
+            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                for offset in stride(from: Int64(0), to: 20_000_000, by: 2_000_000) {
+                    try stage.glance("/long.mp4", of: long, at: offset, count: 2_000_000)
+                    try stage.waitForStats("a connection less") { $0.connections == 0 }
+                    #expect(try stage.stats.upstream.openFetches == 1)
+                }
+                let (player, _) = try stage.playerOf("/long.mp4", range: "bytes=1000000-")
+                #expect(try player.difference(from: long, in: 1_000_000..<long.size) == nil)
+                #expect(stage.origin.ranges("/long.mp4", of: long) == [0..<long.size])
+                #expect(stage.origin.bytesSent("/long.mp4") == long.size)
+            }
+        }
+
+        @Test func transferThatNobodyFollowsGoesUpToItsHorizonAndWaitsThere() async throws {
+            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                let (player, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
+                #expect(try player.difference(from: long, in: 0..<100_000) == nil)
+                player.close()
+                try stage.waitForStats("the reader's leaving") { $0.connections == 0 }
+                let given = Int64(try stage.stats.bytes.fromUpstream)
+                try stage.waitForStats("a transfer that goes on") { $0.lead >= 96 << 10 }
+                try stage.passTime()
+                let stats = try stage.stats
+                #expect(stats.lead <= 128 << 10 + 2 * given + piece)
+                #expect(stats.upstream.openFetches == 1)
+            }
+        }
+
+        @Test func transferToWhichNobodyComesBackEndsAndKeepsItsChunks() async throws {
+            try await scenario { $0.tuning.fill.lingerSeconds = 0.05 } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                try stage.glance("/long.mp4", of: long, at: 0, count: 100_000)
+                try stage.waitForStats("no open fetch") { $0.upstream.openFetches == 0 }
+                try stage.origin.waitForAbort("/long.mp4")
+                let bytes = Int64(try stage.stats.upstream.bytes)
+                #expect(bytes % chunk == 0 && bytes < long.size)
+                stage.origin.stop()
+                let response = try stage.get("/long.mp4", range: "bytes=0-\(bytes - 1)")
+                expectPart(response, 0..<bytes, of: long)
+                #expect(response.isHit)
+            }
+        }
+
+        @Test func transferThatLingersEndsWhenTheNextBegins() async throws {
+            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
+                try stage.waitForStats("the reader's leaving") { $0.connections == 0 }
+                let (player, _) = try stage.playerOf("/long.mp4", range: "bytes=60000000-", receiveBuffer: 16_384)
+                #expect(try player.difference(from: long, in: 60_000_000..<60_001_000) == nil)
+                try stage.waitForStats("one transfer") { $0.upstream.openFetches == 1 }
+                try stage.origin.waitForAbort("/long.mp4")
+                #expect(stage.origin.requestCount("/long.mp4") == 2)
+            }
+        }
+
+        @Test func transferOfWhatIsNotStoredDoesNotLinger() async throws {
+            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                stage.origin.script("/long.mp4") { $0.headers = [("Cache-Control", "no-store")] }
+                try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
+                try stage.waitForStats("no open fetch") { $0.upstream.openFetches == 0 }
+                try stage.origin.waitForAbort("/long.mp4")
+            }
+        }
+
+        // MARK: Dragging the slider
+
+        @Test func twoHundredSeeksLeaveAtMostTwoTransfersAndFetchLittleMoreThanIsRead() async throws {
+            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+                let (huge, glanced): (Media, Int64) = (Media(seed: 124, size: 2_000_000_000), 65_536)
+                stage.origin.serve("/huge.mp4", huge)
+                stage.origin.script("/huge.mp4") { $0.bytesPerSecond = 4_000_000 }
+                var random = SplitMix64(seed: 12)
+                for _ in 0..<200 {
+                    let offset = Int64.random(in: 0..<huge.size - glanced, using: &random)
+                    let (player, _) = try stage.playerOf("/huge.mp4", range: "bytes=\(offset)-")
+                    #expect(try player.difference(from: huge, in: offset..<offset + glanced) == nil)
+                    // Each ends as soon as its loop hears of it.
+                    try stage.waitForStats("at most two transfers") { $0.upstream.openFetches <= 2 }
+                    try stage.origin.waitUntil("at most two responses") { $0.requests.count { !$0.finished && !$0.aborted } <= 2 }
+                    player.close()
+                }
+                // Each seek begins and ends somewhere in a chunk.
+                #expect(stage.origin.bytesSent("/huge.mp4") <= 200 * (glanced + 2 * chunk) + 32 << 20)
+            }
+        }
+    }
+}
