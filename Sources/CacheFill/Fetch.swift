@@ -491,7 +491,8 @@ package final class Fetch: TransferDelegate {
     /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
     private func letPass() {
         guard let generation = writer?.generation else { return }
-        if generation.isStored, !generation.isRetired, end == .max, position > filler.settings.longestUnknownLength { stopStoring(generation, "its body is too long") }
+        let longest = min(filler.settings.longestUnknownLength, demand.treatment.largestStored ?? .max)
+        if generation.isStored, !generation.isRetired, end == .max, position > longest { stopStoring(generation, "its body is too long") }
         guard !generation.isStored || generation.isRetired && end == .max else { return }
         discardPassed(of: generation)
     }
