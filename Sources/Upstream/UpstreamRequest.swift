@@ -47,10 +47,14 @@ package struct UpstreamRequest: Sendable {
     package var fields: FieldLines
     package var content = Content.none
 
-    package init(url: String, method: Method = .get, span: Span? = nil, fields: FieldLines = FieldLines()) {
+    /// Names of fields that go to the origin of `url` only, as credentials do, and along no redirect to another.
+    package var confined: [String]
+
+    package init(url: String, method: Method = .get, span: Span? = nil, fields: FieldLines = FieldLines(), confined: [String] = []) {
         self.url = url
         self.method = method
         self.span = span
         self.fields = fields
+        self.confined = confined
     }
 }

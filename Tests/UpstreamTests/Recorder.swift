@@ -111,11 +111,11 @@ final class Upstreams: Sendable {
     }
 
     /// Starts a request and waits for its end.
-    func fetch(_ url: String, method: UpstreamRequest.Method = .get, span: UpstreamRequest.Span? = nil, fields: FieldLines = .init()) throws
-        -> (recorder: Recorder, error: UpstreamError?)
-    {
+    func fetch(
+        _ url: String, method: UpstreamRequest.Method = .get, span: UpstreamRequest.Span? = nil, fields: FieldLines = .init(), confined: [String] = []
+    ) throws -> (recorder: Recorder, error: UpstreamError?) {
         let recorder = Recorder()
-        start(UpstreamRequest(url: url, method: method, span: span, fields: fields), recorder)
+        start(UpstreamRequest(url: url, method: method, span: span, fields: fields, confined: confined), recorder)
         return (recorder, try recorder.outcome())
     }
 

@@ -74,6 +74,21 @@ import Upstream
         }
     }
 
+    /// What the owner of the fields calls confined, in whatever letters.
+    @Test func confinedFieldsAreForTheFirstOrigin() throws {
+        let other = try ScriptedOrigin()
+        other.serve("/final.mp4", media)
+        origin.script("/a") { $0.redirect = "/b" }
+        origin.script("/b") { $0.redirect = other.url("/c") }
+        other.script("/c") { $0.redirect = origin.url("/final.mp4") }
+        let fields = FieldLines([.init(name: "X-Key", value: "secret"), .init(name: "X-Other", value: "o")])
+        let (recorder, error) = try Upstreams().fetch(origin.url("/a"), fields: fields, confined: ["x-key"])
+        #expect(error == nil && recorder.received(media))
+        #expect(["/a", "/b"].map { origin.requests($0).first?.headers["X-Key"] } == ["secret", "secret"])
+        #expect(other.requests("/c").map { $0.headers["X-Key"] } == [nil] && origin.requests("/final.mp4").map { $0.headers["X-Key"] } == [nil])
+        #expect(origin.requests("/final.mp4").map { $0.headers["X-Other"] } == ["o"])
+    }
+
     @Test func anotherPortIsAnotherOrigin() throws {
         let other = try ScriptedOrigin()
         other.serve("/final.mp4", media)
