@@ -15,6 +15,12 @@ package final class Current<Value: Sendable>: Sendable {
         }
     }
 
+    /// Makes it another, with nobody else changing it meanwhile.
+    package func change(_ body: (inout sending Value) -> Void) {
+        stored.withLock { body(&$0) }
+        changes.wrappingAdd(1, ordering: .releasing)
+    }
+
     /// Another number after each change: what was worked out from the value is to be worked out anew.
     package var version: Int { changes.load(ordering: .acquiring) }
 }

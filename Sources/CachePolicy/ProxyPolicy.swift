@@ -4,20 +4,25 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var isOffline = false
     /// Where no rule says otherwise.
     package var fill = FillPolicy.standard
-    /// Paths of the proxy behind which origins are.
+    package var rules: [Rule] = []
     package var mounts: [Mount] = []
-    /// Whether URLs of any origin are served (`/https/host/path`, and as an HTTP proxy), or mounts alone.
+    /// Whether players may name any origin; else only what is mounted is served.
     package var servesAnyOrigin = true
-    /// Bytes that a request's body may have on its way through a mount; nil for any number. It streams through, so that it costs neither
-    /// memory nor disk, however long it is.
-    package var largestMountBody: Int64?
 
     package init() {}
 
     /// What a URL is found by, and how it is handled.
     package func resolve(_ url: OriginURL) -> (key: CacheKey, treatment: Treatment) {
-        var treatment = Treatment()
-        treatment.fill = fill
-        return (url.cacheKey, treatment)
+        let effects = rules.effects(on: url)
+        return (effects.key(of: url), effects.treatment(fill: fill))
+    }
+
+    /// Looks for what a person calls by a URL: under the key that the rules give it, then under the URL itself, which may have been read
+    /// off a list of keys.
+    /// - Parameter look: what is there under a key; nil for nothing.
+    package func find<Value>(_ url: OriginURL, _ look: (CacheKey) throws -> Value?) rethrows -> Value? {
+        let (key, plain) = (resolve(url).key, url.cacheKey)
+        if let value = try look(key) { return value }
+        return key == plain ? nil : try look(plain)
     }
 }

@@ -1,0 +1,31 @@
+extension FillPolicy {
+    /// How it is written.
+    package static let forms = "read, ahead, ahead 32MiB, end or whole"
+    /// More would be the end for all that there is.
+    private static let furthest: Int64 = 1 << 40
+
+    /// From `read`, `ahead`, `ahead SIZE`, `end` or `whole`.
+    package init(_ text: String) throws(RuleError) {
+        let words = text.split(separator: " ", maxSplits: 1)
+        switch (words.first, words.dropFirst().first) {
+        case ("read", nil): self = .read
+        case ("ahead", nil): self = .standard
+        case ("ahead", let size?): self = .ahead(try Self.distance(String(size)))
+        case ("end", nil): self = .end
+        case ("whole", nil): self = .whole
+        default: throw RuleError("'\(text)' is no fill policy; write \(Self.forms)")
+        }
+    }
+
+    private static func distance(_ text: String) throws(RuleError) -> Int64 {
+        guard let size = ByteSize(text) else { throw RuleError("'\(text)' is no size; write it like ahead 32MiB") }
+        try check(distance: size.bytes)
+        return size.bytes
+    }
+
+    /// - Throws: where so far ahead makes no sense.
+    package static func check(distance bytes: Int64) throws(RuleError) {
+        guard bytes > 0 else { throw RuleError("ahead by nothing is read; write read") }
+        guard bytes <= furthest else { throw RuleError("that far ahead is the end; write end, or ahead 1TiB at the most") }
+    }
+}

@@ -1,0 +1,15 @@
+extension ProxyPolicy {
+    /// What a player asks the proxy for, to get a resource; nil for one that is not served. Where it is mounted more than once, the mount that
+    /// says most of its URL.
+    package func target(of url: OriginURL) -> String? {
+        if servesAnyOrigin { return url.proxyPath }
+        let mount = mounts.filter { $0.holds(url) }.max { $0.origin.pathAndQuery.count < $1.origin.pathAndQuery.count }
+        return mount.map { $0.path + url.pathAndQuery.dropFirst($0.origin.pathAndQuery.count) }
+    }
+}
+
+private extension Mount {
+    func holds(_ url: OriginURL) -> Bool {
+        (origin.scheme, origin.host, origin.port) == (url.scheme, url.host, url.port) && url.pathAndQuery.hasPrefix(origin.pathAndQuery)
+    }
+}

@@ -1,0 +1,88 @@
+/// What the key of a resource is made of, such as `https://cdn.example.org{path}`: several URLs may come to mean one resource.
+///
+/// A key is an http or https URL, so that people can name the resource by it. That any URL gives one is seen to here.
+package struct KeyTemplate: Sendable, Equatable {
+    private enum Piece: Sendable, Equatable {
+        case text(String)
+        case placeholder(Placeholder)
+    }
+
+    private enum Placeholder: String, CaseIterable {
+        case scheme
+        /// With its port, unless that is the scheme's own.
+        case host
+        case path, query
+
+        static let list = "{scheme}, {host}, {path} and {query}"
+    }
+
+    private let pieces: [Piece]
+
+    package init(_ text: String) throws(RuleError) {
+        pieces = Self.joined(try Self.pieces(text))
+        try checkAuthority(text)
+        let sample = expanded(scheme: "https", host: "example.org", path: "/film.mp4", query: "?a=1")
+        guard !sample.contains("#") else { throw RuleError("'\(text)' makes no key; leave away the #, a key has no fragment") }
+        do throws(OriginURLError) { _ = try OriginURL(url: sample) } catch { throw RuleError("'\(text)' makes no key: \(error.reason)") }
+    }
+
+    private static func pieces(_ text: String) throws(RuleError) -> [Piece] {
+        var (pieces, rest): ([Piece], Substring) = ([], text[...])
+        while !rest.isEmpty {
+            let literal = rest.prefix { $0 != "{" }
+            rest = rest[literal.endIndex...]
+            guard !literal.contains("}") else { throw RuleError("'\(text)' has a } without a {; there are \(Placeholder.list)") }
+            if !literal.isEmpty { pieces.append(.text(String(literal))) }
+            guard !rest.isEmpty else { break }
+            guard let end = rest.firstIndex(of: "}") else { throw RuleError("'\(text)' has a { without a }; there are \(Placeholder.list)") }
+            let name = rest[..<end].dropFirst()
+            guard let placeholder = Placeholder(rawValue: String(name)) else { throw RuleError("there is no {\(name)}; there are \(Placeholder.list)") }
+            pieces.append(.placeholder(placeholder))
+            rest = rest[end...].dropFirst()
+        }
+        return pieces
+    }
+
+    /// A path brings its own `/` and a query its own `?`: one that stands before it in the text is the same one.
+    private static func joined(_ pieces: [Piece]) -> [Piece] {
+        var pieces = pieces
+        for index in pieces.indices.dropLast() {
+            guard case .text(let text) = pieces[index], case .placeholder(let next) = pieces[index + 1] else { continue }
+            if next == .path && text.hasSuffix("/") && !text.hasSuffix("://") || next == .query && text.hasSuffix("?") {
+                pieces[index] = .text(String(text.dropLast()))
+            }
+        }
+        return pieces
+    }
+
+    /// A host stands alone between `//` and the path: it may be an address in brackets, and have a port.
+    private func checkAuthority(_ text: String) throws(RuleError) {
+        // Letters that stand for a placeholder and that no text has.
+        let shape = expanded(scheme: "\u{1}", host: "\u{2}", path: "/\u{3}", query: "?\u{4}")
+        guard let start = shape.firstRange(of: "://"), ["http", "https", "\u{1}"].contains(shape[..<start.lowerBound].lowercased()) else {
+            throw RuleError("'\(text)' makes no key; begin it with http://, https:// or {scheme}://")
+        }
+        let authority = shape[start.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        guard authority == "\u{2}" || !authority.contains(where: { "\u{1}\u{2}".contains($0) }) else {
+            throw RuleError("'\(text)' makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}")
+        }
+    }
+
+    private func expanded(scheme: String, host: String, path: some StringProtocol, query: String) -> String {
+        pieces.map { piece in
+            switch piece {
+            case .text(let text): text
+            case .placeholder(.scheme): scheme
+            case .placeholder(.host): host
+            case .placeholder(.path): String(path)
+            case .placeholder(.query): query
+            }
+        }.joined()
+    }
+
+    /// - Parameter query: what is left of the URL's own, with its `?`, or empty.
+    func key(of url: OriginURL, query: String) -> CacheKey {
+        let text = expanded(scheme: url.scheme.rawValue, host: url.authority, path: url.path, query: query)
+        return (try? OriginURL(url: text))?.cacheKey ?? url.cacheKey
+    }
+}

@@ -1,0 +1,28 @@
+import HTTPModel
+
+/// The paths that a rule is for: `/vod/*`, `*.m4s`. Without the query; all spellings of a path that share a cache key are one.
+package struct PathPattern: Sendable, Equatable {
+    private let glob: Glob
+
+    package init(_ text: String) throws(RuleError) {
+        guard let first = text.utf8.first, "/*".utf8.contains(first) else {
+            throw RuleError("'\(text)' matches no path; begin it with / or *, such as /vod/* or *.mp4")
+        }
+        guard !text.contains(where: { "?#".contains($0) }) else {
+            throw RuleError("'\(text)' matches no path; leave away what follows the \(text.contains("?") ? "?" : "#"), as a path ends there")
+        }
+        guard text.utf8.allSatisfy({ $0 > ASCII.space && $0 != 0x7F }) else {
+            throw RuleError("'\(text)' holds a space or a control character; percent-encode it, a space as %20")
+        }
+        glob = Glob(PercentEncoding.normalized(PercentEncoding.encodingNonASCII(text.utf8)))
+    }
+
+    func matches(_ url: OriginURL) -> Bool { glob.matches(Array(PercentEncoding.normalized(String(url.path)).utf8)) }
+}
+
+extension OriginURL {
+    var path: Substring { pathAndQuery.prefix { $0 != "?" } }
+
+    /// With its `?`; empty where there is none.
+    var query: Substring { pathAndQuery.drop { $0 != "?" } }
+}

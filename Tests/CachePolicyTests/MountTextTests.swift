@@ -1,0 +1,34 @@
+import Testing
+
+@testable import CachePolicy
+
+/// How a mount is written.
+@Suite struct MountTextTests {
+    @Test(arguments: [
+        ("/tv/=https://origin.example/vod/", "/tv/", "https://origin.example/vod/"), ("/a/b.c/=http://o:81", "/a/b.c/", "http://o:81/"),
+        ("/=https://o/", "/", "https://o/"), ("/x/=https://o/a=b/", "/x/", "https://o/a=b/"),
+    ])
+    func aMountIsRead(text: String, path: String, origin: String) throws {
+        let mount = try Mount(parsing: text)
+        #expect(mount.path == path && mount.origin.absolute == origin)
+        #expect(try Mount(parsing: mount.text) == mount)
+    }
+
+    @Test(arguments: [
+        ("/tv/", "'/tv/' says not what is mounted; write it like /tv/=https://origin.example/vod/"),
+        ("tv=https://o/", "'tv' is no place for a mount: begin and end it with /, such as /tv/"),
+        ("/tv=https://o/", "'/tv' is no place for a mount: begin and end it with /, such as /tv/"),
+        ("=https://o/", "'' is no place for a mount: begin and end it with /"),
+        ("//=https://o/", "'//' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"),
+        ("/a/../=https://o/", "'/a/../' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"),
+        ("/a?/=https://o/", "'/a?/' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"),
+        ("/http/=https://o/", "'/http/' is the proxy's own: mount at another place, such as /tv/"),
+        ("/api/v1/=https://o/", "'/api/v1/' is the proxy's own: mount at another place, such as /tv/"),
+        ("/tv/=o/", "'o/' cannot be mounted: o is not supported: use http or https"),
+        ("/tv/=https://o/vod", "'https://o/vod' cannot be mounted: write https://o/vod/"),
+        ("/tv/=https://o/?a=/", "'https://o/?a=/' cannot be mounted: remove the query"),
+    ])
+    func aMountThatCannotWorkIsNamed(text: String, reason: String) {
+        #expect(throws: OriginURLError(reason: reason)) { try Mount(parsing: text) }
+    }
+}

@@ -1,0 +1,285 @@
+import HTTPModel
+import TestSupport
+import Testing
+
+@testable import CachePolicy
+
+/// Which rule matches, what it is found by, and what is said where a part of a rule cannot work.
+@Suite struct RuleTests {
+    private static func url(_ text: String) -> OriginURL {
+        do { return try OriginURL(url: text) } catch { preconditionFailure("\(text): \(error)") }
+    }
+
+    // MARK: Globs
+
+    @Test(arguments: [
+        ("", "", true), ("", "a", false), ("a", "a", true), ("a", "A", false), ("a", "ab", false), ("*", "", true), ("*", "anything", true),
+        ("a*", "a", true), ("a*", "ab", true), ("a*", "ba", false), ("*a", "a", true), ("*a", "ba", true), ("*a", "ab", false),
+        ("a*a", "a", false), ("a*a", "aa", true), ("a*a", "aba", true), ("a*b*c", "abc", true), ("a*b*c", "axbyc", true), ("a*b*c", "acb", false),
+        ("a*bc*c", "abc", false), ("a*bc*c", "abcc", true), ("**", "x", true), ("a**b", "ab", true), ("*ab*", "aab", true), ("*aab*", "aaab", true),
+        ("*.mp4", "/a/b.mp4", true), ("/a/*.mp4", "/a/b/c.mp4", true),
+    ])
+    func aStarIsAnyRun(pattern: String, text: String, matches: Bool) {
+        #expect(Glob(pattern).matches(Array(text.utf8)) == matches)
+    }
+
+    /// Against a matcher that tries everything.
+    @Test func globsMatchAsTheSlowWayDoes() {
+        func matches(_ pattern: Substring, _ text: Substring) -> Bool {
+            guard let first = pattern.first else { return text.isEmpty }
+            if first == "*" { return matches(pattern.dropFirst(), text) || !text.isEmpty && matches(pattern, text.dropFirst()) }
+            return text.first == first && matches(pattern.dropFirst(), text.dropFirst())
+        }
+        var random = SplitMix64.forTest("globsMatchAsTheSlowWayDoes")
+        for _ in 1...3000 {
+            let pattern = String((0..<Int.random(in: 0...7, using: &random)).map { _ in "ab*".randomElement(using: &random) ?? "a" })
+            let text = String((0..<Int.random(in: 0...9, using: &random)).map { _ in "ab".randomElement(using: &random) ?? "a" })
+            #expect(Glob(pattern).matches(Array(text.utf8)) == matches(pattern[...], text[...]), "\(pattern) on \(text)")
+        }
+    }
+
+    /// It would not end, were anything tried again.
+    @Test func manyStarsCostNoMore() {
+        let pattern = String(repeating: "a*", count: 1000) + "b"
+        #expect(!Glob(pattern).matches([UInt8](repeating: UInt8(ascii: "a"), count: 20_000)))
+    }
+
+    // MARK: Hosts and paths
+
+    @Test(arguments: [
+        ("example.org", "https://example.org/", true), ("Example.ORG", "https://example.org/", true), ("example.org", "https://EXAMPLE.org./", true),
+        ("example.org.", "https://example.org/", true), ("example.org", "https://www.example.org/", false), ("*.example.org", "https://www.example.org/", true),
+        ("*.example.org", "https://example.org/", false), ("*example.org", "https://badexample.org/", true), ("*", "http://10.0.0.1:81/", true),
+        ("cdn*.example.*", "https://cdn7.example.net/", true), ("example.org", "https://example.org:8443/", true),
+        ("example.org:443", "https://example.org/", true), ("example.org:443", "http://example.org/", false), ("example.org:80", "http://example.org/", true),
+        ("nas.local:8080", "http://nas.local:8080/", true), ("nas.local:8080", "http://nas.local/", false), ("*:8080", "http://nas.local:8080/", true),
+        ("[::1]", "http://[::1]:81/", true), ("[::1]:81", "http://[::1]:81/", true), ("[::1]:82", "http://[::1]:81/", false), ("[fd00:*]", "http://[fd00::1]/", true),
+    ])
+    func hostsMatch(pattern: String, url: String, matches: Bool) throws {
+        #expect(try HostPattern(pattern).matches(Self.url(url)) == matches)
+    }
+
+    @Test(arguments: [
+        ("", "'' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        (".", "'.' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("https://example.org", "'https://example.org' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
+        ("example.org/vod", "'example.org/vod' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("a b", "'a b' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("büro.example", "'büro.example' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("nas.local:", "'nas.local:' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
+        ("nas.local:0", "'nas.local:0' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
+        ("nas.local:65536", "'nas.local:65536' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
+        ("nas.local:80*", "'nas.local:80*' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
+        ("::1", "'::1' is no host; an IPv6 address stands in brackets, such as [::1]"),
+        ("[::1]x", "'[::1]x' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("[::1", "'[::1' is no host; write it like example.org, *.example.org or nas.local:8080"),
+    ])
+    func whatIsNoHostIsNamed(text: String, reason: String) {
+        #expect(throws: RuleError(reason)) { try HostPattern(text) }
+    }
+
+    @Test(arguments: [
+        ("/vod/*", "https://h/vod/a/b.mp4", true), ("/vod/*", "https://h/vod", false), ("/vod/*", "https://h/VOD/a", false), ("/", "https://h", true),
+        ("*.mp4", "https://h/a.mp4?token=1", true), ("*token*", "https://h/a.mp4?token=1", false), ("*", "https://h/?", true),
+        ("/a%7eb", "https://h/a~b", true), ("/a~b", "https://h/a%7Eb", true), ("/b%c3%bcro/*", "https://h/büro/x", true), ("/büro/*", "https://h/b%C3%BCro/x", true),
+    ])
+    func pathsMatchInAnySpelling(pattern: String, url: String, matches: Bool) throws {
+        #expect(try PathPattern(pattern).matches(Self.url(url)) == matches)
+    }
+
+    @Test(arguments: [
+        ("", "'' matches no path; begin it with / or *, such as /vod/* or *.mp4"),
+        ("vod/*", "'vod/*' matches no path; begin it with / or *, such as /vod/* or *.mp4"),
+        ("/a?b=*", "'/a?b=*' matches no path; leave away what follows the ?, as a path ends there"),
+        ("/a#b", "'/a#b' matches no path; leave away what follows the #, as a path ends there"),
+        ("/a b", "'/a b' holds a space or a control character; percent-encode it, a space as %20"),
+    ])
+    func whatIsNoPathIsNamed(text: String, reason: String) {
+        #expect(throws: RuleError(reason)) { try PathPattern(text) }
+    }
+
+    // MARK: Queries and keys
+
+    private func key(_ text: String, template: String? = nil, ignoring: IgnoredQuery? = nil) throws -> String {
+        var effects = RuleEffects()
+        effects.key = try template.map { text throws(RuleError) in try KeyTemplate(text) }
+        effects.ignoredQuery = ignoring
+        return effects.key(of: Self.url(text)).text
+    }
+
+    private func parameters(_ names: String...) throws -> IgnoredQuery { .parameters(try names.map(IgnoredQuery.ParameterPattern.init)) }
+
+    @Test func parametersThatAreIgnoredAreNotInTheKey() throws {
+        for (url, wanted) in [
+            ("https://h/a", "https://h/a"), ("https://h/a?", "https://h/a?"), ("https://h/a?b=1", "https://h/a?b=1"), ("https://h/a?token=1", "https://h/a"),
+            ("https://h/a?token=1&b=2", "https://h/a?b=2"), ("https://h/a?b=2&token", "https://h/a?b=2"), ("https://h/a?b=2&&token=&c", "https://h/a?b=2&&c"),
+            ("https://h/a?utm_source=x&Token=1", "https://h/a?Token=1"), ("https://h/a?%74oken=1", "https://h/a"), ("https://h/a?b=token", "https://h/a?b=token"),
+            ("https://h:81/%7ea?token=1&b=%7e", "https://h:81/~a?b=~"), ("https://h/token?x=?token=1", "https://h/token?x=?token=1"),
+        ] {
+            #expect(try key(url, ignoring: parameters("token", "utm_*")) == wanted, "\(url)")
+        }
+        #expect(try key("https://h/a?b=1", ignoring: .all) == "https://h/a")
+        #expect(try key("https://h/a?b=1", ignoring: .nothing) == "https://h/a?b=1")
+    }
+
+    @Test(arguments: ["", "a=b", "a&b", "a b", "?a", "a#"]) func whatIsNoParameterIsNamed(name: String) {
+        #expect(throws: RuleError("'\(name)' is no name of a parameter; write it like token or utm_*")) { try IgnoredQuery.ParameterPattern(name) }
+    }
+
+    @Test(arguments: [
+        ("{scheme}://{host}{path}{query}", "https://h:81/a?b=1", "https://h:81/a?b=1"), ("https://cdn.example{path}", "http://h:81/a?b=1", "https://cdn.example/a"),
+        ("https://cdn.example/{path}", "http://h/a/b", "https://cdn.example/a/b"), ("https://cdn.example{path}?{query}", "http://h/a", "https://cdn.example/a"),
+        ("https://cdn.example{path}?{query}", "http://h/a?b=1", "https://cdn.example/a?b=1"),
+        ("HTTPS://All.example/{scheme}/{host}{path}", "http://[::1]:81/a", "https://all.example/http/[::1]:81/a"),
+        ("https://one.example/film", "https://h/a?b=1", "https://one.example/film"), ("https://one.example", "https://h/a", "https://one.example/"),
+        ("https://cdn.example:443{path}", "https://h/%7ea", "https://cdn.example/~a"),
+        ("https://cdn.example{query}", "https://h/a?b", "https://cdn.example/?b"),
+    ])
+    func aKeyIsMadeOfPartsOfTheURL(template: String, url: String, wanted: String) throws {
+        #expect(try key(url, template: template) == wanted)
+    }
+
+    @Test func theQueryOfAKeyIsWhatIsNotIgnored() throws {
+        #expect(try key("https://h/a?b=1&token=2", template: "https://c{path}{query}", ignoring: parameters("token")) == "https://c/a?b=1")
+    }
+
+    private static let noHost = "makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}"
+
+    @Test(arguments: [
+        ("", "'' makes no key; begin it with http://, https:// or {scheme}://"),
+        ("film", "'film' makes no key; begin it with http://, https:// or {scheme}://"),
+        ("ftp://h{path}", "'ftp://h{path}' makes no key; begin it with http://, https:// or {scheme}://"),
+        ("{host}{path}", "'{host}{path}' makes no key; begin it with http://, https:// or {scheme}://"),
+        ("{host}://{scheme}", "'{host}://{scheme}' makes no key; begin it with http://, https:// or {scheme}://"),
+        ("https://{path}", "'https://{path}' makes no key: the URL has no host: write https://host/path"),
+        ("https://a.{host}{path}", "'https://a.{host}{path}' \(noHost)"), ("https://{host}.a{path}", "'https://{host}.a{path}' \(noHost)"),
+        ("https://{host}:{path}", "'https://{host}:{path}' \(noHost)"),
+        ("https://{scheme}{path}", "'https://{scheme}{path}' \(noHost)"),
+        ("https://h{pat}", "there is no {pat}; there are {scheme}, {host}, {path} and {query}"),
+        ("https://h{path", "'https://h{path' has a { without a }; there are {scheme}, {host}, {path} and {query}"),
+        ("https://h/path}", "'https://h/path}' has a } without a {; there are {scheme}, {host}, {path} and {query}"),
+        ("https://h{path}#x", "'https://h{path}#x' makes no key; leave away the #, a key has no fragment"),
+        ("https://h{path} x", "'https://h{path} x' makes no key: the URL holds a space or a control character: percent-encode it, a space as %20"),
+        ("https://h:x{path}", "'https://h:x{path}' makes no key: the port x is not a number of 1 to 65535"),
+    ])
+    func whatMakesNoKeyIsNamed(text: String, reason: String) {
+        #expect(throws: RuleError(reason)) { try KeyTemplate(text) }
+    }
+
+    /// So people can name what they see in a list.
+    @Test func aKeyIsAURLWhateverItIsMadeOf() throws {
+        let templates = ["{scheme}://{host}{path}{query}", "http://all.example/{scheme}/{host}{path}{query}", "https://{host}/x{query}", "https://c.example?{host}"]
+        for template in templates {
+            for url in ["https://[fd00::1]:81/a/%zz?b=%", "http://h", "http://a!b$c/ü?ä=/?", "https://h:80//..//?&&"] {
+                let made = try key(url, template: template)
+                #expect(try OriginURL(url: made).cacheKey.text == made, "\(template) on \(url)")
+            }
+        }
+    }
+
+    // MARK: Rules
+
+    private func rule(host: String? = nil, path: String? = nil, _ change: (inout RuleEffects) -> Void) throws -> Rule {
+        var effects = RuleEffects()
+        change(&effects)
+        return Rule(
+            hosts: try host.map { [try HostPattern($0)] } ?? [], paths: try path.map { [try PathPattern($0)] } ?? [], effects: effects)
+    }
+
+    @Test func eachEffectIsThatOfTheFirstRuleThatNamesIt() throws {
+        var policy = ProxyPolicy()
+        policy.fill = .end
+        policy.rules = [
+            try rule(host: "a.example", path: "/live/*") { $0.bypasses = true },
+            try rule(host: "a.example") { ($0.ttl, $0.bypasses, $0.ignoredQuery) = (60, false, .all) },
+            try rule(path: "*.mp4") { ($0.ttl, $0.fill, $0.pins) = (120, .whole, true) },
+            try rule { ($0.ttl, $0.largestStored, $0.ignoresNoStore, $0.playsStale) = (180, 5, true, true) },
+        ]
+        func treatment(_ change: (inout Treatment) -> Void) -> Treatment {
+            var treatment = Treatment()
+            (treatment.ttl, treatment.fill, treatment.largestStored, treatment.ignoresNoStore, treatment.playsStale) = (180, .end, 5, true, true)
+            change(&treatment)
+            return treatment
+        }
+        for (url, key, wanted) in [
+            ("https://a.example/live/x?b", "https://a.example/live/x", treatment { ($0.ttl, $0.bypasses) = (60, true) }),
+            ("https://a.example/x.mp4?b", "https://a.example/x.mp4", treatment { ($0.ttl, $0.fill, $0.pins) = (60, .whole, true) }),
+            ("https://b.example/x.mp4?b", "https://b.example/x.mp4?b", treatment { ($0.ttl, $0.fill, $0.pins) = (120, .whole, true) }),
+            ("https://b.example/live/x", "https://b.example/live/x", treatment { _ in }),
+        ] {
+            let resolved = policy.resolve(Self.url(url))
+            #expect(resolved.key.text == key && resolved.treatment == wanted, "\(url): \(resolved)")
+        }
+    }
+
+    @Test func withoutARuleAllIsAsItAlwaysIs() {
+        let url = Self.url("https://h/%7Ea?b=1")
+        let resolved = ProxyPolicy().resolve(url)
+        #expect(resolved.key == url.cacheKey && resolved.treatment == Treatment())
+    }
+
+    @Test func anyHostOfSeveralMatchesAndAnyPath() throws {
+        var rule = try rule { $0.pins = true }
+        rule.hosts = [try HostPattern("a.example"), try HostPattern("b.example")]
+        rule.paths = [try PathPattern("/x"), try PathPattern("/y")]
+        let matching = ["https://a.example/x", "https://b.example/y", "https://c.example/x", "https://a.example/z"].map { rule.matches(Self.url($0)) }
+        #expect(matching == [true, true, false, false])
+    }
+
+    // MARK: What people call by a URL
+
+    @Test func aURLIsLookedForByItsKeyAndThenAsAKey() throws {
+        var policy = ProxyPolicy()
+        policy.rules = [try rule { $0.key = try? KeyTemplate("https://all.example/{host}{path}") }]
+        func found(_ url: String, among keys: String...) -> String? {
+            policy.find(Self.url(url)) { keys.contains($0.text) ? $0.text : nil }
+        }
+        #expect(found("https://a/x", among: "https://all.example/a/x", "https://a/x") == "https://all.example/a/x")
+        #expect(found("https://all.example/a/x", among: "https://all.example/a/x") == "https://all.example/a/x")
+        #expect(found("https://a/x", among: "https://a/x") == "https://a/x")
+        #expect(found("https://a/x", among: "https://a/y") == nil)
+    }
+
+    // MARK: Fields
+
+    @Test(arguments: [("Referer", "https://example.org/"), ("X-Api-Key", "a b\tc"), ("Cookie", "a=b"), ("authorization", "Bearer x"), ("Cache-Control", "no-cache")])
+    func aFieldMayBeConfigured(name: String, value: String) throws {
+        try ConfiguredField.check(name: name, value: value)
+    }
+
+    @Test(arguments: [
+        ("", "x", "'' is no name of a header field; write it like Referer"), ("a b", "x", "'a b' is no name of a header field; write it like Referer"),
+        ("a:", "x", "'a:' is no name of a header field; write it like Referer"),
+        ("Connection", "close", "Connection is about one connection, and not for the origin; remove it"),
+        ("TRANSFER-encoding", "chunked", "TRANSFER-encoding is about one connection, and not for the origin; remove it"),
+        ("Proxy-Authorization", "x", "Proxy-Authorization is about one connection, and not for the origin; remove it"),
+        ("Host", "x", "the proxy writes Host itself; remove it"), ("Range", "bytes=0-", "the proxy writes Range itself; remove it"),
+        ("content-length", "1", "the proxy writes content-length itself; remove it"), ("If-Range", "x", "the proxy writes If-Range itself; remove it"),
+        ("Accept-Encoding", "gzip", "the proxy writes Accept-Encoding itself; remove it"),
+        ("X", "", "X has no value; write one, or remove it"),
+        ("X", "a\r\nHost: b", "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"),
+        ("X", " a", "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"),
+        ("X", "ü", "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"),
+    ])
+    func aFieldMayNotBeConfigured(name: String, value: String, reason: String) {
+        #expect(throws: RuleError(reason)) { try ConfiguredField.check(name: name, value: value) }
+    }
+
+    // MARK: Fill policies
+
+    @Test(arguments: [
+        ("read", FillPolicy.read), ("ahead", .ahead(32 << 20)), ("ahead 1MiB", .ahead(1 << 20)), ("ahead 1.5 MB", .ahead(1_500_000)), ("end", .end), ("whole", .whole),
+    ])
+    func aFillPolicyIsRead(text: String, policy: FillPolicy) throws {
+        #expect(try FillPolicy(text) == policy)
+    }
+
+    @Test(arguments: [
+        ("", "'' is no fill policy; write read, ahead, ahead 32MiB, end or whole"), ("Read", "'Read' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
+        ("read 1MB", "'read 1MB' is no fill policy; write read, ahead, ahead 32MiB, end or whole"), ("ahead far", "'far' is no size; write it like ahead 32MiB"),
+        ("ahead 0", "ahead by nothing is read; write read"), ("ahead 2TiB", "that far ahead is the end; write end, or ahead 1TiB at the most"),
+    ])
+    func whatIsNoFillPolicyIsNamed(text: String, reason: String) {
+        #expect(throws: RuleError(reason)) { try FillPolicy(text) }
+    }
+}
