@@ -29,7 +29,7 @@ package final class Demand: Sendable {
     ///
     /// In path form cookies stay here: a browser keeps them by host, and to it every origin behind the proxy is the same host, so they
     /// would reach origins that they were not meant for. Nor is a page's `Origin` told there: the proxy itself answers that.
-    package var fields: FieldLines {
+    private var fields: FieldLines {
         var fields = request.fields
         fields.removeHopByHop()
         for name in Self.withheld { fields.remove(name) }
@@ -37,14 +37,33 @@ package final class Demand: Sendable {
         return fields
     }
 
+    /// Those that go to the origin that the client has named.
+    package var sentFields: FieldLines { fields(to: url.absolute) }
+
     /// The same, with what the client says of caches on the way (RFC 9111 §5.2): for requests that are not for parts of what is known.
     var openingFields: FieldLines {
-        var fields = fields
+        var fields = sentFields
         for name in ["Cache-Control", "Pragma"] as [StaticString] {
             if let value = request.combined(name) { fields.append("\(name)", value) }
         }
         return fields
     }
+
+    /// The client's fields and those that the rules have for this origin.
+    /// - Parameter url: what is asked for. Fields of the rules are for the origin that the client has named, and so are their namesakes of the
+    ///   client's (RFC 9110 §15.4): an origin that it sends us to gets neither, nor credentials.
+    func fields(to url: String) -> FieldLines {
+        var fields = fields
+        if OriginURL.areSameOrigin(url, self.url.absolute) {
+            for line in treatment.headers.lines { fields.replace(line.name, line.value) }
+        } else {
+            for name in ["Authorization", "Cookie", "Proxy-Authorization"] + confined { fields.remove(name) }
+        }
+        return fields
+    }
+
+    /// Names of fields that go along no redirect to another origin.
+    var confined: [String] { treatment.headers.lines.map(\.name) }
 
     private static let withheld = [
         "Host", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding", "Content-Length",

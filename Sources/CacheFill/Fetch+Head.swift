@@ -207,7 +207,7 @@ struct Answer {
         // Of a part, the rest has the same status as the whole.
         generationHead = GenerationHead(
             status: isPart ? 200 : head.status, fields: head.keptFields(isMedia: isMedia, receivedAt: times.validatedAt),
-            selecting: SelectingFields(response: head.fields, request: demand.fields, fingerprint: store.fingerprint), finalURL: head.finalURL,
+            selecting: SelectingFields(response: head.fields, request: demand.sentFields, fingerprint: store.fingerprint), finalURL: head.finalURL,
             isPublic: head.isFromPublicAddress, storedAt: times.validatedAt, times: times)
         storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, demand.treatment)
     }

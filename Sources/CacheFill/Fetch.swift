@@ -99,25 +99,28 @@ package final class Fetch: TransferDelegate {
     }
 
     private func request() -> UpstreamRequest {
-        var fields = knownGeneration == nil ? demand.openingFields : demand.fields
-        var url = demand.url.absolute
+        let url = knownGeneration.map(urlOfGaps) ?? demand.url.absolute
+        var fields = knownGeneration == nil ? demand.openingFields : demand.fields(to: url)
         var span: UpstreamRequest.Span?
         if let generation = knownGeneration {
             // RFC 9110 §13.1.5: with If-Range the origin sends the whole where the part would be another version's.
             if let condition = generation.head.rangeCondition { fields.append("If-Range", condition) }
-            // Origins that stitch each answer anew do so behind a redirect: the gaps come from where the rest came from.
-            if !asksFirstURL { url = generation.head.finalURL }
-            if !OriginURL.areSameOrigin(url, demand.url.absolute) {
-                // RFC 9110 §15.4: meant for the first origin, not for the one that it sent us to.
-                for name in ["Authorization", "Cookie", "Proxy-Authorization"] { fields.remove(name) }
-            }
             span = end == .max ? .from(position) : .bounded(position..<end)
         } else if case .opening(let wanted, _, _, let validated) = purpose {
             span = wanted
             // RFC 9110 §13.2.2: the condition is looked at before the range; the part comes only where it is of another version.
             if let validated, !asksUnconditionally { fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? [] }
         }
-        return UpstreamRequest(url: url, method: .get, span: span, fields: fields)
+        return UpstreamRequest(url: url, method: .get, span: span, fields: fields, confined: demand.confined)
+    }
+
+    /// Origins that stitch each answer anew do so behind a redirect: the gaps come from where the rest came from.
+    private func urlOfGaps(_ generation: Generation) -> String {
+        let (first, final) = (demand.url.absolute, generation.head.finalURL)
+        guard !asksFirstURL, final != first, let finalURL = try? OriginURL(url: final) else { return first }
+        // No redirect, but another URL of the same key, by which somebody else asked: perhaps with a token that has expired.
+        let policy = filler.policy.value
+        return policy.resolve(finalURL).key == policy.resolve(demand.url).key ? first : final
     }
 
     /// The generation whose bytes have to come; nil until an opening fetch knows.
@@ -340,7 +343,7 @@ package final class Fetch: TransferDelegate {
         staged.removeAll()
         attempt += 1
         if case .originStatus(let status) = error, (400..<500).contains(status), !asksFirstURL, let generation = knownGeneration,
-            generation.head.finalURL != demand.url.absolute {
+            urlOfGaps(generation) != demand.url.absolute {
             asksFirstURL = true
             return start(.resume)
         }

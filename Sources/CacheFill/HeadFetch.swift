@@ -13,7 +13,8 @@ package final class HeadFetch: TransferDelegate {
         self.deliver = deliver
         var fields = demand.openingFields
         fields.lines += conditions?.lines ?? []
-        transfer = upstream.start(UpstreamRequest(url: demand.url.absolute, method: .head, span: nil, fields: fields), delegate: self)
+        transfer = upstream.start(
+            UpstreamRequest(url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined), delegate: self)
     }
 
     package func cancel() {

@@ -5,8 +5,8 @@ extension ControlHandler {
     /// Tells where the complete file of a resource is, and keeps it as it is until the client closes the connection.
     func holdFile(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let url = try parameters.requiredURL()
-        perform(exchange, isLong: true) { store in
-            guard let hold = try store.hold(url.cacheKey) else { throw ControlError.notCached(url.absolute) }
+        perform(exchange, isLong: true) { [policy] store in
+            guard let hold = try policy.value.find(url, store.hold) else { throw ControlError.notCached(url.absolute) }
             switch hold.state {
             case .complete(let path): return (hold, try ControlJSON.line(HeldFile(path: path, length: hold.length)))
             case .incomplete(let missing): throw ControlError.incomplete(url.absolute, missing: missing)

@@ -15,8 +15,8 @@ extension ControlHandler {
         }
         guard length > 0 else { throw ControlError(422, "the body is empty: send the bytes of the file") }
         let fields = try Self.keptFields(request)
-        perform(exchange) { store in
-            try store.importer(url.cacheKey, length: length, fields: fields, replaces: replaces)
+        perform(exchange) { [policy] store in
+            try store.importer(policy.value.resolve(url).key, length: length, fields: fields, replaces: replaces)
         } then: { [store] exchange, importer in
             ImportAnswer(exchange, importer, store).start()
         }

@@ -8,7 +8,7 @@ extension ControlHandler {
     func find(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         guard let url = try parameters.url() else { return try list(exchange, parameters) }
         if let other = ["sort", "filter", "limit", "offset"].first(where: parameters.has) { throw ControlError(400, "\(other) does not go with url") }
-        answer(exchange) { try $0.existing(url) }
+        answer(exchange) { [policy] in try $0.existing(url, policy.value) }
     }
 
     private static let defaultLimit = 100
@@ -31,9 +31,10 @@ extension ControlHandler {
     func change(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let url = try parameters.requiredURL()
         receiveJSON(ResourceChange.self, exchange) { [self] change in
-            answer(exchange) { store in
-                guard try store.setPinned(change.pinned, url.cacheKey) else { throw ControlError.notCached(url.absolute) }
-                return try store.existing(url)
+            answer(exchange) { [policy] store in
+                let policy = policy.value
+                guard try policy.find(url, { try store.setPinned(change.pinned, $0) ? true : nil }) != nil else { throw ControlError.notCached(url.absolute) }
+                return try store.existing(url, policy)
             }
         }
     }
@@ -42,8 +43,8 @@ extension ControlHandler {
         let isDryRun = try parameters.flag("dry_run")
         switch (try parameters.url(), try parameters.flag("all"), parameters["older_than"]) {
         case (let url?, false, nil):
-            answer(exchange) { store in
-                guard let report = try store.remove(url.cacheKey, isDryRun: isDryRun) else { throw ControlError.notCached(url.absolute) }
+            answer(exchange) { [policy] store in
+                guard let report = try policy.value.find(url, { try store.remove($0, isDryRun: isDryRun) }) else { throw ControlError.notCached(url.absolute) }
                 return report
             }
         case (nil, true, nil):
@@ -76,8 +77,8 @@ struct ResourceChange: Decodable, Sendable {
 
 extension CacheStore {
     /// - Throws: also where nothing of it is cached.
-    fileprivate func existing(_ url: OriginURL) throws -> ResourceDetail {
-        guard let detail = try resource(url.cacheKey) else { throw ControlError.notCached(url.absolute) }
+    fileprivate func existing(_ url: OriginURL, _ policy: ProxyPolicy) throws -> ResourceDetail {
+        guard let detail = try policy.find(url, resource) else { throw ControlError.notCached(url.absolute) }
         return detail
     }
 }

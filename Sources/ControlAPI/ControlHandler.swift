@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 import EventIO
 import Foundation
@@ -8,6 +9,7 @@ import Metrics
 /// Answers what is not media: statistics and health as pages, the administration of the cache below `/api/v1`. Loop-bound.
 package final class ControlHandler: RequestHandler {
     let store: CacheStore
+    let policy: Current<ProxyPolicy>
     let token: ControlToken
     let audits: AuditTurn
     /// Seconds since 1970.
@@ -19,10 +21,11 @@ package final class ControlHandler: RequestHandler {
     ///   - snapshot: the counters now. Called on a loop: it must not block.
     ///   - now: the time, in seconds since 1970.
     package init(
-        store: CacheStore, token: ControlToken, audits: AuditTurn, snapshot: @escaping @Sendable () -> StatsSnapshot,
+        store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, audits: AuditTurn, snapshot: @escaping @Sendable () -> StatsSnapshot,
         now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
         self.store = store
+        self.policy = policy
         self.token = token
         self.audits = audits
         self.snapshot = snapshot

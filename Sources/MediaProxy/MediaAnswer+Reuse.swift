@@ -35,7 +35,7 @@ extension MediaAnswer {
     func otherSelection(_ generation: Generation) -> SelectingFields? {
         let selecting = generation.head.selecting
         guard !selecting.isEmpty else { return nil }
-        let own = selecting.of(demand.fields, fingerprint: filler.filler.store.fingerprint)
+        let own = selecting.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
         return own == selecting ? nil : own
     }
 

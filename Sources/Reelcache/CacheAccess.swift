@@ -114,6 +114,8 @@ extension ProxyConfiguration {
         configuration.listen = "127.0.0.1:0"
         configuration.maxSize = OpenedCache.limit(self, size: try OpenedCache.sizeIfThere(self))
         configuration.minFree = OpenedCache.minFree(self)
+        // Nobody but this process asks it.
+        configuration.servesAnyOrigin = true
         var tuning = ProxyTuning()
         tuning.evictsAhead = false
         return try Proxy(configuration, tuning: tuning, logger: OpenedCache.logger)

@@ -10,10 +10,12 @@ import Metrics
 package final class OpenedCache: CacheAccess {
     private let store: CacheStore
     private let directory: String
+    private let policy: ProxyPolicy
 
     /// - Parameter isFilled: see `ProxyConfiguration.withCache`.
     package init(_ configuration: ProxyConfiguration, isFilled: Bool) throws {
         directory = configuration.cacheDirectory
+        policy = try configuration.policy()
         if !isFilled { try Self.requireCache(directory) }
         var settings = StoreConfiguration(directory: directory)
         (settings.maxSize, settings.minFree, settings.evictsAhead) = (Self.noLimit, 0, false)
@@ -94,18 +96,18 @@ package final class OpenedCache: CacheAccess {
     }
 
     package func resource(_ url: OriginURL) throws -> ResourceDetail {
-        try Self.translated { try existing(store.resource(url.cacheKey), url) }
+        try Self.translated { try existing(policy.find(url, store.resource), url) }
     }
 
     package func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail {
         try Self.translated {
-            guard try store.setPinned(isPinned, url.cacheKey) else { throw ControlError.notCached(url.absolute) }
-            return try existing(store.resource(url.cacheKey), url)
+            guard try policy.find(url, { try store.setPinned(isPinned, $0) ? true : nil }) != nil else { throw ControlError.notCached(url.absolute) }
+            return try existing(policy.find(url, store.resource), url)
         }
     }
 
     package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
-        try Self.translated { try existing(store.remove(url.cacheKey, isDryRun: isDryRun), url) }
+        try Self.translated { try existing(policy.find(url) { try store.remove($0, isDryRun: isDryRun) }, url) }
     }
 
     package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
@@ -118,7 +120,7 @@ package final class OpenedCache: CacheAccess {
     }
 
     package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void) throws {
-        let hold = try Self.translated { try existing(store.hold(url.cacheKey), url) }
+        let hold = try Self.translated { try existing(policy.find(url, store.hold), url) }
         guard isWanted() else { throw CacheAccessError.interrupted }
         switch hold.state {
         case .complete(let path):
@@ -133,7 +135,7 @@ package final class OpenedCache: CacheAccess {
     ) throws -> ResourceReport {
         try Self.translated {
             let importer: Importer
-            do { importer = try store.importer(url.cacheKey, length: file.length, fields: fields, replaces: replaces) } catch ImportError.exists {
+            do { importer = try store.importer(policy.resolve(url).key, length: file.length, fields: fields, replaces: replaces) } catch ImportError.exists {
                 throw CacheAccessError.importExists(url)
             }
             do {

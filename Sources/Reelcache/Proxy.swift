@@ -34,7 +34,9 @@ public final class Proxy: Sendable {
     private let filler: CacheFiller
     private let fillers: [LoopBound<LoopFiller>]
     private let metrics: ProxyMetrics
-    private let policy: Current<AddressPolicy>
+    private let addresses: Current<AddressPolicy>
+    private let policy: Current<ProxyPolicy>
+    private let logger: Logger
     private let snapshot: @Sendable () -> StatsSnapshot
     private let isStopped = Mutex(false)
 
@@ -48,38 +50,40 @@ public final class Proxy: Sendable {
     package init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
         let (address, threads) = try Self.check(configuration)
         do {
-            let policy = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
+            let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
+            let policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
             let openFiles = OpenFileLimit.raise()
             let limits = try Self.limits(configuration, tuning, openFiles)
             let via = Via(pseudonym: "reelcache-" + String(UInt32.random(in: .min ... .max), radix: 16))
             let settings = Self.upstreamSettings(configuration, tuning, via)
-            let served = Current<ProxyPolicy>(tuning.policy ?? ProxyPolicy())
             let metrics = ProxyMetrics()
             let loops = try EventLoopGroup(count: threads)
             let store = try Self.openStore(configuration, tuning, metrics, logger)
             let token = try Self.token(configuration, store)
             let filler = CacheFiller(
-                store: store, settings: tuning.fill, policy: served, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics,
+                store: store, settings: Self.fillSettings(configuration, tuning), policy: policy, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics,
                 logger: logger, now: tuning.now)
             let snapshot = Self.snapshot(metrics, store, filler)
 
             loops.start()
             let fillers = loops.loops.map { loop in
-                loop.sync { LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: policy, settings: settings), loop: loop), on: loop) }
+                loop.sync { LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: addresses, settings: settings), loop: loop), on: loop) }
             }
             self.loops = loops
             self.store = store
             self.filler = filler
             self.fillers = fillers
             self.metrics = metrics
+            self.addresses = addresses
             self.policy = policy
+            self.logger = logger
             self.snapshot = snapshot
             do {
                 let (now, audits) = (tuning.now, AuditTurn())
                 server = try HTTPServer(address, loops: loops.loops, limits: limits, metrics: metrics) { loop in
                     MediaHandler(
-                        fillers[loop.index].value, policy: served, addresses: policy, via: via, hosts: HostPolicy(names: [address.host]), metrics: metrics,
-                        control: ControlHandler(store: store, token: token, audits: audits, snapshot: snapshot, now: now))
+                        fillers[loop.index].value, policy: policy, addresses: addresses, via: via, hosts: HostPolicy(names: [address.host]), metrics: metrics,
+                        control: ControlHandler(store: store, policy: policy, token: token, audits: audits, snapshot: snapshot, now: now))
                 }
             } catch {
                 Self.stop(fillers, store, loops)
@@ -92,9 +96,7 @@ public final class Proxy: Sendable {
                 try? stop(graceSeconds: 0)
                 throw error
             }
-            if !address.isLoopback {
-                logger.warning("listening beyond this machine: whoever reaches \(server.address) can fetch any public URL through it")
-            }
+            warnOfStrangers()
         } catch let error as ProxyError {
             throw error
         } catch {
@@ -111,6 +113,13 @@ public final class Proxy: Sendable {
         guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
         if let file = configuration.certificateFile, access(file, R_OK) != 0 {
             throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
+        }
+        for (name, seconds, range) in [
+            ("lingerSeconds", configuration.lingerSeconds, ProxyConfiguration.lingerRange),
+            ("connectTimeoutSeconds", configuration.connectTimeoutSeconds, ProxyConfiguration.connectTimeoutRange),
+            ("stallTimeoutSeconds", configuration.stallTimeoutSeconds, ProxyConfiguration.stallTimeoutRange),
+        ] where !range.contains(seconds) {
+            throw ProxyError("\(name) of \(seconds) cannot work; choose \(range.lowerBound) to \(range.upperBound)")
         }
         return (address, threads)
     }
@@ -134,8 +143,21 @@ public final class Proxy: Sendable {
         return limits
     }
 
+    private static func fillSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning) -> FillSettings {
+        var settings = tuning.fill
+        settings.lingerSeconds = tuned(tuning.fill, \.lingerSeconds, unlessAs: FillSettings()) ?? configuration.lingerSeconds
+        return settings
+    }
+
+    /// What somebody has tuned; nil for what is as it was.
+    private static func tuned<Root, Value: Equatable>(_ settings: Root, _ path: KeyPath<Root, Value>, unlessAs standard: Root) -> Value? {
+        settings[keyPath: path] == standard[keyPath: path] ? nil : settings[keyPath: path]
+    }
+
     private static func upstreamSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ via: Via) -> UpstreamSettings {
         var settings = tuning.upstream
+        settings.connectTimeout = tuned(tuning.upstream, \.connectTimeout, unlessAs: UpstreamSettings()) ?? configuration.connectTimeoutSeconds
+        settings.stallTimeout = tuned(tuning.upstream, \.stallTimeout, unlessAs: UpstreamSettings()) ?? configuration.stallTimeoutSeconds
         settings.caFile = configuration.certificateFile
         settings.userAgent = "reelcache/\(version)"
         settings.via = via.element
@@ -198,19 +220,54 @@ public final class Proxy: Sendable {
     /// Changes which private origins may be fetched from: `allow` of `ProxyConfiguration`, as a whole. Transfers that are running go on.
     /// - Throws: `ProxyError` where an entry is no host name, address or network; then nothing changes.
     public func setAllow(_ allow: [String]) throws {
-        do { policy.value = try AddressPolicy(allow: allow) } catch { throw ProxyError("\(error)") }
+        do { addresses.value = try AddressPolicy(allow: allow) } catch { throw ProxyError("\(error)") }
     }
 
-    /// The URL that a player opens for a media URL.
-    /// - Throws: `ProxyError` where it is not an http or https URL.
+    /// Changes how resources are handled: `rules` of `ProxyConfiguration`, as a whole. What is cached stays under the key it has.
+    /// - Throws: `ProxyError` where a rule cannot work; then nothing changes.
+    public func setRules(_ rules: [ResourceRule]) throws {
+        let rules = try ProxyConfiguration.policy(of: rules)
+        policy.change { $0.rules = rules }
+    }
+
+    /// Changes what is served at places of the proxy's own: `mounts` of `ProxyConfiguration`, as a whole.
+    /// - Throws: `ProxyError` where a mount cannot work; then nothing changes.
+    public func setMounts(_ mounts: [String: String]) throws {
+        let mounts = try ProxyConfiguration.policy(of: mounts)
+        policy.change { $0.mounts = mounts }
+    }
+
+    /// Changes whether players may name any origin: `servesAnyOrigin` of `ProxyConfiguration`. Answers that are running go on.
+    public func setServesAnyOrigin(_ servesAnyOrigin: Bool) {
+        policy.change { $0.servesAnyOrigin = servesAnyOrigin }
+        warnOfStrangers()
+    }
+
+    /// Changes whether origins are asked at all: `isOffline` of `ProxyConfiguration`. Transfers that are running go on.
+    public func setOffline(_ isOffline: Bool) {
+        policy.change { $0.isOffline = isOffline }
+    }
+
+    /// Changes how much is fetched beyond what is asked for: `fill` of `ProxyConfiguration`.
+    /// - Throws: `ProxyError` for a distance that cannot work; then nothing changes.
+    public func setFill(_ fill: FillMode) throws {
+        let fill = try ProxyConfiguration.policy(of: fill)
+        policy.change { $0.fill = fill }
+    }
+
+    private func warnOfStrangers() {
+        guard !server.address.isLoopback, policy.value.servesAnyOrigin else { return }
+        logger.warning(
+            """
+            listening beyond this machine: whoever reaches \(server.address) can fetch any public URL through it; to serve only what is mounted, \
+            set any_origin to false
+            """)
+    }
+
+    /// The URL that a player opens for a media URL: one below a mount, where only what is mounted is served.
+    /// - Throws: `ProxyError` where it is not an http or https URL, or is not served.
     public func url(for url: String) throws -> String {
-        try Self.url(for: url, through: baseURL)
-    }
-
-    /// The URL that a player opens for a media URL, through a proxy that is reached at `baseURL`.
-    /// - Throws: `ProxyError` where it is not an http or https URL.
-    public static func url(for url: String, through baseURL: String) throws -> String {
-        do throws(OriginURLError) { return baseURL + (try OriginURL(url: url)).proxyPath } catch { throw ProxyError(error.reason) }
+        try policy.value.url(for: url, through: baseURL)
     }
 
     /// The port that is listened on.

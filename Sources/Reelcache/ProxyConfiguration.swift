@@ -13,6 +13,23 @@ public struct ProxyConfiguration: Sendable {
     public var minFree: Int64 = 1_000_000_000
     /// Private origins that may be fetched from: host names, IP addresses, or networks such as `192.168.1.0/24`.
     public var allow: [String] = []
+    /// Places of the proxy's own at which the resources of origins are: `["/tv/": "https://origin.example/vod/"]` serves
+    /// `https://origin.example/vod/a.mp4` as `/tv/a.mp4`. Places and URLs end with `/`.
+    public var mounts: [String: String] = [:]
+    /// Whether players may name any origin, by `/https/host/path` or as their `http_proxy`; else only what is mounted is served.
+    public var servesAnyOrigin = true
+    /// Never asks an origin: what is cached plays, whatever its origin said of that, and for the rest the answer is 504.
+    public var isOffline = false
+    /// How much is fetched beyond what is asked for, where no rule says otherwise.
+    public var fill = FillMode.ahead(bytes: 32 << 20)
+    /// Seconds that a transfer is kept after its last reader has left, 0 to 600: players reconnect when they seek.
+    public var lingerSeconds: Double = 5
+    /// Seconds for looking up an origin's name, connecting and shaking hands; 1 to 600.
+    public var connectTimeoutSeconds: Double = 10
+    /// Seconds without a byte after which a transfer is given up; 1 to 3600.
+    public var stallTimeoutSeconds: Double = 30
+    /// How some resources are handled: each effect is that of the first rule that matches and names it.
+    public var rules: [ResourceRule] = []
     /// Event loops, each with a thread; nil for one for each core.
     public var threads: Int?
     /// A file of certificates (PEM) to trust instead of the system's, for origins over https.
@@ -32,6 +49,10 @@ public struct ProxyConfiguration: Sendable {
     public static var defaultCacheDirectory: String {
         HomeDirectory.directory("XDG_CACHE_HOME", orElse: ".cache") + "/reelcache"
     }
+
+    static let lingerRange: ClosedRange<Double> = 0...600
+    static let connectTimeoutRange: ClosedRange<Double> = 1...600
+    static let stallTimeoutRange: ClosedRange<Double> = 1...3600
 }
 
 /// A configuration that cannot work, or a proxy that cannot start. The description is one line that says what to do.

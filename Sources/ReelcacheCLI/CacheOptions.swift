@@ -37,6 +37,13 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("max_size")) var maxSize: String?
     @Option(help: .setting("min_free")) var minFree: String?
     @Option(help: .setting("allow")) var allow: [String] = []
+    @Option(help: .setting("mounts")) var mount: [String] = []
+    @Flag(inversion: .prefixedNo, help: .setting("any_origin")) var anyOrigin: Bool?
+    @Flag(inversion: .prefixedNo, help: .setting("offline")) var offline: Bool?
+    @Option(help: .setting("fill")) var fill: String?
+    @Option(help: .setting("linger")) var linger: String?
+    @Option(help: .setting("connect_timeout")) var connectTimeout: String?
+    @Option(help: .setting("stall_timeout")) var stallTimeout: String?
     @Option(help: .setting("threads")) var threads: String?
     @Option(help: .setting("ca_file")) var caFile: String?
     @Option(help: .setting("log_level")) var logLevel: String?
@@ -44,9 +51,13 @@ struct ServeOptions: ParsableArguments {
     func validate() throws { try sources.validateFlags() }
 
     var sources: SettingSources {
-        let single = ["listen": listen, "max_size": maxSize, "min_free": minFree, "threads": threads, "ca_file": caFile, "log_level": logLevel]
+        let single = [
+            "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "offline": offline.map(String.init),
+            "fill": fill, "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout, "threads": threads, "ca_file": caFile,
+            "log_level": logLevel,
+        ]
         var flags = single.compactMapValues { $0.map { [$0] } }
-        flags["allow"] = allow.isEmpty ? nil : allow
+        for (key, texts) in [("allow", allow), ("mounts", mount)] where !texts.isEmpty { flags[key] = texts }
         return cache.sources(flags)
     }
 }

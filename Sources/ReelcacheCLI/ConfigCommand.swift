@@ -38,7 +38,8 @@ struct ConfigShow: ParsableCommand {
     func run() throws {
         let rows = SettingReport.all(try options.sources.read())
         guard !json else { return print(try ControlJSON.pretty(rows)) }
-        for row in rows { print("\(Self.column(row.key, 12))\(Self.column(row.description, 36))\(row.origin)") }
+        let width = (rows.map(\.key.count).max() ?? 0) + 2
+        for row in rows { print("\(Self.column(row.key, width))\(Self.column(row.description, 36))\(row.origin)") }
     }
 
     private static func column(_ text: String, _ width: Int) -> String {

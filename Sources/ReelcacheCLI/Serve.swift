@@ -23,7 +23,8 @@ struct Serve: ParsableCommand {
         let proxy = try Proxy(settings.proxy, logger: logger)
         StandardOutput.useLines()
         print("Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))")
-        print("Point a player at it, such as: mpv \(proxy.baseURL)/https/HOST/PATH")
+        if settings.proxy.servesAnyOrigin { print("Point a player at it, such as: mpv \(proxy.baseURL)/https/HOST/PATH") }
+        for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) { print("Mounted: \(proxy.baseURL)\(path) is \(url)") }
         let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
         while true {
             switch signals.wait() {

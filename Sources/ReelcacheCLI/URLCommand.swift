@@ -13,6 +13,6 @@ struct URLCommand: ParsableCommand {
         guard let base = RunningProxy(cacheDirectory: proxy.cacheDirectory)?.baseURL ?? proxy.baseURL else {
             throw CacheAccessError("no proxy is running for the cache \(proxy.cacheDirectory), and listen \(proxy.listen) does not say its port; start it first")
         }
-        print(try Proxy.url(for: url, through: base))
+        print(try proxy.url(for: url, through: base))
     }
 }

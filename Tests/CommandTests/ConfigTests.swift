@@ -46,6 +46,20 @@ import Testing
         #expect(outcome.exit == .exited(1) && outcome.stdout == lines.map { "\($0)\n" }.joined() && outcome.stderr == "", "\(outcome)")
     }
 
+    @Test func aProblemInARuleNamesTheRuleAndItsKey() throws {
+        let file = try write("rules:\n  - host: a.example\n    ttl: 1d\n  - path: vod\n    tll: 1d\n    headers: {Host: b}\nmounts: {/tv: https://o/}\n")
+        let outcome = try config("check", file)
+        #expect(outcome.exit == .exited(1) && outcome.lines == [
+            "\(file):4:11: rules[1].path: 'vod' matches no path; begin it with / or *, such as /vod/* or *.mp4",
+            "\(file):5:5: rules[1].tll: is no key of a rule; did you mean ttl?",
+            "\(file):6:15: rules[1].headers.Host: the proxy writes Host itself; remove it",
+            "\(file):7:10: mounts: '/tv' is no place for a mount: begin and end it with /, such as /tv/",
+        ], "\(outcome)")
+        let problems = try #require(try object(try config("check", "--json", file))["problems"] as? [[String: Any]])
+        #expect(problems.map { $0["key"] as? String } == ["rules[1].path", "rules[1].tll", "rules[1].headers.Host", "mounts"])
+        #expect(problems.map { $0["line"] as? Int } == [4, 5, 6, 7])
+    }
+
     @Test func jsonSaysTheSame() throws {
         let good = try config("check", "--json", try write(""))
         #expect(good.exit == .exited(0))
@@ -74,12 +88,18 @@ import Testing
 
     /// Each flag exists, and each variable.
     @Test(arguments: [
-        ("listen", "127.0.0.1:1"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"), ("threads", "3"),
-        ("ca_file", "/own.pem"), ("log_level", "debug"),
+        ("listen", "127.0.0.1:1"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
+        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("offline", "true"), ("offline", "false"), ("fill", "whole"),
+        ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
-        let flag = "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
-        #expect(try row(key, try config("show", "--json", flag, value)) == Row(key: key, values: [value], origin: flag))
+        let flag = key == "mounts" ? "--mount" : "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
+        let arguments = switch value {
+        case "true": [flag]
+        case "false": ["--no-" + flag.dropFirst(2)]
+        default: [flag, value]
+        }
+        #expect(try row(key, try ReelcacheCommand.run(["config", "show", "--json"] + arguments)) == Row(key: key, values: [value], origin: flag))
         #expect(try row(key, try config("show", "--json", environment: [variable: value])) == Row(key: key, values: [value], origin: variable))
     }
 
@@ -94,19 +114,27 @@ import Testing
     }
 
     @Test func itShowsWhatHoldsAndWhoSaidSo() throws {
-        let file = try write("max_size: 2GB\nthreads: 2\nallow: [a.local, 10.0.0.0/8]\n")
+        let file = try write("max_size: 2GB\nthreads: 2\nallow: [a.local, 10.0.0.0/8]\nrules:\n- pin: true\n- headers: {X-Key: secret}\n")
         let outcome = try config(
-            "show", "--config", file, "--threads", "3", environment: ["REELCACHE_LOG_LEVEL": "info", "REELCACHE_CACHE_DIR": "/films"])
+            "show", "--config", file, "--threads", "3", "--offline", environment: ["REELCACHE_LOG_LEVEL": "info", "REELCACHE_CACHE_DIR": "/films"])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "")
         #expect(outcome.stdout.split(separator: "\n") == [
-            "listen      127.0.0.1:7335                      default",
-            "cache_dir   /films                              REELCACHE_CACHE_DIR",
-            "max_size    2GB                                 \(file):1",
-            "min_free    1GB                                 default",
-            "allow       a.local, 10.0.0.0/8                 \(file):3",
-            "threads     3                                   --threads",
-            "ca_file     (the system's)                      default",
-            "log_level   info                                REELCACHE_LOG_LEVEL",
+            "listen           127.0.0.1:7335                      default",
+            "cache_dir        /films                              REELCACHE_CACHE_DIR",
+            "max_size         2GB                                 \(file):1",
+            "min_free         1GB                                 default",
+            "allow            a.local, 10.0.0.0/8                 \(file):3",
+            "mounts           (none)                              default",
+            "any_origin       true                                default",
+            "offline          true                                --offline",
+            "fill             ahead 32MiB                         default",
+            "linger           5s                                  default",
+            "connect_timeout  10s                                 default",
+            "stall_timeout    30s                                 default",
+            "threads          3                                   --threads",
+            "ca_file          (the system's)                      default",
+            "log_level        info                                REELCACHE_LOG_LEVEL",
+            "rules            2 rules                             \(file):4",
         ])
     }
 
@@ -158,7 +186,7 @@ import Testing
         #expect(line.contains(directory.file("none.yaml")) && line.contains("No such file"), "\(line)")
     }
 
-    @Test(arguments: [["config", "chek"], ["config", "check", "a", "b"], ["config", "show", "a"], ["config", "show", "--threads", "0"]])
+    @Test(arguments: [["config", "chek"], ["config", "check", "a", "b"], ["config", "show", "a"], ["config", "show", "--threads", "0"], ["config", "show", "--mount", "tv"]])
     func wrongUsageIs2(arguments: [String]) throws {
         let outcome = try ReelcacheCommand.run(arguments)
         #expect(outcome.exit == .exited(2) && outcome.stdout == "" && outcome.stderr.hasPrefix("Error: "), "\(outcome)")

@@ -58,6 +58,56 @@ import Testing
         #expect(origin.requestCount("/b.mp4") == 0)
     }
 
+    @Test func rulesChangeAtOnce() throws {
+        let origin = try ScriptedOrigin()
+        origin.serve("/a.mp4", Media(seed: 1, size: 1000))
+        let proxy = try serve("")
+        func isHit(_ path: String) throws -> Bool { try proxy.get(origin.url(path)).headers["Cache-Status"] == "reelcache; hit" }
+        #expect(try proxy.get(origin.url("/a.mp4")).status == 200)
+        #expect(try !isHit("/a.mp4?token=1"))
+
+        try reload(proxy, "rules:\n  - ignore_query: [token]\n", until: "rules is 1 rule now (\(file):1), it was (none)")
+        #expect(try isHit("/a.mp4?token=2"))
+
+        try reload(proxy, "rules:\n  - ignore_query: true\n", until: "rules has changed (\(file):1): 1 rule")
+        #expect(try isHit("/a.mp4?other"))
+
+        try reload(proxy, "rules:\n  - ignore_query: soon\n", until: "the settings stay as they were")
+        #expect(proxy.process.stderr.contains("\(file):2:19: rules[0].ignore_query: is neither true nor a list of parameters"))
+        #expect(try isHit("/a.mp4?other"))
+    }
+
+    @Test func offlineFillMountsAndOriginsAreTakenUp() throws {
+        let proxy = try serve("")
+        let text = "offline: true\nfill: whole\nany_origin: false\nmounts: {/tv/: https://o.example/vod/}\n"
+        try reload(proxy, text, until: "fill is whole now (\(file):2), it was ahead 32MiB")
+        for line in [
+            "mounts is /tv/=https://o.example/vod/ now (\(file):4), it was (none)", "any_origin is false now (\(file):3), it was true",
+            "offline is true now (\(file):1), it was false",
+        ] {
+            #expect(proxy.process.stderr.contains(line), "\(line) is not in:\n\(proxy.process.stderr)")
+        }
+        try reload(proxy, text, until: "read \(file) again: nothing has changed")
+    }
+
+    /// Only what is mounted is for everybody.
+    @Test func beyondThisMachineAnyOriginIsWarnedOf() throws {
+        let mounts = "listen: 0.0.0.0:0\nmounts: {/tv/: https://o.example/vod/}\n", warning = "can fetch any public URL through it"
+        try write(mounts + "any_origin: false\n")
+        let serve = try ReelcacheCommand.start(["serve", "--config", file, "--cache-dir", cache])
+        try serve.waitForLine(containing: "/tv/ is https://o.example/vod/")
+        #expect(!serve.stdout.contains("/https/HOST/PATH"))
+        serve.signal(SIGHUP)
+        try serve.waitForLine(containing: "nothing has changed", on: .stderr)
+        #expect(!serve.stderr.contains(warning))
+
+        try write(mounts)
+        serve.signal(SIGHUP)
+        try serve.waitForLine(containing: "any_origin is true now", on: .stderr)
+        #expect(serve.stderr.contains(warning))
+        #expect(try serve.terminate() == .exited(0))
+    }
+
     @Test func theLogTurnsTalkative() throws {
         let proxy = try serve("")
         try reload(proxy, "log_level: info", until: "log_level is info now")
@@ -72,13 +122,14 @@ import Testing
         let serve = try ReelcacheCommand.start(["serve", "--config", file])
         let line = try serve.waitForLine(containing: " serves at ")
 
-        try write("listen: 127.0.0.1:1\ncache_dir: /elsewhere\nthreads: 2\nca_file: /own.pem\n")
+        try write("listen: 127.0.0.1:1\ncache_dir: /elsewhere\nthreads: 2\nca_file: /own.pem\nlinger: 1s\nconnect_timeout: 2s\nstall_timeout: 3s\n")
         serve.signal(SIGHUP)
         try serve.waitForLine(containing: "ca_file stays (the system's): /own.pem (\(file):4) needs a restart", on: .stderr)
 
         for line in [
             "listen stays 127.0.0.1:0: 127.0.0.1:1 (\(file):1) needs a restart", "cache_dir stays \(cache): /elsewhere (\(file):2) needs a restart",
-            "threads stays 1: 2 (\(file):3) needs a restart",
+            "threads stays 1: 2 (\(file):3) needs a restart", "linger stays 5s: 1s (\(file):5) needs a restart",
+            "connect_timeout stays 10s: 2s (\(file):6) needs a restart", "stall_timeout stays 30s: 3s (\(file):7) needs a restart",
         ] {
             #expect(serve.stderr.contains(line), "\(line) is not in:\n\(serve.stderr)")
         }

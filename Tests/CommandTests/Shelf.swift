@@ -13,15 +13,26 @@ final class Shelf {
     let origin: ScriptedOrigin
     /// nil where the cache is alone.
     private(set) var proxy: ProxyProcess?
+    /// For the proxy and for commands.
+    private let environment: [String: String?]
+    private let settings: TemporaryDirectory?
     let film = Media(seed: 9, size: 1_000_000)
 
     /// - Parameters:
     ///   - whole: paths of the origin that are played as a whole.
     ///   - parts: paths of which one chunk in the middle is played.
-    init(_ ownership: Ownership, whole: [String] = [], parts: [String] = []) throws {
+    ///   - configuration: the text of the configuration file, for the proxy and for commands; nil for none.
+    init(_ ownership: Ownership, whole: [String] = [], parts: [String] = [], configuration: String? = nil) throws {
         cache = try TemporaryDirectory()
         origin = try ScriptedOrigin()
-        let proxy = try ProxyProcess(cacheDirectory: cache.path)
+        if let configuration {
+            let directory = try TemporaryDirectory()
+            try Data(configuration.utf8).write(to: URL(fileURLWithPath: directory.file("r.yaml")))
+            (settings, environment) = (directory, ["REELCACHE_CONFIG": directory.file("r.yaml")])
+        } else {
+            (settings, environment) = (nil, [:])
+        }
+        let proxy = try ProxyProcess(cacheDirectory: cache.path, environment: environment)
         for path in whole + parts { origin.serve(path, film) }
         for path in whole { #expect(try proxy.get(origin.url(path)).status == 200) }
         for path in parts { #expect(try proxy.get(origin.url(path), range: 131_072..<196_608).status == 206) }
@@ -36,20 +47,20 @@ final class Shelf {
     }
 
     func run(_ arguments: String..., environment: [String: String?] = [:]) throws -> ChildProcess.Outcome {
-        try ReelcacheCommand.run(arguments + ["--cache-dir", cache.path], environment: environment)
+        try ReelcacheCommand.run(arguments + ["--cache-dir", cache.path], environment: self.environment.merging(environment) { $1 })
     }
 
     /// Runs a command that must succeed.
     /// - Returns: what it says.
     func say(_ arguments: String..., environment: [String: String?] = [:], sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
-        let outcome = try ReelcacheCommand.run(arguments + ["--cache-dir", cache.path], environment: environment)
+        let outcome = try ReelcacheCommand.run(arguments + ["--cache-dir", cache.path], environment: self.environment.merging(environment) { $1 })
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)", sourceLocation: sourceLocation)
         return outcome.stdout
     }
 
     /// Runs a command that must succeed, with `--json`.
     func json(_ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) throws -> [String: Any] {
-        let outcome = try ReelcacheCommand.run(arguments + ["--json", "--cache-dir", cache.path])
+        let outcome = try ReelcacheCommand.run(arguments + ["--json", "--cache-dir", cache.path], environment: environment)
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)", sourceLocation: sourceLocation)
         return try outcome.members
     }
@@ -64,7 +75,7 @@ final class Shelf {
     /// Whether the film can be had without its origin, all of it right.
     func plays(_ path: String) throws -> Bool {
         origin.stop()
-        let proxy = try proxy ?? ProxyProcess(cacheDirectory: cache.path)
+        let proxy = try proxy ?? ProxyProcess(cacheDirectory: cache.path, environment: environment)
         self.proxy = proxy
         let response = try proxy.get(origin.url(path))
         return response.headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true && film.difference(response.body, from: 0..<film.size) == nil

@@ -37,6 +37,18 @@ import Testing
         #expect(afterwards.stdout == "http://127.0.0.1:7335/https/example.org/film.mp4\n")
     }
 
+    /// By the configuration, whether or not the proxy runs.
+    @Test func whereOnlyMountsAreServedItIsBelowOne() throws {
+        let mounts: [String: String?] = ["REELCACHE_MOUNTS": "/tv/=https://o.example/vod/,/hd/=https://o.example/vod/hd/", "REELCACHE_ANY_ORIGIN": "false"]
+        func run(_ url: String) throws -> ChildProcess.Outcome { try ReelcacheCommand.run(["url", url, "--cache-dir", cache.path], environment: mounts) }
+        #expect(try run("https://O.example/vod/a.mp4?b=1").stdout == "http://127.0.0.1:7335/tv/a.mp4?b=1\n")
+        #expect(try run("https://o.example:443/vod/hd/a.mp4").stdout == "http://127.0.0.1:7335/hd/a.mp4\n")
+        for url in ["http://o.example/vod/a.mp4", "https://o.example:444/vod/a.mp4", "https://o.example/a.mp4", "https://p.example/vod/a.mp4"] {
+            let line = try #require(try run(url).failureLine)
+            #expect(line.contains(url) && line.contains("any_origin"), "\(line)")
+        }
+    }
+
     @Test func theDefaultCacheIsThatOfTheDesktop() throws {
         let environment = ["XDG_CACHE_HOME": cache.path]
         let serve = try ReelcacheCommand.start(["serve", "--listen", "127.0.0.1:0"], environment: environment)

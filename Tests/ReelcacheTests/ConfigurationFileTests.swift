@@ -28,17 +28,32 @@ import Testing
             allow:
               - nas.local
               - 192.168.1.0/24
+            mounts:
+              /tv/: https://origin.example/vod/
+            any_origin: false
+            offline: true
+            fill: whole
+            linger: 2m
+            connect_timeout: 3s
+            stall_timeout: 1h
             threads: 3
             ca_file: /etc/own.pem
             log_level: debug
+            rules:
+              - host: example.org
+                ttl: 1d
             """)
         #expect(all.proxy.listen == "[::1]:8000")
         #expect(all.proxy.cacheDirectory == "/var/cache/films")
         #expect(all.proxy.maxSize == 1_500_000_000 && all.proxy.minFree == 200 << 20)
         #expect(all.proxy.allow == ["nas.local", "192.168.1.0/24"])
         #expect(all.proxy.threads == 3 && all.proxy.certificateFile == "/etc/own.pem")
+        #expect(all.proxy.mounts == ["/tv/": "https://origin.example/vod/"] && !all.proxy.servesAnyOrigin && all.proxy.isOffline)
+        #expect(all.proxy.fill == .whole && all.proxy.lingerSeconds == 120)
+        #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
         #expect(all.logLevel == .debug)
-        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 8, 9, 10].map { "r.yaml:\($0)" })
+        #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttlSeconds) == [86400])
+        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19].map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {
@@ -68,7 +83,8 @@ import Testing
         ("max_sise: 1GB", "r.yaml:1:1: max_sise: is no setting; did you mean max_size?"),
         ("Max-Size: 1GB", "r.yaml:1:1: Max-Size: is no setting; did you mean max_size?"),
         ("cachedir: /a", "r.yaml:1:1: cachedir: is no setting; did you mean cache_dir?"),
-        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, cache_dir, max_size, min_free, allow, threads, ca_file, log_level"),
+        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, cache_dir, max_size, min_free, allow, mounts, any_origin, offline, fill, linger, "
+            + "connect_timeout, stall_timeout, threads, ca_file, log_level, rules"),
         ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("{threads: 1, threads: 2}", "r.yaml:1:14: threads: is there already, on line 1; remove one of them"),
@@ -108,7 +124,8 @@ import Testing
             "threads: 1\nlisten: \"a",
             "r.yaml:2:11: this is no YAML: found unexpected end of stream while scanning a quoted scalar (line 2); write each setting as key: value"
         ),
-        ("threads: *x", "r.yaml:1:10: this is no YAML: found undefined alias; write each setting as key: value"),
+        ("threads: *x", "r.yaml:1:10: a value that begins with * stands in quotes; write it like \"*.example.org\""),
+        ("rules:\n  - host: *.example.org", "r.yaml:2:12: a value that begins with * stands in quotes; write it like \"*.example.org\""),
         ("a: 1\n---\nb: 2", "r.yaml:2:1: this is no YAML: but found another document expected a single document in the stream (line 1); write each setting as key: value"),
         ("threads: 1\nlisten: \u{7}", "r.yaml:2:9: this is no YAML: control characters are not allowed; remove what is there"),
         // Its keys are there twice, but not written as they are read.

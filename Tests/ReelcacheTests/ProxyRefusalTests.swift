@@ -13,7 +13,26 @@ import Testing
         ({ @Sendable in $0.allow = ["not/valid"] }, "not/valid"),
         ({ @Sendable in $0.certificateFile = "/none.pem" }, "/none.pem"),
         ({ @Sendable in $0.transmission = "pigeon" }, "pigeon"),
+        ({ @Sendable in $0.fill = .ahead(bytes: 0) }, "fill: ahead by nothing is read"),
+        ({ @Sendable in $0.mounts = ["/tv": "https://o/"] }, "mounts: '/tv' is no place for a mount"),
+        ({ @Sendable in $0.lingerSeconds = -1 }, "lingerSeconds of -1.0 cannot work; choose 0.0 to 600.0"),
+        ({ @Sendable in $0.connectTimeoutSeconds = .nan }, "connectTimeoutSeconds of nan"),
+        ({ @Sendable in $0.stallTimeoutSeconds = 0 }, "stallTimeoutSeconds of 0.0"),
+        ({ @Sendable in $0.rules = [ResourceRule(), ResourceRule(hosts: ["a b"])] }, "rules[1]: 'a b' is no host"),
+        ({ @Sendable in $0.rules = [ResourceRule(paths: ["vod"])] }, "rules[0]: 'vod' matches no path"),
+        ({ @Sendable in $0.rules = [rule { $0.headers = ["Host": "a"] }] }, "rules[0]: the proxy writes Host itself"),
+        ({ @Sendable in $0.rules = [rule { $0.key = "film" }] }, "rules[0]: 'film' makes no key"),
+        ({ @Sendable in $0.rules = [rule { $0.ignoredQuery = .parameters(["a=b"]) }] }, "rules[0]: 'a=b' is no name of a parameter"),
+        ({ @Sendable in $0.rules = [rule { $0.ttlSeconds = -1 }] }, "rules[0]: a ttl is 0 s or longer, not -1 s"),
+        ({ @Sendable in $0.rules = [rule { $0.maxObject = -1 }] }, "rules[0]: max_object is 0 bytes or more, not -1"),
+        ({ @Sendable in $0.rules = [rule { $0.fill = .ahead(bytes: .max) }] }, "rules[0]: that far ahead is the end"),
     ]
+
+    private static func rule(_ change: (inout ResourceRule) -> Void) -> ResourceRule {
+        var rule = ResourceRule()
+        change(&rule)
+        return rule
+    }
 
     @Test(arguments: mistakes.indices) func aConfigurationThatCannotWorkIsNamed(index: Int) throws {
         let (change, named) = Self.mistakes[index]

@@ -13,8 +13,8 @@ import Testing
         text = try String(contentsOf: root.appendingPathComponent("config/reelcache.yaml"), encoding: .utf8)
     }
 
-    /// Prose follows `# `, a setting `#`.
-    private var uncommented: String { text.replacing(/(?m)^#(?=[a-z])/, with: "") }
+    /// Prose follows `# ` or more spaces, a setting `#`; what belongs to a rule, `#` and two spaces.
+    private var uncommented: String { text.replacing(/(?m)^#(?=(  )?[a-z]|-)/, with: "") }
 
     private func settings(_ text: String) throws -> Settings {
         var settings = Settings()
@@ -35,13 +35,22 @@ import Testing
     /// Where the default is a value, the file shows that value; elsewhere it says what the default is.
     @Test func whatItShowsIsTheDefault() throws {
         let shown = try settings(uncommented)
-        for setting in Setting.all where !["cache_dir", "allow", "threads", "ca_file"].contains(setting.key) {
+        for setting in Setting.all where !["cache_dir", "allow", "mounts", "threads", "ca_file", "rules"].contains(setting.key) {
             #expect(setting.isEqual(shown, Settings()), "\(setting.key): \(setting.texts(in: shown))")
         }
         for standard in ["cache_dir", "threads", "ca_file"].compactMap({ Setting[$0]?.standard }) {
             #expect(text.contains("Default: \(standard)."))
         }
-        #expect(Settings().proxy.allow == [] && text.contains("Default: none."))
+        #expect(Settings().proxy.allow == [] && Settings().proxy.mounts == [:] && Settings().proxy.rules == [])
+        #expect(text.split(separator: "Default: none.").count == 4)
+    }
+
+    @Test func itHasEveryKeyOfARule() throws {
+        let shown = try settings(uncommented).proxy.rules
+        for key in RuleKey.all {
+            #expect(text.contains("#   \(key.name) "), "\(key.name) has no words")
+            #expect(shown.contains { RuleKey.text($0).contains("\(key.name): ") }, "\(key.name) has no example")
+        }
     }
 
     @Test func itSaysWhatNeedsARestart() {

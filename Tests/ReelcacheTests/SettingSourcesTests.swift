@@ -31,10 +31,12 @@ import Testing
     /// A valid value for each key, as it is written in a file, and another one.
     private static let values = [
         "listen": ("127.0.0.1:1", "127.0.0.1:2"), "cache_dir": ("/one", "/two"), "max_size": ("1GB", "2GB"), "min_free": ("3MB", "4MB"),
-        "allow": ("a.local", "b.local"), "threads": ("1", "2"), "ca_file": ("/one.pem", "/two.pem"), "log_level": ("info", "error"),
+        "allow": ("a.local", "b.local"), "mounts": ("/a/=https://a.example/", "/b/=https://b.example/"), "any_origin": ("false", "true"),
+        "offline": ("true", "false"), "fill": ("ahead 1MiB", "whole"), "linger": ("1s", "2m"), "connect_timeout": ("2s", "1m"),
+        "stall_timeout": ("3s", "1h"), "threads": ("1", "2"), "ca_file": ("/one.pem", "/two.pem"), "log_level": ("info", "error"),
     ]
 
-    @Test(arguments: Setting.all.map(\.key)) func eachSettingIsTakenFromTheFirstThatSaysIt(key: String) throws {
+    @Test(arguments: Setting.all.filter { !$0.isFileOnly }.map(\.key)) func eachSettingIsTakenFromTheFirstThatSaysIt(key: String) throws {
         let setting = try #require(Setting[key])
         let (one, other) = try #require(Self.values[key], "a new setting wants values here")
         func check(_ sources: SettingSources, _ value: String?, _ origin: String) throws {
@@ -44,7 +46,8 @@ import Testing
         }
         var sources = sources()
         try check(sources, nil, "default")
-        sources.configFlag = try write("\(key): \(setting.isList ? "[\(one)]" : one)\n", to: "r.yaml")
+        let inFile = key == "mounts" ? "{\(one.replacing("=", with: ": "))}" : setting.isList ? "[\(one)]" : one
+        sources.configFlag = try write("\(key): \(inFile)\n", to: "r.yaml")
         try check(sources, one, "\(directory.file("r.yaml")):1")
         sources.environment[setting.variable] = other
         try check(sources, other, setting.variable)
@@ -53,6 +56,24 @@ import Testing
         sources.environment[setting.variable] = ""
         sources.flags = [:]
         try check(sources, one, "\(directory.file("r.yaml")):1")
+    }
+
+    @Test func rulesAreForTheFileAlone() throws {
+        #expect(Setting.all.filter(\.isFileOnly).map(\.key) == ["rules"])
+        let error = try #require(throws: SettingsError.self) { try sources(["REELCACHE_RULES": "{ttl: 1d}"]).read() }
+        #expect(error.lines == ["REELCACHE_RULES: rules are for the configuration file; write them there"])
+    }
+
+    @Test func mountsAreRepeatedFlagsAndAListInAVariable() throws {
+        var sources = sources(["REELCACHE_MOUNTS": "/b/=http://b.example:81/x/, /a/=https://a.example"])
+        #expect(try sources.read().proxy.mounts == ["/a/": "https://a.example/", "/b/": "http://b.example:81/x/"])
+        sources.flags["mounts"] = ["/c/=https://c.example/", "/d/e/=https://d.example/"]
+        #expect(try sources.read().proxy.mounts == ["/c/": "https://c.example/", "/d/e/": "https://d.example/"])
+        sources.flags["mounts"] = ["/c/=https://c.example/", "/d", "/c/=https://d.example/"]
+        sources.environment = [:]
+        #expect(sources.flagProblems.map(\.description) == ["--mount: '/d' says not what is mounted; write it like /tv/=https://origin.example/vod/"])
+        sources.flags["mounts"] = ["/c/=https://c.example/", "/c/=https://d.example/"]
+        #expect(sources.flagProblems.map(\.description) == ["--mount: '/c/' is mounted twice; remove one of them"])
     }
 
     @Test func namesFollowTheKey() throws {
@@ -164,7 +185,7 @@ import Testing
 
     // MARK: Writing values
 
-    @Test(arguments: [(0, "0"), (999, "999"), (1000, "1kB"), (16_000_000, "16MB"), (1_500_000_000, "1500MB"), (20_000_000_000, "20GB"), (4 << 20, "4194304")])
+    @Test(arguments: [(0, "0"), (999, "999"), (1000, "1kB"), (16_000_000, "16MB"), (1_500_000_000, "1500MB"), (20_000_000_000, "20GB"), (4 << 20, "4MiB"), (4_194_305, "4194305")])
     func sizesAreWrittenToTheByte(bytes: Int64, text: String) throws {
         var settings = Settings()
         settings.proxy.minFree = bytes

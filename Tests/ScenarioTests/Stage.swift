@@ -25,6 +25,10 @@ final class Stage: Sendable {
         var tuning = ProxyTuning()
         /// One that has begun already; nil for one of the scenario's own.
         var origin: ScriptedOrigin?
+        /// What else is set, and has no name here.
+        var configuration: @Sendable (inout ProxyConfiguration) -> Void = { _ in }
+
+        mutating func configure(_ change: @escaping @Sendable (inout ProxyConfiguration) -> Void) { configuration = change }
 
         init() {
             // A broken transfer goes on at once: no scenario is about the wait.
@@ -71,6 +75,7 @@ final class Stage: Sendable {
         configuration.minFree = 1_000_000
         configuration.allow = setting.allow
         configuration.threads = 2
+        setting.configuration(&configuration)
         var tuning = setting.tuning
         tuning.now = { [clock] in clock.now }
         return try Proxy(configuration, tuning: tuning, logger: Logger(label: "scenario") { _ in SwiftLogNoOpLogHandler() })

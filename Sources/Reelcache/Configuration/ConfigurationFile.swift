@@ -51,15 +51,12 @@ package struct ConfigurationFile: Sendable {
         do throws(YAMLDocument.SyntaxError) { document = try YAMLDocument(text) } catch {
             return [SettingProblem(origin: origin(error.place), key: nil, message: error.reason)]
         }
-        var problems = document.repeated.map { entry, first in
-            SettingProblem(origin: origin(entry.place), key: entry.key, message: "is there already, on line \(first.line); remove one of them")
-        }
-        for entry in document.entries {
-            do throws(InvalidEntry) {
-                let value = try value(of: entry)
-                problems += value.setting.store(value, &settings)
-            } catch {
-                problems.append(SettingProblem(origin: origin(error.place), key: entry.key, message: error.reason))
+        var problems: [SettingProblem] = []
+        for member in members(of: document.root, below: nil, &problems) {
+            if let setting = Setting[member.name] {
+                problems += setting.store(member.value, origin: member.origin, in: &settings)
+            } else {
+                problems.append(SettingProblem(origin: member.origin, key: member.name, message: Self.unknownKey(member.name)))
             }
         }
         return problems.sorted { $0.order < $1.order }
@@ -67,33 +64,33 @@ package struct ConfigurationFile: Sendable {
 
     private func origin(_ place: YAMLDocument.Place) -> SettingOrigin { .file(path, line: place.line, column: place.column) }
 
-    private struct InvalidEntry: Error {
-        let place: YAMLDocument.Place
-        let reason: String
-    }
+    // MARK: From YAML
 
-    private func value(of entry: YAMLDocument.Entry) throws(InvalidEntry) -> SettingValue {
-        guard let setting = Setting[entry.key] else { throw InvalidEntry(place: entry.place, reason: Self.unknownKey(entry.key)) }
-        return SettingValue(setting, origin: origin(entry.place), items: try items(of: entry, setting))
-    }
-
-    private func items(of entry: YAMLDocument.Entry, _ setting: Setting) throws(InvalidEntry) -> [SettingValue.Item] {
-        let form = "write \(setting.key): \(setting.isList ? "[\(setting.placeholder), ...]" : setting.placeholder)"
-        switch (entry.value.content, setting.isList) {
-        case (.nothing, _): throw InvalidEntry(place: entry.place, reason: "has no value; \(form), or remove the line")
-        case (.text(let text), false): return [SettingValue.Item(text: text, origin: origin(entry.value.place))]
-        case (.list(let values), true): return try values.map { value throws(InvalidEntry) in try item(value) }
-        case (.text, true): throw InvalidEntry(place: entry.value.place, reason: "takes a list; \(form)")
-        case (.list, false): throw InvalidEntry(place: entry.value.place, reason: "takes one value, and no list; \(form)")
-        case (.mapping, _): throw InvalidEntry(place: entry.value.place, reason: "takes no keys of its own; \(form)")
+    /// Notes keys that are there more than once.
+    private func members(of mapping: YAMLDocument.Mapping, below parent: String?, _ problems: inout [SettingProblem]) -> [SettingValue.Member] {
+        func key(_ entry: YAMLDocument.Entry) -> String { parent.map { "\($0).\(entry.key)" } ?? entry.key }
+        for (entry, first) in mapping.repeated {
+            let message = "is there already, on line \(first.line); remove one of them"
+            problems.append(SettingProblem(origin: origin(entry.place), key: key(entry), message: message))
+        }
+        return mapping.entries.map { entry in
+            SettingValue.Member(name: entry.key, origin: origin(entry.place), value: value(entry.value, key: key(entry), keyPlace: entry.place, &problems))
         }
     }
 
-    private func item(_ value: YAMLDocument.Value) throws(InvalidEntry) -> SettingValue.Item {
-        guard case .text(let text) = value.content else {
-            throw InvalidEntry(place: value.place, reason: "each entry of the list takes one value; write it as - VALUE")
-        }
-        return SettingValue.Item(text: text, origin: origin(value.place))
+    /// - Parameter keyPlace: where what is missing is missed.
+    private func value(
+        _ value: YAMLDocument.Value, key: String, keyPlace: YAMLDocument.Place, _ problems: inout [SettingProblem]
+    ) -> SettingValue {
+        let content: SettingValue.Content =
+            switch value.content {
+            case .nothing: .nothing
+            case .text(let text): .text(text)
+            case .list(let values):
+                .list(values.enumerated().map { self.value($1, key: "\(key)[\($0)]", keyPlace: $1.place, &problems) })
+            case .mapping(let mapping): .mapping(members(of: mapping, below: key, &problems))
+            }
+        return SettingValue(key: key, origin: origin(value.content.isNothing ? keyPlace : value.place), content: content)
     }
 
     private static func unknownKey(_ key: String) -> String {

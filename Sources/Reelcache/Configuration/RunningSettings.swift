@@ -51,7 +51,9 @@ package final class RunningSettings {
         do {
             try reload(parts, wanted)
             setting.copy(from: wanted, to: &current)
-            logger.notice("\(setting.key) is \(new) now (\(wanted.origin(of: setting))), it was \(old)")
+            let origin = wanted.origin(of: setting)
+            // As with rules, which are counted only.
+            logger.notice(old == new ? "\(setting.key) has changed (\(origin)): \(new)" : "\(setting.key) is \(new) now (\(origin)), it was \(old)")
         } catch {
             logger.error("\(setting.key) stays \(old): \(error)")
         }

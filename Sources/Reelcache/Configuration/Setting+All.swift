@@ -21,6 +21,29 @@ extension Setting {
             "A private origin that may be fetched from: a host name, an address, or a network such as 192.168.1.0/24.", standard: "none",
             reload: { try $0.proxy.setAllow($1.proxy.allow) }),
         Setting(
+            "mounts", .mounts, at: \.proxy.mounts,
+            "A place of the proxy's own with the URL that is mounted there: /tv/=https://origin.example/vod/ (both end with /).", standard: "none",
+            reload: { try $0.proxy.setMounts($1.proxy.mounts) }),
+        Setting(
+            "any_origin", .bool, at: \.proxy.servesAnyOrigin,
+            "Whether players may name any origin, by /https/HOST/PATH or as their http_proxy; else only what is mounted is served.",
+            reload: { $0.proxy.setServesAnyOrigin($1.proxy.servesAnyOrigin) }),
+        Setting(
+            "offline", .bool, at: \.proxy.isOffline, "Never ask an origin: play what is cached, and nothing else.",
+            reload: { $0.proxy.setOffline($1.proxy.isOffline) }),
+        Setting(
+            "fill", .fill, at: \.proxy.fill, "How much to fetch beyond what is asked for: read (nothing), ahead SIZE, end or whole.",
+            reload: { try $0.proxy.setFill($1.proxy.fill) }),
+        Setting(
+            "linger", .seconds(in: ProxyConfiguration.lingerRange), at: \.proxy.lingerSeconds,
+            "How long a transfer is kept after its last reader has left; 0s to 10m."),
+        Setting(
+            "connect_timeout", .seconds(in: ProxyConfiguration.connectTimeoutRange), at: \.proxy.connectTimeoutSeconds,
+            "How long reaching an origin may take; 1s to 10m."),
+        Setting(
+            "stall_timeout", .seconds(in: ProxyConfiguration.stallTimeoutRange), at: \.proxy.stallTimeoutSeconds,
+            "After how long without a byte a transfer is given up; 1s to 1h."),
+        Setting(
             optional: .number(in: 1...256), "threads", at: \.proxy.threads, "Event loops, each with a thread; 1 to 256.",
             standard: "one for each core"),
         Setting(
@@ -29,6 +52,9 @@ extension Setting {
         Setting(
             "log_level", .logLevel, at: \.logLevel, "trace, debug, info, notice, warning, error or critical.",
             reload: { $0.logLevel.current = $1.logLevel }),
+        Setting(
+            "rules", .rules, at: \.proxy.rules, "How resources of some hosts and paths are handled.", standard: "none",
+            reload: { try $0.proxy.setRules($1.proxy.rules) }),
     ]
 
     private static let byKey = Dictionary(uniqueKeysWithValues: all.map { ($0.key, $0) })

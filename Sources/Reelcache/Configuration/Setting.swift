@@ -1,4 +1,4 @@
-/// One thing that can be set, by a flag, by an environment variable and in the file.
+/// One thing that can be set, in the file, and by a flag and an environment variable.
 package struct Setting: Sendable {
     /// What it is called in the file, such as `max_size`.
     package let key: String
@@ -8,13 +8,17 @@ package struct Setting: Sendable {
     package let placeholder: String
     /// What holds where nobody says anything, in words or as it is written.
     package let standard: String
-    /// Whether it has any number of values.
+    /// Whether a flag and a variable give any number of values.
     package let isList: Bool
+    /// Whether only the file can say it: there is neither a flag nor a variable.
+    package let isFileOnly: Bool
+    private let flagName: String?
 
     /// Reads a value into the settings, or says what is wrong with it and leaves them as they are.
-    let store: @Sendable (SettingValue, inout Settings) -> [SettingProblem]
+    private let store: @Sendable (SettingValue, inout Settings) throws(SettingProblems) -> Void
     /// As it is written; none for what has no value.
     private let texts: @Sendable (Settings) -> [String]
+    private let summaryOfValue: (@Sendable (Settings) -> String)?
     private let copy: @Sendable (Settings, inout Settings) -> Void
     private let areEqual: @Sendable (Settings, Settings) -> Bool
     /// Makes a running proxy work by it; nil for what needs a restart.
@@ -29,18 +33,7 @@ package struct Setting: Sendable {
         _ key: String, _ kind: SettingKind<Value>, at path: WritableKeyPath<Settings, Value> & Sendable, _ summary: String, standard: String? = nil,
         reload: Reload? = nil
     ) {
-        self.init(
-            key: key, summary: summary, placeholder: kind.placeholder, isList: false, path: path, standard: standard, reload: reload,
-            texts: { kind.write($0).map { [$0] } ?? [] }
-        ) { value, settings in
-            guard let item = value.items.first else { return [] }
-            do throws(InvalidValue) {
-                settings[keyPath: path] = try kind.read(item.text, item.origin)
-                return []
-            } catch {
-                return [SettingProblem(origin: item.origin, key: key, message: error.reason)]
-            }
-        }
+        self.init(key, kind.reader(), at: path, summary, standard: standard, reload: reload)
     }
 
     /// One whose default is no value.
@@ -56,43 +49,39 @@ package struct Setting: Sendable {
         listOf kind: SettingKind<Element>, _ key: String, at path: WritableKeyPath<Settings, [Element]> & Sendable, _ summary: String,
         standard: String? = nil, reload: Reload? = nil
     ) {
-        self.init(
-            key: key, summary: summary, placeholder: kind.placeholder, isList: true, path: path, standard: standard, reload: reload,
-            texts: { $0.compactMap(kind.write) }
-        ) { value, settings in
-            var (elements, problems): ([Element], [SettingProblem]) = ([], [])
-            for item in value.items {
-                do throws(InvalidValue) { elements.append(try kind.read(item.text, item.origin)) } catch {
-                    problems.append(SettingProblem(origin: item.origin, key: key, message: error.reason))
-                }
-            }
-            if problems.isEmpty { settings[keyPath: path] = elements }
-            return problems
-        }
+        self.init(key, kind.listReader, at: path, summary, standard: standard, reload: reload)
     }
 
-    private init<Value: Equatable & Sendable>(
-        key: String, summary: String, placeholder: String, isList: Bool, path: WritableKeyPath<Settings, Value> & Sendable, standard: String?,
-        reload: Reload?, texts: @escaping @Sendable (Value) -> [String], read: @escaping @Sendable (SettingValue, inout Settings) -> [SettingProblem]
+    init<Value>(
+        _ key: String, _ reader: SettingReader<Value>, at path: WritableKeyPath<Settings, Value> & Sendable, _ summary: String, standard: String? = nil,
+        reload: Reload? = nil
     ) {
         self.key = key
         self.summary = summary
-        self.placeholder = placeholder
-        self.isList = isList
         self.reload = reload
-        self.standard = standard ?? texts(Settings()[keyPath: path]).joined(separator: ", ")
-        self.texts = { texts($0[keyPath: path]) }
+        placeholder = reader.placeholder
+        isList = reader.isList
+        isFileOnly = reader.isFileOnly
+        flagName = reader.flagName
+        self.standard = standard ?? reader.texts(Settings()[keyPath: path]).joined(separator: ", ")
+        texts = { reader.texts($0[keyPath: path]) }
+        if let summary = reader.summary { summaryOfValue = { summary($0[keyPath: path]) } } else { summaryOfValue = nil }
         copy = { $1[keyPath: path] = $0[keyPath: path] }
         areEqual = { $0[keyPath: path] == $1[keyPath: path] }
-        store = { value, settings in
-            let problems = read(value, &settings)
-            if problems.isEmpty { settings.origins[key] = value.origin }
-            return problems
-        }
+        store = { value, settings throws(SettingProblems) in settings[keyPath: path] = try reader.read(value) }
+    }
+
+    /// Reads a value into the settings; what is wrong with it leaves them as they are.
+    /// - Parameter origin: of the whole.
+    /// - Returns: all that is wrong with it.
+    func store(_ value: SettingValue, origin: SettingOrigin, in settings: inout Settings) -> [SettingProblem] {
+        do throws(SettingProblems) { try store(value, &settings) } catch { return error.all }
+        settings.origins[key] = origin
+        return []
     }
 
     /// Such as `--max-size`.
-    package var flag: String { "--" + key.replacing("_", with: "-") }
+    package var flag: String { "--" + (flagName ?? key.replacing("_", with: "-")) }
     /// Such as `REELCACHE_MAX_SIZE`.
     package var variable: String { "REELCACHE_" + key.uppercased() }
 
@@ -101,6 +90,7 @@ package struct Setting: Sendable {
 
     /// Its value for people.
     package func description(in settings: Settings) -> String {
+        if let summaryOfValue { return summaryOfValue(settings) }
         let texts = texts(settings)
         return texts.isEmpty ? "(\(standard))" : texts.joined(separator: ", ")
     }
@@ -111,29 +101,5 @@ package struct Setting: Sendable {
     func copy(from source: Settings, to target: inout Settings) {
         copy(source, &target)
         target.origins[key] = source.origins[key]
-    }
-}
-
-/// A value as somebody wrote it.
-struct SettingValue: Sendable {
-    struct Item: Sendable {
-        let text: String
-        let origin: SettingOrigin
-    }
-
-    let setting: Setting
-    /// Of the whole.
-    let origin: SettingOrigin
-    /// One, or for a list any number.
-    let items: [Item]
-
-    init(_ setting: Setting, origin: SettingOrigin, items: [Item]) {
-        self.setting = setting
-        self.origin = origin
-        self.items = items
-    }
-
-    init(_ setting: Setting, origin: SettingOrigin, texts: [String]) {
-        self.init(setting, origin: origin, items: texts.map { Item(text: $0, origin: origin) })
     }
 }

@@ -58,6 +58,72 @@ extension SettingKind<Int> {
     }
 }
 
+extension SettingKind<Bool> {
+    static var bool: Self {
+        SettingKind("true|false") { (text, _) throws(InvalidValue) in
+            guard let value = Bool(text) else { throw InvalidValue(reason: "'\(text)' is neither true nor false; write one of them") }
+            return value
+        } write: {
+            String($0)
+        }
+    }
+}
+
+extension SettingKind<Double> {
+    /// A length of time, kept in seconds.
+    static func seconds(in range: ClosedRange<Double>) -> Self {
+        SettingKind("time") { (text, _) throws(InvalidValue) in
+            guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is no length of time; write it like 5s or 2m") }
+            guard range.contains(Double(span.seconds)) else {
+                let bounds = [range.lowerBound, range.upperBound].map { TimeSpan(seconds: Int64($0)).exactText }
+                throw InvalidValue(reason: "'\(text)' is out of range; write a time from \(bounds[0]) to \(bounds[1])")
+            }
+            return Double(span.seconds)
+        } write: {
+            $0.rounded() == $0 ? TimeSpan(seconds: Int64($0)).exactText : "\($0)s"
+        }
+    }
+}
+
+extension SettingKind<FillMode> {
+    static var fill: Self {
+        SettingKind("policy") { (text, _) throws(InvalidValue) in
+            do throws(RuleError) { return FillMode(try FillPolicy(text)) } catch { throw InvalidValue(reason: error.reason) }
+        } write: {
+            $0.text
+        }
+    }
+}
+
+// MARK: Parts of rules
+
+extension SettingKind<Int64> {
+    static var ttl: Self {
+        SettingKind("1d") { (text, _) throws(InvalidValue) in
+            guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is no length of time; write it like 12h or 30d") }
+            return span.seconds
+        } write: {
+            TimeSpan(seconds: $0).exactText
+        }
+    }
+}
+
+extension SettingKind<String> {
+    static var hostPattern: Self { checked("example.org") { text throws(RuleError) in _ = try HostPattern(text) } }
+    static var pathPattern: Self { checked("/vod/*") { text throws(RuleError) in _ = try PathPattern(text) } }
+    static var parameterPattern: Self { checked("token") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) } }
+    static var keyTemplate: Self { checked("https://cdn.example{path}") { text throws(RuleError) in _ = try KeyTemplate(text) } }
+
+    private static func checked(_ example: String, _ check: @escaping @Sendable (String) throws(RuleError) -> Void) -> Self {
+        SettingKind(example) { (text, _) throws(InvalidValue) in
+            do throws(RuleError) { try check(text) } catch { throw InvalidValue(reason: error.reason) }
+            return text
+        } write: {
+            $0
+        }
+    }
+}
+
 extension SettingKind<String> {
     static var listenAddress: Self {
         SettingKind("host:port") { (text, _) throws(InvalidValue) in
@@ -111,12 +177,23 @@ extension SettingKind<Logger.Level> {
 }
 
 extension ByteSize {
-    /// In the largest unit that says it to the byte: `20GB`, `1500kB`, `4194305`.
+    private static let units: [(name: String, bytes: Int64)] = [
+        ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),
+    ]
+
+    /// In the largest unit that says it to the byte: `20GB`, `1500kB`, `32MiB`, `4194305`.
     static func exactText(_ bytes: Int64) -> String {
-        for (unit, factor) in [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)] as [(String, Int64)]
-        where bytes > 0 && bytes % factor == 0 {
-            return "\(bytes / factor)\(unit)"
-        }
+        for unit in units where bytes > 0 && bytes % unit.bytes == 0 { return "\(bytes / unit.bytes)\(unit.name)" }
         return String(bytes)
+    }
+}
+
+extension TimeSpan {
+    /// In the largest unit that says it to the second: `1d`, `90m`.
+    var exactText: String {
+        for (unit, length) in [("d", 86400), ("h", 3600), ("m", 60)] as [(String, Int64)] where seconds > 0 && seconds % length == 0 {
+            return "\(seconds / length)\(unit)"
+        }
+        return "\(seconds)s"
     }
 }

@@ -24,7 +24,7 @@ package struct SettingSources: Sendable {
         let file: ConfigurationFile?
         do throws(UnreadableFile) { file = try chosenFile() } catch { throw .unreadable(error) }
         settings.file = file?.path
-        let problems = (file?.apply(to: &settings) ?? []) + (environmentValues + flagValues).flatMap { $0.setting.store($0, &settings) }
+        let problems = (file?.apply(to: &settings) ?? []) + (environmentValues + flagValues).flatMap { $0.store(in: &settings) }
         guard problems.isEmpty else { throw .invalid(problems) }
         return settings
     }
@@ -32,17 +32,27 @@ package struct SettingSources: Sendable {
     /// What is wrong with the flags alone.
     package var flagProblems: [SettingProblem] {
         var settings = Settings()
-        return flagValues.flatMap { $0.setting.store($0, &settings) }
+        return flagValues.flatMap { $0.store(in: &settings) }
     }
 
-    private var flagValues: [SettingValue] {
-        Setting.all.compactMap { setting in flags[setting.key].map { SettingValue(setting, origin: .flag(setting.flag), texts: $0) } }
+    private struct Word {
+        let setting: Setting
+        let origin: SettingOrigin
+        let texts: [String]
+
+        func store(in settings: inout Settings) -> [SettingProblem] {
+            setting.store(SettingValue(setting, origin: origin, texts: texts), origin: origin, in: &settings)
+        }
+    }
+
+    private var flagValues: [Word] {
+        Setting.all.compactMap { setting in flags[setting.key].map { Word(setting: setting, origin: .flag(setting.flag), texts: $0) } }
     }
 
     /// An empty variable counts as none.
-    private var environmentValues: [SettingValue] {
+    private var environmentValues: [Word] {
         Setting.all.compactMap { setting in
-            variable(setting.variable).map { SettingValue(setting, origin: .variable(setting.variable), texts: setting.isList ? Self.words($0) : [$0]) }
+            variable(setting.variable).map { Word(setting: setting, origin: .variable(setting.variable), texts: setting.isList ? Self.words($0) : [$0]) }
         }
     }
 

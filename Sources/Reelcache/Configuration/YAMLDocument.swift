@@ -14,7 +14,9 @@ struct YAMLDocument {
             /// A key with nothing after it, `~` or `null`.
             case nothing
             case list([Value])
-            case mapping
+            case mapping(Mapping)
+
+            var isNothing: Bool { if case .nothing = self { true } else { false } }
         }
 
         let place: Place
@@ -27,16 +29,21 @@ struct YAMLDocument {
         let value: Value
     }
 
+    struct Mapping {
+        /// In their order; of a key that is there more than once, the first.
+        fileprivate(set) var entries: [Entry] = []
+        /// Each further one of a key, with the place of the first.
+        fileprivate(set) var repeated: [(Entry, first: Place)] = []
+    }
+
     /// What it cannot be read for.
     struct SyntaxError: Error {
         let place: Place
         let reason: String
     }
 
-    /// In their order; of a key that is there more than once, the first.
-    private(set) var entries: [Entry] = []
-    /// Each further one of a key, with the place of the first.
-    private(set) var repeated: [(Entry, first: Place)] = []
+    /// Empty for a file that says nothing.
+    let root: Mapping
 
     init(_ bytes: [UInt8]) throws(SyntaxError) {
         guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -44,23 +51,15 @@ struct YAMLDocument {
         }
         // A byte order mark, which some editors write.
         var source = YAMLSource(text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text)
-        guard let root = try source.compose(), !root.isNothing else { return }
-        guard case .mapping(let mapping) = root else {
-            throw SyntaxError(place: root.place, reason: "there are no settings; write them as key: value, such as listen: 127.0.0.1:7335")
+        guard let node = try source.compose(), !node.isNothing else {
+            root = Mapping()
+            return
         }
-        var places: [String: Place] = [:]
-        for (key, value) in mapping {
-            guard case .scalar(let scalar) = key else {
-                throw SyntaxError(place: key.place, reason: "a key is a word; write key: value")
-            }
-            let entry = Entry(key: source.originalKey(scalar.string), place: key.place, value: value.value)
-            if let first = places[entry.key] {
-                repeated.append((entry, first))
-            } else {
-                places[entry.key] = entry.place
-                entries.append(entry)
-            }
+        guard case .mapping(let mapping) = node else {
+            throw SyntaxError(place: node.place, reason: "there are no settings; write them as key: value, such as listen: 127.0.0.1:7335")
         }
+        var reader = YAMLReader(source: source)
+        root = try reader.mapping(mapping)
     }
 
     /// Where the text ends that is in UTF-8.
@@ -81,16 +80,53 @@ private extension Node {
         guard case .scalar(let scalar) = self, scalar.style == .plain else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
+}
 
-    var value: YAMLDocument.Value {
-        let content: YAMLDocument.Value.Content =
-            switch self {
-            case _ where isNothing: .nothing
-            case .scalar(let scalar): .text(scalar.string)
-            case .sequence(let sequence): .list(sequence.map(\.value))
-            case .mapping, .alias: .mapping
+/// Makes values of what the parser has composed.
+private struct YAMLReader {
+    let source: YAMLSource
+    private var count = 0
+
+    /// Aliases of aliases can make a short file mean more than fits into memory.
+    private static let mostValues = 100_000
+
+    init(source: YAMLSource) { self.source = source }
+
+    mutating func mapping(_ node: Node.Mapping) throws(YAMLDocument.SyntaxError) -> YAMLDocument.Mapping {
+        var mapping = YAMLDocument.Mapping()
+        var places: [String: YAMLDocument.Place] = [:]
+        for (key, value) in node {
+            guard case .scalar(let scalar) = key else {
+                throw YAMLDocument.SyntaxError(place: key.place, reason: "a key is a word; write key: value")
             }
-        return YAMLDocument.Value(place: place, content: content)
+            let entry = YAMLDocument.Entry(key: source.originalKey(scalar.string), place: key.place, value: try self.value(value))
+            if let first = places[entry.key] {
+                mapping.repeated.append((entry, first))
+            } else {
+                places[entry.key] = entry.place
+                mapping.entries.append(entry)
+            }
+        }
+        return mapping
+    }
+
+    private mutating func value(_ node: Node) throws(YAMLDocument.SyntaxError) -> YAMLDocument.Value {
+        count += 1
+        guard count <= Self.mostValues else { throw YAMLDocument.SyntaxError(place: node.place, reason: "there is too much in this file; shorten it") }
+        return YAMLDocument.Value(place: node.place, content: try content(node))
+    }
+
+    private mutating func content(_ node: Node) throws(YAMLDocument.SyntaxError) -> YAMLDocument.Value.Content {
+        if node.isNothing { return .nothing }
+        switch node {
+        case .scalar(let scalar): return .text(scalar.string)
+        case .sequence(let sequence):
+            var values: [YAMLDocument.Value] = []
+            for element in sequence { values.append(try value(element)) }
+            return .list(values)
+        case .mapping(let mapping): return .mapping(try self.mapping(mapping))
+        case .alias: throw YAMLDocument.SyntaxError(place: node.place, reason: "an alias stands for nothing here; write the value")
+        }
     }
 }
 
@@ -159,6 +195,9 @@ private struct YAMLSource {
             let place = YAMLDocument.Place(line: mark.line, column: mark.column)
             if let index = index(of: place), index < scalars.count, scalars[index] == "\t" {
                 return YAMLDocument.SyntaxError(place: place, reason: "there is a tab; YAML wants spaces there")
+            }
+            if problem.contains("alias") || context?.text.contains("alias") == true {
+                return YAMLDocument.SyntaxError(place: place, reason: "a value that begins with * stands in quotes; write it like \"*.example.org\"")
             }
             let during = context.map { " \($0.text) (line \($0.mark.line))" } ?? ""
             return YAMLDocument.SyntaxError(place: place, reason: "this is no YAML: \(problem)\(during); write each setting as key: value")

@@ -1,0 +1,129 @@
+import CachePolicy
+import HTTPModel
+
+extension ProxyConfiguration {
+    /// What of it may change while the proxy runs, apart from limits and addresses.
+    /// - Throws: `ProxyError` for the first rule, mount or size that cannot work.
+    func policy() throws(ProxyError) -> ProxyPolicy {
+        var policy = ProxyPolicy()
+        policy.isOffline = isOffline
+        policy.servesAnyOrigin = servesAnyOrigin
+        policy.fill = try Self.policy(of: fill)
+        policy.mounts = try Self.policy(of: mounts)
+        policy.rules = try Self.policy(of: rules)
+        return policy
+    }
+
+    /// The URL that a player opens for a media URL, through a proxy that works like this and is reached at `baseURL`.
+    /// - Throws: `ProxyError` where it is not an http or https URL, or is not served.
+    package func url(for url: String, through baseURL: String) throws -> String {
+        try policy().url(for: url, through: baseURL)
+    }
+
+    static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {
+        do throws(RuleError) { return try FillPolicy(fill) } catch { throw ProxyError("fill: \(error)") }
+    }
+
+    static func policy(of mounts: [String: String]) throws(ProxyError) -> [Mount] {
+        try mounts.sorted { $0.key < $1.key }.map { path, url throws(ProxyError) in
+            do throws(OriginURLError) { return try Mount(path: path, url: url) } catch { throw ProxyError("mounts: \(error)") }
+        }
+    }
+
+    static func policy(of rules: [ResourceRule]) throws(ProxyError) -> [Rule] {
+        try rules.enumerated().map { index, rule throws(ProxyError) in
+            do throws(RuleError) { return try Rule(rule) } catch { throw ProxyError("rules[\(index)]: \(error)") }
+        }
+    }
+}
+
+extension ProxyPolicy {
+    func url(for text: String, through baseURL: String) throws(ProxyError) -> String {
+        let url: OriginURL
+        do throws(OriginURLError) { url = try OriginURL(url: text) } catch { throw ProxyError(error.reason) }
+        guard let target = target(of: url) else {
+            throw ProxyError("\(text) is below no URL that is mounted, and any_origin is false: mount it, or set any_origin to true")
+        }
+        return baseURL + target
+    }
+}
+
+extension Rule {
+    init(_ rule: ResourceRule) throws(RuleError) {
+        var effects = RuleEffects()
+        effects.bypasses = rule.bypass
+        effects.ttl = try rule.ttlSeconds.map { seconds throws(RuleError) in
+            guard seconds >= 0 else { throw RuleError("a ttl is 0 s or longer, not \(seconds) s") }
+            return seconds
+        }
+        effects.ignoresNoStore = rule.ignoresNoStore
+        effects.playsStale = rule.playsStale
+        effects.ignoredQuery = try rule.ignoredQuery.map { ignored throws(RuleError) in try IgnoredQuery(ignored) }
+        effects.key = try rule.key.map { text throws(RuleError) in try KeyTemplate(text) }
+        effects.fill = try rule.fill.map { fill throws(RuleError) in try FillPolicy(fill) }
+        effects.headers = try rule.headers.map { headers throws(RuleError) in try FieldLines(configured: headers) }
+        effects.pins = rule.pin
+        effects.largestStored = try rule.maxObject.map { size throws(RuleError) in
+            guard size >= 0 else { throw RuleError("max_object is 0 bytes or more, not \(size)") }
+            return size
+        }
+        self.init(
+            hosts: try rule.hosts.map { text throws(RuleError) in try HostPattern(text) },
+            paths: try rule.paths.map { text throws(RuleError) in try PathPattern(text) }, effects: effects)
+    }
+}
+
+private extension IgnoredQuery {
+    init(_ ignored: IgnoredParameters) throws(RuleError) {
+        switch ignored {
+        case .nothing: self = .nothing
+        case .all: self = .all
+        case .parameters(let names): self = .parameters(try names.map { name throws(RuleError) in try ParameterPattern(name) })
+        }
+    }
+}
+
+private extension FillPolicy {
+    init(_ fill: FillMode) throws(RuleError) {
+        switch fill {
+        case .read: self = .read
+        case .ahead(let bytes):
+            try Self.check(distance: bytes)
+            self = .ahead(bytes)
+        case .end: self = .end
+        case .whole: self = .whole
+        }
+    }
+}
+
+private extension FieldLines {
+    /// In the order of their names.
+    init(configured fields: [String: String]) throws(RuleError) {
+        self.init()
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
+            try ConfiguredField.check(name: name, value: value)
+            replace(name, value)
+        }
+    }
+}
+
+extension FillMode {
+    init(_ fill: FillPolicy) {
+        switch fill {
+        case .read: self = .read
+        case .ahead(let bytes): self = .ahead(bytes: bytes)
+        case .end: self = .end
+        case .whole: self = .whole
+        }
+    }
+
+    /// As it is written.
+    var text: String {
+        switch self {
+        case .read: "read"
+        case .ahead(let bytes): "ahead \(ByteSize.exactText(bytes))"
+        case .end: "end"
+        case .whole: "whole"
+        }
+    }
+}
