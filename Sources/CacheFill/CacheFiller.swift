@@ -20,6 +20,12 @@ package struct FillSettings: Sendable {
     /// Then it has so long to finish its chunk.
     package var lastChunkSeconds: Double = 2
     package var retry = RetryPolicy()
+    /// A request whose answer has not begun waits so long for a host that wants to be left alone, or fails.
+    package var longestWait: Double = 10
+    /// The same for one whose answer has begun: it would have to be cut.
+    package var longestMidwayWait: Double = 60
+    /// A clock that never goes back, in nanoseconds, by which hosts are left alone.
+    package var clock: @Sendable () -> UInt64 = MonotonicClock.nanoseconds
 
     package init() {}
 }
@@ -31,11 +37,13 @@ package final class CacheFiller: Sendable {
     package let policy: Current<ProxyPolicy>
     /// The time in seconds since 1970, by which responses age.
     package let now: @Sendable () -> Int64
+    package let manners: HostManners
     let metrics: ProxyMetrics
     let logger: Logger
     let balance = FetchBalance()
     private let resources: Mutex<[CacheKey: OpenResource]>
     private let capacity: Int
+    private let lingering = Atomic<Int>(0)
 
     /// - Parameters:
     ///   - capacity: resources kept open; each has a file descriptor.
@@ -48,6 +56,7 @@ package final class CacheFiller: Sendable {
         self.settings = settings
         self.policy = policy
         self.now = now
+        manners = HostManners(nanoseconds: settings.clock)
         self.capacity = capacity
         self.metrics = metrics
         self.logger = logger
@@ -64,6 +73,17 @@ package final class CacheFiller: Sendable {
 
     /// A resource that takes more of the cache than this, in bytes, is not filled beyond what is read of it: all else would have to go.
     var largestFilled: Int64 { store.ledger.limit / 2 }
+
+    /// A transfer is about to linger. Each keeps one extent from being evicted, the one that it is in: together no more than a small part of
+    /// the cache.
+    /// - Returns: whether it may; then `endLinger` has to follow.
+    func beginLinger(_ geometry: ChunkGeometry) -> Bool {
+        guard lingering.add(1, ordering: .relaxed).newValue > store.ledger.fairWindow / geometry.extentSize else { return true }
+        endLinger()
+        return false
+    }
+
+    func endLinger() { lingering.subtract(1, ordering: .relaxed) }
 
     package func resource(_ key: CacheKey) -> OpenResource {
         // What is closed lets go of its file when this returns, outside of the lock.

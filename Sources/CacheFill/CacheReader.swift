@@ -191,7 +191,7 @@ package final class CacheReader {
             return nil
         }
         guard let end, generation.head.rangeCondition != nil else { return abandonGeneration() }
-        if let status = filler.fill(offset..<end, of: generation, resource, demand, follower: follower) { adopt(status) }
+        if let status = filler.fill(offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start) { adopt(status) }
         return nil
     }
 
@@ -208,7 +208,7 @@ package final class CacheReader {
     /// The store has no room: what is still wanted comes past it.
     private func bypass() -> Step? {
         guard let end, generation.head.rangeCondition != nil else { return .failed(.notStored("the cache has no room")) }
-        let status = filler.bypass(offset..<end, of: generation, resource, demand, follower: follower)
+        let status = filler.bypass(offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start)
         followed = status
         isBypassing = true
         lacksRoom = true

@@ -147,6 +147,12 @@ extension Fetch {
             guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
             guard part.total == generation.length || part.total == nil, isSameVersion(head, generation) else { return try replace(generation) }
             guard range.lowerBound == offset else { throw .unusable("asked from byte \(offset), it answers from \(range.lowerBound)") }
+            // RFC 9110 §14.4: of a body that is longer or shorter than its Content-Range, nobody knows which bytes it has. A range that ends
+            // elsewhere than asked is one to be used all the same: up to what was asked, and what it lacks is asked for again.
+            guard head.contentLength.map({ $0 == range.upperBound - range.lowerBound }) ?? true else {
+                throw .unusable("a 206 whose Content-Length is not that of its Content-Range")
+            }
+            answered = range
             return .part
         case 200:
             guard Storing.isUncoded(head.fields), head.contentLength == generation.length, isSameVersion(head, generation), generation.head.rangeCondition != nil else {

@@ -33,6 +33,8 @@ package final class Fetch: TransferDelegate {
     var position: Int64
     /// Past the last byte that is wanted; `Int64.max` while unknown.
     var end: Int64 = .max
+    /// What the answer that is coming in brings, by its own account; without an upper end where it is the whole.
+    var answered: Range<Int64> = 0..<Int64.max
     /// Bytes ahead in the response that are not wanted: before the first whole chunk, or sent again.
     var surplus: Int64 = 0
     /// Received and not yet given to the writer.
@@ -61,16 +63,23 @@ package final class Fetch: TransferDelegate {
     private(set) var requestedAt: Int64 = 0
     /// What is stored is asked for as if it were not there: the origin has answered about another version.
     var asksUnconditionally = false
+    /// Seconds that it waits at most for a host that wants to be left alone.
+    private var patience: Double
+    private var askedURL = ""
     /// Where the first one redirected to refuses by now (signed URLs expire), the first is asked again.
     private var asksFirstURL = false
     private var hasEnded = false
+    /// Nobody followed it when it was last looked.
+    private var isLingering = false
     private var isStopping = false
     private var retryTimer: LoopTimer?
     private var stopTimer: LoopTimer?
     /// The extents between the slowest follower and the frontier: they must not be evicted before they are read.
     private var heldExtents: [HeldLease] = []
 
-    init(_ status: FetchStatus, _ owner: LoopFiller, home: Int, _ resource: OpenResource, _ purpose: Purpose, _ demand: Demand, position: Int64) {
+    init(
+        _ status: FetchStatus, _ owner: LoopFiller, home: Int, _ resource: OpenResource, _ purpose: Purpose, _ demand: Demand, position: Int64, isMidway: Bool
+    ) {
         self.status = status
         self.owner = owner
         self.home = home
@@ -78,6 +87,10 @@ package final class Fetch: TransferDelegate {
         self.purpose = purpose
         self.demand = demand
         self.position = position
+        let settings = owner.filler.settings
+        patience = isMidway ? settings.longestMidwayWait : settings.longestWait
+        // Who has a stored response is not kept waiting.
+        if case .opening(_, _, _, .some) = purpose { patience = 0 }
         if case .running(let range, _) = status.view { end = range.upperBound }
         status.attach(LoopBound(self, on: owner.loop), horizon: owner.filler.horizon(of: demand))
     }
@@ -86,9 +99,18 @@ package final class Fetch: TransferDelegate {
     var store: CacheStore { owner.filler.store }
 
     func start(_ reason: FetchReason) {
+        let request = request()
+        let wait = filler.manners.wait(before: request.url)
+        guard wait == 0 else {
+            guard wait <= patience else { return fail(.busy(retryAfter: Int64(wait.rounded(.up)))) }
+            return startLater(reason, afterSeconds: Self.spread(wait))
+        }
         filler.metrics.upstreamReasons[reason].add()
+        if reason == .resume { filler.metrics.resumedTransfers.add() }
+        askedURL = request.url
+        answered = 0..<Int64.max
         requestedAt = filler.now()
-        transfer = owner.upstream.start(request(), delegate: self)
+        transfer = owner.upstream.start(request, delegate: self)
     }
 
     /// Leaves the answer that has begun, and asks once more.
@@ -97,6 +119,15 @@ package final class Fetch: TransferDelegate {
         transfer = nil
         start(.validation)
     }
+
+    private func startLater(_ reason: FetchReason, afterSeconds seconds: Double) {
+        let timer = LoopTimer(on: owner.loop) { [unowned self] in start(reason) }
+        retryTimer = timer
+        timer.schedule(afterSeconds: seconds)
+    }
+
+    /// Those who wait for one host do not all come at once.
+    private static func spread(_ wait: Double) -> Double { wait + .random(in: 0...min(1, wait / 10)) }
 
     private func request() -> UpstreamRequest {
         let url = knownGeneration.map(urlOfGaps) ?? demand.url.absolute
@@ -139,6 +170,7 @@ package final class Fetch: TransferDelegate {
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         guard !hasEnded else { return }
         status.answered(head.status)
+        filler.manners.note(head, asking: askedURL)
         do throws(FillError) {
             try accept(head)
         } catch {
@@ -158,13 +190,14 @@ package final class Fetch: TransferDelegate {
             return false
         }
         let received = position + Int64(inHand + staged.count)
+        guard received < answered.upperBound else { return endAnswer(transfer) }
         guard isStopping || !status.pauseIfFarAhead(received: received, writtenTo: position) else {
             releaseStorage()
             return false
         }
         let dropped = min(surplus, Int64(bytes.count))
         surplus -= dropped
-        staged.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...]))
+        staged.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...].prefix(Int(min(answered.upperBound - received, Int64(bytes.count))))))
         if staged.count >= Self.stagingBytes {
             flush()
         } else if !hasBegun, end - position > Int64(Self.onLoopBytes), let wanted = status.slowestFollower, wanted < position + Int64(staged.count) {
@@ -178,6 +211,15 @@ package final class Fetch: TransferDelegate {
                 flush()
             }
         }
+        return true
+    }
+
+    /// What comes beyond the end that the answer itself has told is of no use.
+    private func endAnswer(_ transfer: Transfer) -> Bool {
+        transfer.cancel()
+        self.transfer = nil
+        transferEnd = TransferEnd(error: nil)
+        owner.loop.afterCallback { [self] in goOn() }
         return true
     }
 
@@ -310,6 +352,7 @@ package final class Fetch: TransferDelegate {
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
+        if let error { filler.manners.note(error, asking: askedURL) }
         guard !hasEnded else { return owner.ended(self) }
         transferEnd = TransferEnd(error: error)
         goOn()
@@ -324,6 +367,8 @@ package final class Fetch: TransferDelegate {
             writer.finish()
             return finish(.completed)
         }
+        // The origin sends less at a time than was asked for; the rest is asked for at once, unless that is next to nothing.
+        if position < end, position == answered.upperBound, position - answered.lowerBound >= Self.onLoopBytes { return start(.resume) }
         guard position >= end else { return failOrRetry(.upstream(.broken(detail: "the body is \(end - position) bytes short")), isTransient: true) }
         finish(.completed)
     }
@@ -342,7 +387,7 @@ package final class Fetch: TransferDelegate {
         transfer = nil
         staged.removeAll()
         attempt += 1
-        if case .originStatus(let status) = error, (400..<500).contains(status), !asksFirstURL, let generation = knownGeneration,
+        if case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !asksFirstURL, let generation = knownGeneration,
             urlOfGaps(generation) != demand.url.absolute {
             asksFirstURL = true
             return start(.resume)
@@ -355,18 +400,21 @@ package final class Fetch: TransferDelegate {
         let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
         // Who has a stored response is not kept waiting.
         let isWaitedFor = validated == nil || knownGeneration != nil
-        guard isTransient, canGoOn, isWaitedFor, let delay = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
-            filler.metrics.errors.add(error.label)
-            filler.logger.info("not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
-            return finish(.failed(error))
+        guard isTransient, canGoOn, isWaitedFor, let backoff = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
+            return fail(error)
         }
+        patience = filler.settings.longestMidwayWait
+        let wait = filler.manners.wait(before: askedURL)
+        guard wait <= patience else { return fail(.busy(retryAfter: Int64(wait.rounded(.up)))) }
+        let delay = max(backoff, wait > 0 ? Self.spread(wait) : 0)
         filler.logger.info("fetching again in \(delay) s: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
-        let timer = LoopTimer(on: owner.loop) { [unowned self] in
-            filler.metrics.resumedTransfers.add()
-            start(.resume)
-        }
-        retryTimer = timer
-        timer.schedule(afterSeconds: delay)
+        startLater(.resume, afterSeconds: delay)
+    }
+
+    private func fail(_ error: FillError) {
+        filler.metrics.errors.add(error.label)
+        filler.logger.info("not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
+        finish(.failed(error))
     }
 
     // MARK: Stopping
@@ -375,9 +423,10 @@ package final class Fetch: TransferDelegate {
     /// waits there.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
-        guard filler.settings.lingerSeconds > 0, transfer != nil, let generation = writer?.generation, generation.isStored, !generation.isRetired else {
-            return finishChunk()
-        }
+        guard filler.settings.lingerSeconds > 0, transfer != nil, let generation = writer?.generation, generation.isStored, !generation.isRetired,
+            isLingering || filler.beginLinger(generation.geometry)
+        else { return finishChunk() }
+        isLingering = true
         // Nobody reads what it has brought: that may be evicted.
         heldExtents = []
         resource.lingers(status)
@@ -390,6 +439,12 @@ package final class Fetch: TransferDelegate {
         stopIfAbandoned()
     }
 
+    private func endLingering() {
+        guard isLingering else { return }
+        isLingering = false
+        filler.endLinger()
+    }
+
     private func stopAfter(_ seconds: Double, _ stop: @escaping () -> Void) {
         let timer = LoopTimer(on: owner.loop, handler: stop)
         stopTimer = timer
@@ -398,6 +453,7 @@ package final class Fetch: TransferDelegate {
 
     /// What was begun of a chunk is finished, if that is quick.
     private func finishChunk() {
+        endLingering()
         guard !hasEnded, status.isAbandoned else { return }
         guard let writer, isWriting || transfer != nil, writer.generation.isStored else { return stopIfAbandoned() }
         isStopping = true
@@ -451,6 +507,7 @@ package final class Fetch: TransferDelegate {
     private func settle(_ result: FetchEnd) {
         if demand.treatment.pins, let generation = writer?.generation, generation.isStored { pin(generation) }
         hasEnded = true
+        endLingering()
         retryTimer?.cancel()
         stopTimer?.cancel()
         if !isWriting { writer?.close() }
@@ -546,6 +603,7 @@ extension FillError {
         case .unusable: "upstream-unusable"
         case .notStored: "not-stored"
         case .offline: "offline"
+        case .busy: "upstream-busy"
         }
     }
 }

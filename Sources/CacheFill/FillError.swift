@@ -15,6 +15,8 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
     case notStored(String)
     /// No origin is asked.
     case offline
+    /// The host has asked to be left alone for so many more seconds.
+    case busy(retryAfter: Int64)
 
     package var description: String {
         switch self {
@@ -24,6 +26,7 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
         case .unusable(let why): "the origin's answer cannot be used: \(why)"
         case .notStored(let why): why
         case .offline: "this is not cached, and the proxy is offline"
+        case .busy(let seconds): "the origin wants to be left alone for \(seconds) s"
         }
     }
 }

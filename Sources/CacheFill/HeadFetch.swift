@@ -1,5 +1,6 @@
 import CachePolicy
 import DiskCache
+import EventIO
 import HTTPModel
 import Upstream
 
@@ -7,29 +8,57 @@ import Upstream
 package final class HeadFetch: TransferDelegate {
     private var transfer: Transfer?
     private let deliver: (Result<UpstreamHead, FillError>) -> Void
+    private let demand: Demand
+    /// What asks whether a stored response still holds.
+    private let conditions: FieldLines?
+    private let owner: LoopFiller
     private var head: UpstreamHead?
+    /// Runs while the host wants to be left alone.
+    private var timer: LoopTimer?
 
-    init(_ demand: Demand, conditions: FieldLines?, _ upstream: UpstreamClient, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) {
+    init(_ demand: Demand, conditions: FieldLines?, _ owner: LoopFiller, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) {
+        self.demand = demand
+        self.conditions = conditions
+        self.owner = owner
         self.deliver = deliver
+        let wait = owner.filler.manners.wait(before: demand.url.absolute)
+        if wait == 0 {
+            begin()
+            return
+        }
+        // Who has a stored response is not kept waiting.
+        let isTooLong = conditions != nil || wait > owner.filler.settings.longestWait
+        let timer = LoopTimer(on: owner.loop) { [unowned self] in
+            if isTooLong { self.deliver(.failure(.busy(retryAfter: Int64(wait.rounded(.up))))) } else { begin() }
+        }
+        self.timer = timer
+        timer.schedule(afterSeconds: isTooLong ? 0 : wait)
+    }
+
+    private func begin() {
+        owner.filler.metrics.upstreamReasons[conditions == nil ? .head : .validation].add()
         var fields = demand.openingFields
         fields.lines += conditions?.lines ?? []
-        transfer = upstream.start(
+        transfer = owner.upstream.start(
             UpstreamRequest(url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined), delegate: self)
     }
 
     package func cancel() {
+        timer = nil
         transfer?.cancel()
         transfer = nil
     }
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         self.head = head
+        owner.filler.manners.note(head, asking: demand.url.absolute)
     }
 
     package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
+        if let error { owner.filler.manners.note(error, asking: demand.url.absolute) }
         if let head { return deliver(.success(head)) }
         deliver(.failure(.upstream(error ?? .broken(detail: "no answer"))))
     }
@@ -41,7 +70,6 @@ extension LoopFiller {
     /// - Returns: nil where no origin is to be asked.
     package func head(_ demand: Demand, validating validated: Generation? = nil, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) -> HeadFetch? {
         guard !isOffline else { return nil }
-        filler.metrics.upstreamReasons[.head].add()
-        return HeadFetch(demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, upstream, deliver: deliver)
+        return HeadFetch(demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, self, deliver: deliver)
     }
 }

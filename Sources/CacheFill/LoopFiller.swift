@@ -48,32 +48,40 @@ package final class LoopFiller {
     }
 
     /// Fills the gap at the start of what a reader still needs.
+    /// - Parameter isMidway: bytes before it have gone out, or nobody waits: a host that wants to be left alone is waited for longer.
     /// - Returns: nil where the generation is no longer current, or somebody fills that gap: look again.
-    func fill(_ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID) -> FetchStatus? {
+    func fill(
+        _ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID, isMidway: Bool
+    ) -> FetchStatus? {
         guard let status = resource.demand(wanted, of: generation, follower, horizon: filler.readAhead) else { return nil }
         if case .running(let range, _) = status.view {
-            start(status, resource, .gap(generation), demand, position: range.lowerBound, .gap)
+            start(status, resource, .gap(generation), demand, position: range.lowerBound, .gap, isMidway: isMidway)
         }
         return status
     }
 
     /// Goes on with a response past the cache, through a window in memory.
-    func bypass(_ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID) -> FetchStatus {
+    func bypass(
+        _ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID, isMidway: Bool
+    ) -> FetchStatus {
         // Whole chunks: of one that is left incomplete nothing can be read.
         let range = CacheStore.windowGeometry.roundedOut(wanted, length: generation.length)
         let status = FetchStatus(range: range, horizon: filler.settings.windowReadAhead, follower: follower, at: wanted.lowerBound)
-        start(status, resource, .bypass(generation, owner: follower), demand, position: range.lowerBound, .bypass)
+        start(status, resource, .bypass(generation, owner: follower), demand, position: range.lowerBound, .bypass, isMidway: isMidway)
         return status
     }
 
-    private func start(_ status: FetchStatus, _ resource: OpenResource, _ purpose: Fetch.Purpose, _ demand: Demand, position: Int64, _ reason: FetchReason) {
+    private func start(
+        _ status: FetchStatus, _ resource: OpenResource, _ purpose: Fetch.Purpose, _ demand: Demand, position: Int64, _ reason: FetchReason,
+        isMidway: Bool = false
+    ) {
         guard !isOffline else {
             resource.ended(status)
             return status.ended(.failed(.offline))
         }
         let home = loop.index
         let run: @Sendable (LoopFiller) -> Void = { filler in
-            let fetch = Fetch(status, filler, home: home, resource, purpose, demand, position: position)
+            let fetch = Fetch(status, filler, home: home, resource, purpose, demand, position: position, isMidway: isMidway)
             filler.run(fetch, reason)
         }
         guard let chosen = filler.balance.place(from: home), chosen.loop !== loop else { return run(self) }

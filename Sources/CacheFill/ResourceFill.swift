@@ -103,7 +103,9 @@ package final class ResourceFill {
                 unfollow()
             }
             guard fruitless < Self.maxFruitless else { return finish(.failed(.unusable("it brings nothing of what was asked for"))) }
-            followed = resource.join(follower, of: generation, filling: chunk) ?? filler.fill(gap.lowerBound..<end, of: generation, resource, demand, follower: follower)
+            followed =
+                resource.join(follower, of: generation, filling: chunk)
+                ?? filler.fill(gap.lowerBound..<end, of: generation, resource, demand, follower: follower, isMidway: true)
         }
         goOnLater()
     }

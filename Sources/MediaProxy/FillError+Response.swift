@@ -10,7 +10,7 @@ extension FillError {
         case .upstream(.timedOut): 504
         case .upstream, .unusable, .changed: 502
         case .originStatus(let status): status
-        case .notStored: 503
+        case .notStored, .busy: 503
         case .offline: 504
         }
     }
@@ -21,10 +21,16 @@ extension FillError {
         case .upstream(.timedOut): "origin-timeout"
         case .upstream: "origin-unreachable"
         case .originStatus: "origin-error"
+        case .busy: "origin-busy"
         case .changed, .unusable: "origin-unusable"
         case .notStored: "no-room"
         case .offline: "offline"
         }
+    }
+
+    /// Seconds after which it is worth to ask again; nil where nobody knows.
+    var retryAfter: Int64? {
+        if case .busy(let seconds) = self { seconds } else { nil }
     }
 
     var clientText: String {

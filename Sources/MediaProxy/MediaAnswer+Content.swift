@@ -174,6 +174,7 @@ extension MediaAnswer {
     /// - Parameter status: in the place of the error's own.
     func fail(_ error: FillError, status: Int? = nil) {
         exchange.respond(status ?? error.status, text: error.clientText) { [outcome] response in
+            if let seconds = error.retryAfter { response.field("Retry-After", seconds) }
             response.field("Cache-Status", outcome.isHit ? CacheStatus.forwarded(.partial).fieldValue : outcome.fieldValue)
         }
     }

@@ -42,6 +42,10 @@ extension MediaAnswer {
     // MARK: Asking the origin
 
     private func validate(_ generation: Generation) {
+        // It could not be reached a moment ago: nobody has to wait until that shows again.
+        if filler.filler.manners.isDown(route.url.absolute), mayAnswerInDoubt(isDisconnected: true) {
+            return answerInDoubt(after: .upstream(.cannotConnect(host: route.url.host, detail: "it could not be reached a moment ago")))
+        }
         guard request.method != .head else { return validateByHead(generation) }
         follow(filler.open(resource, demand, validating: generation, follower: follower, alone: false))
     }
@@ -63,16 +67,19 @@ extension MediaAnswer {
     func answerInDoubt(after error: FillError) {
         guard let (generation, freshness) = doubted, !generation.isRetired else { return fail(error) }
         if case .originStatus(let status) = error { outcome.forwardStatus = status }
-        let isAllowed = Reuse.mayServeStaleOnError(
-            directives, response: generation.head.cacheControl, freshness, isDisconnected: outcome.forwardStatus == nil,
-            ignoresOrigin: treatment.playsStale)
         // RFC 9111 §5.2.2.2
-        guard isAllowed else { return fail(error, status: 504) }
+        guard mayAnswerInDoubt(isDisconnected: outcome.forwardStatus == nil) else { return fail(error, status: 504) }
         outcome.ttl = freshness.remaining
         outcome.detail = error.token
         accepted = generation
         countStale()
         answer(from: generation)
+    }
+
+    private func mayAnswerInDoubt(isDisconnected: Bool) -> Bool {
+        guard let (generation, freshness) = doubted else { return false }
+        return Reuse.mayServeStaleOnError(
+            directives, response: generation.head.cacheControl, freshness, isDisconnected: isDisconnected, ignoresOrigin: treatment.playsStale)
     }
 
     private func countStale() {

@@ -1,5 +1,6 @@
 import CachePolicy
 import Metrics
+import Synchronization
 import Testing
 import TestSupport
 
@@ -284,6 +285,22 @@ extension Scenarios {
             }
         }
 
+        // Each is in the middle of a chunk, and keeps its extent.
+        @Test func transfersThatLingerLeaveRoomForOthers() async throws {
+            try await scenario { ($0.maxSize, $0.tuning.fill.lingerSeconds, $0.tuning.fill.lastChunkSeconds) = (40_000_000, 60, 0.05) } _: { stage in
+                for index in 0..<16 {
+                    let film = Media(seed: 140 + UInt64(index), size: 6_000_000)
+                    stage.origin.serve("/\(index)", film)
+                    stage.origin.script("/\(index)") { $0.stallAfter = 3_500_000 }
+                    try stage.glance("/\(index)", of: film, at: 0, count: 3_500_000)
+                }
+                try stage.waitForStats("one transfer that lingers") { $0.connections == 0 && $0.upstream.openFetches == 1 }
+                try stage.passTime()
+                #expect(try stage.get("/other.mp4").isHit)
+                #expect(try stage.oversize() == nil)
+            }
+        }
+
         // MARK: Dragging the slider
 
         @Test func twoHundredSeeksLeaveAtMostTwoTransfersAndFetchLittleMoreThanIsRead() async throws {
@@ -303,6 +320,158 @@ extension Scenarios {
                 }
                 // Each seek begins and ends somewhere in a chunk.
                 #expect(stage.origin.bytesSent("/huge.mp4") <= 200 * (glanced + 2 * chunk) + 32 << 20)
+            }
+        }
+
+        // MARK: Parts that end elsewhere than asked
+
+        @Test(arguments: [true, false])
+        func originThatSendsLessAtATimeThanAskedForIsAskedForTheRest(isKnown: Bool) async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                if isKnown { _ = try stage.get("/film.mp4", range: "bytes=0-0") }
+                stage.origin.script("/film.mp4") { $0.longestPart = 600_000 }
+                expectPart(try stage.get("/film.mp4", range: "bytes=1000000-4999999"), 1_000_000..<5_000_000, of: film)
+                let asked = 5_000_000 - 1_000_000 / chunk * chunk
+                if isKnown { #expect(stage.origin.bytesSent("/film.mp4") == chunk + asked) }
+                // Nothing was broken.
+                #expect(try stage.stats.errors.isEmpty)
+            }
+        }
+
+        @Test func partThatGoesFurtherThanAskedIsUsedUpToThere() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                _ = try stage.get("/film.mp4", range: "bytes=0-0")
+                stage.origin.script("/film.mp4") { $0.partSurplus = 100_000 }
+                expectPart(try stage.get("/film.mp4", range: "bytes=1000000-1099999"), 1_000_000..<1_100_000, of: film)
+                stage.origin.script("/film.mp4") { $0.partSurplus = 0 }
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        @Test(arguments: [1, -1] as [Int64])
+        func partWhoseLengthIsNotThatOfItsRangeIsNotUsed(shift: Int64) async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                _ = try stage.get("/film.mp4", range: "bytes=0-0")
+                stage.origin.script("/film.mp4") { $0.wrongContentRange = .endShifted(by: shift) }
+                expectOneLine(try stage.get("/film.mp4", range: "bytes=1000000-1099999"), status: 502)
+            }
+        }
+
+        // Of a body without a length, what is beyond the range that it claims to be has no known place.
+        @Test func bytesBeyondTheRangeOfAPartAreNotUsed() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                _ = try stage.get("/film.mp4", range: "bytes=0-0")
+                stage.origin.script("/film.mp4") { $0.chunkedEncoding = true; $0.wrongContentRange = .value("bytes 983040-1114111/5000000") }
+                expectPart(try stage.get("/film.mp4", range: "bytes=1000000-1114111"), 1_000_000..<1_114_112, of: film)
+                let (player, _) = try stage.playerOf("/film.mp4", range: "bytes=983040-")
+                #expect(try player.difference(from: film, in: 983_040..<1_114_112) == nil)
+                // The next part would have to begin where this one ended.
+                expectCut { try player.readBody(exactly: Int(film.size)) }
+            }
+        }
+
+        // MARK: Hosts that want to be left alone
+
+        /// A clock that goes when it is told to.
+        final class Clock: Sendable {
+            let nanoseconds = Atomic<UInt64>(1_000_000_000)
+            func pass(seconds: UInt64) { nanoseconds.add(seconds * 1_000_000_000, ordering: .relaxed) }
+        }
+
+        @Test(arguments: [429, 503], [("120", nil), ("Sun, 06 Nov 1994 08:51:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT")])
+        func hostThatWantsToBeLeftAloneIs(status: Int, retryAfter: (String, date: String?)) async throws {
+            let clock = Clock()
+            try await scenario { $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) } } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.serve("/other.mp4", other)
+                stage.origin.script("/film.mp4") {
+                    $0.status = status
+                    $0.body = Array("later\n".utf8)
+                    $0.headers = [("Retry-After", retryAfter.0)] + (retryAfter.date.map { [("Date", $0)] } ?? [])
+                }
+                let refused = try stage.get("/film.mp4")
+                #expect(refused.status == status && refused.text == "later\n" && refused.headers["Retry-After"] == retryAfter.0)
+                clock.pass(seconds: 20)
+                for method in ["GET", "HEAD"] {
+                    let response = try stage.get("/other.mp4", method: method)
+                    #expect(response.status == 503 && response.headers["Retry-After"] == "100")
+                    if method == "GET" { expectOneLine(response) }
+                }
+                #expect(stage.origin.requestCount("/other.mp4") == 0)
+                // Another port is another host.
+                let second = try ScriptedOrigin()
+                defer { second.stop() }
+                second.serve("/film.mp4", film)
+                expectWhole(try RawClient.get(port: stage.proxy.port, path: "/http/127.0.0.1:\(second.port)/film.mp4"), film)
+                clock.pass(seconds: 100)
+                expectWhole(try stage.get("/other.mp4"), other)
+            }
+        }
+
+        @Test func whatIsCachedPlaysWhileItsHostIsLeftAlone() async throws {
+            let clock = Clock()
+            try await scenario { $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) } } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/busy") { $0.status = 503; $0.retryAfter = 120 }
+                expectPart(try stage.get("/film.mp4", range: "bytes=0-999999"), 0..<1_000_000, of: film)
+                #expect(try stage.get("/busy").status == 503)
+                expectPart(try stage.get("/film.mp4", range: "bytes=0-999999"), 0..<1_000_000, of: film)
+                let gap = try stage.get("/film.mp4", range: "bytes=2000000-")
+                expectOneLine(gap, status: 503)
+                #expect(gap.headers["Retry-After"] == "120")
+                #expect(stage.origin.requestCount("/film.mp4") == 1)
+            }
+        }
+
+        @Test func requestWaitsForAHostThatWantsToBeLeftAloneShortly() async throws {
+            let clock = Clock()
+            try await scenario { $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) } } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/busy") { $0.status = 429; $0.retryAfter = 1 }
+                #expect(try stage.get("/busy").status == 429)
+                let waiting = try Background { try stage.get("/film.mp4") }
+                try stage.waitForStats("the request") { $0.requests.total == 2 && $0.upstream.openFetches == 1 }
+                #expect(stage.origin.requestCount("/film.mp4") == 0)
+                clock.pass(seconds: 1)
+                expectWhole(try waiting.value(), film)
+            }
+        }
+
+        @Test func brokenTransferGoesOnWhenItsHostIsReadyAgain() async throws {
+            let clock = Clock()
+            try await scenario { ($0.tuning.fill.clock, $0.tuning.fill.longestWait) = ({ clock.nanoseconds.load(ordering: .relaxed) }, 0.5) } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.cutAfter = 1_000_000; $0.stallAfter = 500_000 }
+                let (player, _) = try stage.playerOf("/film.mp4")
+                #expect(try player.difference(from: film, in: 0..<500_000) == nil)
+                stage.origin.script("/film.mp4") { $0.status = 429; $0.retryAfter = 1 }
+                stage.origin.release("/film.mp4")
+                // Others are told to come again as soon as the proxy knows of it.
+                let end = ContinuousClock.now + .patience
+                while try stage.get("/nothing").status != 503 { try #require(ContinuousClock.now < end) }
+                stage.origin.script("/film.mp4") { ($0.status, $0.retryAfter) = (nil, nil) }
+                #expect(stage.origin.requestCount("/film.mp4") == 2)
+                clock.pass(seconds: 1)
+                #expect(try player.difference(from: film, in: 500_000..<film.size) == nil)
+                #expect(stage.origin.requestCount("/film.mp4") == 3)
+            }
+        }
+
+        @Test func brokenTransferWhoseHostWantsToBeLeftAloneForLongCutsThePlayer() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.cutAfter = 1_000_000; $0.stallAfter = 500_000 }
+                let (player, _) = try stage.playerOf("/film.mp4")
+                #expect(try player.difference(from: film, in: 0..<500_000) == nil)
+                stage.origin.script("/film.mp4") { $0.status = 503; $0.retryAfter = 61 }
+                stage.origin.release("/film.mp4")
+                expectCut { try player.readBody(exactly: Int(film.size)) }
+                #expect(stage.origin.requestCount("/film.mp4") == 2)
+                #expect(try stage.stats.errors["upstream-busy"] == 1)
             }
         }
     }

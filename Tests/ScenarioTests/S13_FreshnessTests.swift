@@ -250,7 +250,10 @@ extension Scenarios {
                 let stale = try Self.play(stage)
                 #expect(Self.isFilm(stale) && stale.cacheStatus.hasPrefix("reelcache; fwd=stale; ttl=-4"))
                 #expect(stale.cacheStatus.hasSuffix("detail=\"origin-unreachable\""))
+                // Known to be down, it is not tried again at once.
                 #expect(try stage.get(Self.path, method: "HEAD").status == 200)
+                #expect(Self.isFilm(try Self.play(stage)))
+                #expect(try stage.stats.upstream.requests["validation"] == 1)
             }
         }
 

@@ -42,6 +42,10 @@ extension ScriptedOrigin {
         package var noValidators = false
         /// Sends the range asked for under a wrong `Content-Range`.
         package var wrongContentRange: ContentRangeFault?
+        /// Answers a range with so many bytes at most, and says so.
+        package var longestPart: Int64?
+        /// Answers a range with so many bytes more than asked for, if there are any, and says so.
+        package var partSurplus: Int64 = 0
         /// Claims `Content-Encoding: gzip`; the bytes are the plain ones.
         package var gzipEncoded = false
 

@@ -81,8 +81,9 @@ struct OriginResponse: Sendable {
         case .unsatisfiable:
             answer(416, [])
             fields.append("Content-Range", "bytes */\(size)")
-        case .part(let range):
+        case .part(let asked):
             status = 206
+            let range = asked.lowerBound..<Swift.min(size, asked.upperBound + behaviour.partSurplus, asked.lowerBound + (behaviour.longestPart ?? size))
             body = range
             let right = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
             if let value = behaviour.wrongContentRange.map({ $0.value(for: range, of: size) }) ?? right { fields.append("Content-Range", value) }
