@@ -247,11 +247,15 @@ extension UpstreamHead {
 }
 
 extension FieldLines {
-    /// What concerns the connection to the origin only, what this proxy says itself, and lines that are no proper fields
-    /// (RFC 9110 §5.1, §5.5: a bare CR in a name or value could pass for a line's end).
+    /// What concerns the connection to the origin only, what this proxy says itself, and lines that are no proper fields.
     package mutating func removeUnfitForClients() {
         removeHopByHop()
         for name in ["Content-Length", "Age", "Cache-Status", "Set-Cookie"] { remove(name) }
+        removeMalformed()
+    }
+
+    /// RFC 9110 §5.1, §5.5: a bare CR in a name or value could pass for a line's end.
+    package mutating func removeMalformed() {
         lines.removeAll { line in
             line.name.isEmpty || !line.name.utf8.allSatisfy { ASCII.isToken($0) } || line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
         }

@@ -12,7 +12,7 @@ import Upstream
 package final class LoopFiller {
     package let filler: CacheFiller
     package let loop: EventLoop
-    let upstream: UpstreamClient
+    package let upstream: UpstreamClient
     private var isShutDown = false
     private var fetches: [ObjectIdentifier: Fetch] = [:]
     private var fills: [ObjectIdentifier: ResourceFill] = [:]

@@ -84,7 +84,7 @@ extension Connection {
         if exchange.isOpen && !exchange.isAnswered { exchange.respond(fault.status, text: fault.reason, closes: true) }
     }
 
-    /// Nobody wants the rest of the body: the answer begins.
+    /// Nobody wants the rest of the body.
     func dismissBody() {
         guard let sink = incoming?.sink else { return }
         incoming?.sink = nil

@@ -3,12 +3,13 @@ import Glibc
 import HTTPModel
 
 extension Connection {
-    func send(_ response: Response, body: (any BodySource)?, for exchange: Exchange) {
+    func send(_ response: Response, body: (any BodySource)?, keepsReading: Bool, for exchange: Exchange) {
         guard isCurrent(exchange) else {
             body?.finish()
             return
         }
-        dismissBody()
+        // A client that waits for `100 Continue` would have it amid the answer.
+        if !keepsReading || incoming?.isAwaited == true { dismissBody() }
         let request = exchange.request
         output.keepsAlive = request.keepsAlive && !response.closes && !server.isDraining && canReachNextRequest
         // RFC 9110 §9.3.2, §15.4.5: no content in these answers.
@@ -117,6 +118,7 @@ extension Connection {
     private func finishAnswer() {
         let keepsAlive = output.keepsAlive
         exchange?.isOpen = false
+        dismissBody()
         output.end()
         answered(keepsAlive: keepsAlive)
     }

@@ -48,8 +48,8 @@ package final class Exchange {
         }
     }
 
-    /// Reads the request's body, from its first byte. Once, before `respond`, which ends the reading: the sink is told nothing more
-    /// then. The sink may be told before this returns.
+    /// Reads the request's body, from its first byte. Once, before `respond`, which ends the reading, unless it is told not to: the sink is
+    /// told nothing more then. The sink may be told before this returns.
     ///
     /// Each piece has to come within `TransportLimits.requestSeconds` after the one before, pauses of the sink excepted.
     /// - Parameter limit: the most bytes that the sink takes; nil for any number. Of a longer body nothing is read where its length
@@ -80,15 +80,17 @@ package final class Exchange {
     // MARK: The answer
 
     /// Answers the request. Once; ignored when the client is gone.
-    /// - Parameter body: must yield exactly `response.length` bytes where that is known. Not asked for HEAD, 204 and 304.
-    package func respond(_ response: Response, body: (any BodySource)? = nil) {
+    /// - Parameters:
+    ///   - body: must yield exactly `response.length` bytes where that is known. Not asked for HEAD, 204 and 304.
+    ///   - keepsReading: whether the sink has the request's body further on, until the answer is out.
+    package func respond(_ response: Response, body: (any BodySource)? = nil, keepsReading: Bool = false) {
         guard isOpen else {
             body?.finish()
             return
         }
         onAbort = nil
         isAnswered = true
-        connection.send(response, body: body, for: self)
+        connection.send(response, body: body, keepsReading: keepsReading, for: self)
     }
 
     /// Answers with a short text.

@@ -109,10 +109,20 @@ package final class MediaHandler: RequestHandler {
             metrics.requests.add()
             MediaAnswer(exchange, route, self).start()
         case (.options, .path): exchange.respond(Self.answer(toOptions: exchange.request))
-        case (.options, _): exchange.respond(Self.options)
-        case (.other(let name), _):
+        case (.options, _): pass(exchange, route)
+        case (.other(let name), .mount) where name != "TRACE": pass(exchange, route)
+        case (.other(let name), let form):
+            guard form != .mount else { return refuse(exchange, .trace, allowing: "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE") }
             refuse(exchange, .init(status: 405, reason: "\(name) is not supported here; use GET or HEAD"), allowing: "GET, HEAD, OPTIONS")
         }
+    }
+
+    private func pass(_ exchange: Exchange, _ route: Route) {
+        metrics.requests.add()
+        metrics.bypasses.add()
+        // RFC 9110 §7.6.2
+        if exchange.request.method == .options, exchange.request.value(of: "Max-Forwards") == "0" { return exchange.respond(Self.options) }
+        PassThrough(exchange, route, self).start()
     }
 
     private static let options: Response = {
@@ -142,5 +152,7 @@ extension MediaRoutes.Refusal {
     /// RFC 9110 §7.4, §15.5.20: a page of another site may have its own name resolve to this address.
     fileprivate static let misdirected = Self(
         status: 421, reason: "this proxy answers for its addresses and localhost; use one of them as the host of the URL")
+    /// RFC 9110 §9.3.8: it would send the client's credentials back to scripts that must not see them.
+    fileprivate static let trace = Self(status: 405, reason: "TRACE is not passed on: use another method")
     fileprivate static let asterisk = Self(status: 400, reason: "the target * is for OPTIONS alone: send a path or a URL")
 }

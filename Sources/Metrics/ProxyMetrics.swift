@@ -57,6 +57,8 @@ package enum FetchReason: String, Sendable, CaseIterable {
     case validation
     /// A client's HEAD for a resource that is not cached.
     case head
+    /// A client's request of another method, through a mount.
+    case method
 }
 
 /// A counter for each reason.

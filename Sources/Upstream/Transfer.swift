@@ -357,6 +357,8 @@ package final class Transfer {
                 status: status, fields: fields, finalURL: url?.text ?? request.url, contentLength: try fields.declaredLength(),
                 isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
             stage = .body
+            // Curl does not send on to who has answered with an error, but it does not end either while that is paused.
+            if status >= 300 { resumeUpload() }
             delegate?.transfer(self, receivedHead: head)
             return stage != .ended
         } catch {

@@ -89,9 +89,9 @@ final class Feed: Sendable {
     init(_ items: Item...) { state.update { $0.items = items } }
 
     /// Answers an exchange with this body. On the loop.
-    func answer(_ exchange: Exchange, length: Int64?, status: Int = 200) {
+    func answer(_ exchange: Exchange, length: Int64?, status: Int = 200, keepsReading: Bool = false) {
         state.update { $0.exchange = LoopBound(exchange, on: exchange.loop) }
-        exchange.respond(Response(status, length: length), body: FedSource(self))
+        exchange.respond(Response(status, length: length), body: FedSource(self), keepsReading: keepsReading)
     }
 
     func give(_ items: Item...) {

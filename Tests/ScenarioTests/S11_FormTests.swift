@@ -17,8 +17,8 @@ extension Stage {
 }
 
 /// Plays a scenario in which `/tv/` of the proxy is `/vod/` of the origin.
-private func mounted(
-    at path: String = "/tv/", anyOrigin: Bool = false, _ story: @escaping @Sendable (Stage) throws -> Void
+func mounted(
+    at path: String = "/tv/", anyOrigin: Bool = false, largestBody: Int64? = nil, _ story: @escaping @Sendable (Stage) throws -> Void
 ) async throws {
     // The mount needs the origin's port, which is known when it listens.
     let origin = try ScriptedOrigin()
@@ -26,7 +26,8 @@ private func mounted(
     var policy = ProxyPolicy()
     policy.mounts = [Mount(path: path, origin: try OriginURL(url: origin.url("/vod/")))]
     policy.servesAnyOrigin = anyOrigin
-    try await scenario { setting in
+    policy.largestMountBody = largestBody
+    try await scenario { [policy] setting in
         setting.tuning.policy = policy
         setting.origin = origin
     } _: { try story($0) }

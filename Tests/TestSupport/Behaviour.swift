@@ -40,6 +40,8 @@ extension ScriptedOrigin {
         package var ignoresRange = false
         /// Sends neither `ETag` nor `Last-Modified`, and heeds no condition.
         package var noValidators = false
+        /// Answers before the request's body is read. It is read after that.
+        package var answersEarly = false
         /// Sends the range asked for under a wrong `Content-Range`.
         package var wrongContentRange: ContentRangeFault?
         /// Answers a range with so many bytes at most, and says so.

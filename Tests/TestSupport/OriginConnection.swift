@@ -22,18 +22,32 @@ struct OriginConnection {
     func run() {
         var reader = OriginRequestReader(socket)
         var goesOn = true
-        while goesOn, let request = (try? reader.next()) ?? nil { goesOn = serve(request) }
+        while goesOn, let request = (try? reader.next()) ?? nil { goesOn = serve(request, &reader) }
         socket.discardInput()
         state.update { $0.forgetConnection(number) }
         socket.close()
     }
 
     /// Whether the connection goes on.
-    private func serve(_ request: OriginRequestHead) -> Bool {
+    private func serve(_ request: OriginRequestHead, _ reader: inout OriginRequestReader) -> Bool {
+        let isEarly = state.read { $0.answersEarly(request) }
+        var request = request
+        if !isEarly {
+            guard let body = (try? reader.readBody(of: request)) ?? nil else { return false }
+            request.body = body
+        }
+        let (goesOn, index) = serve(request)
+        guard isEarly, goesOn else { return goesOn }
+        guard let body = (try? reader.readBody(of: request)) ?? nil else { return false }
+        state.update { $0.note(index) { $0.body = body } }
+        return true
+    }
+
+    private func serve(_ request: OriginRequestHead) -> (goesOn: Bool, index: Int) {
         let admission = state.update { $0.admit(request, connection: number) }
         do {
             try answer(admission)
-            return !admission.response.closes
+            return (!admission.response.closes, admission.index)
         } catch Ending.cut {
             if admission.behaviour.cutsWithReset { socket.resetOnClose() } else { socket.shutDown() }
         } catch {
@@ -43,7 +57,7 @@ struct OriginConnection {
                 state.note(admission.index) { ($0.finished, $0.aborted) = (false, isAborted) }
             }
         }
-        return false
+        return (false, admission.index)
     }
 
     /// Writes into the log before it sends: who has read the end of a response finds it in the log as finished.

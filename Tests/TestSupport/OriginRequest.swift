@@ -8,7 +8,8 @@ package struct OriginRequest: Sendable, CustomStringConvertible {
     /// The served path that the target belongs to: the target itself, or the target without its query.
     package let path: String
     package let headers: HeaderList
-    package let body: [UInt8]
+    /// Of a request that is answered early: empty until it is complete.
+    package internal(set) var body: [UInt8]
     /// The single range asked for, half-open and not cut to the size; an open end is the size, a suffix is resolved.
     /// `nil`: no range, several, a malformed one, or one that begins past the end it leaves open.
     package let range: Range<Int64>?

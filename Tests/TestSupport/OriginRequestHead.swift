@@ -35,19 +35,17 @@ struct OriginRequestReader {
         self.socket = socket
     }
 
-    /// The next request with its body, or `nil` when the client has closed or sent what is no request.
+    /// The next request without its body, or `nil` when the client has closed or sent what is no request.
     mutating func next() throws -> OriginRequestHead? {
         guard let end = try find("\r\n\r\n") else { return nil }
         let text = String(decoding: buffer.take(end), as: UTF8.self)
         _ = buffer.take(4)
-        guard var request = OriginRequestHead(text) else { return nil }
-        if request.headers["Expect"]?.lowercased() == "100-continue" { try socket.send("HTTP/1.1 100 Continue\r\n\r\n") }
-        guard let body = try readBody(of: request) else { return nil }
-        request.body = body
-        return request
+        return OriginRequestHead(text)
     }
 
-    private mutating func readBody(of request: OriginRequestHead) throws -> [UInt8]? {
+    /// The body of the request that came last, or `nil` when it did not come whole.
+    mutating func readBody(of request: OriginRequestHead) throws -> [UInt8]? {
+        if request.headers["Expect"]?.lowercased() == "100-continue" { try socket.send("HTTP/1.1 100 Continue\r\n\r\n") }
         if request.headers.hasToken("chunked", in: "Transfer-Encoding") { return try readChunks() }
         return try take(Int(request.headers["Content-Length"] ?? "0") ?? 0)
     }

@@ -72,6 +72,8 @@ struct OriginState: Sendable {
 
     // MARK: - Requests
 
+    func answersEarly(_ head: OriginRequestHead) -> Bool { paths[head.target]?.behaviour.answersEarly == true }
+
     mutating func admit(_ head: OriginRequestHead, connection: Int) -> Admission {
         let path = paths[head.target] == nil ? head.targetWithoutQuery : head.target
         let behaviour = takeBehaviour(path)

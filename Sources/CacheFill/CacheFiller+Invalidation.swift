@@ -1,0 +1,41 @@
+import CachePolicy
+import DiskCache
+import Synchronization
+
+extension CacheFiller {
+    /// What is cached of a resource is not to be used any more: its origin has changed it (RFC 9111 §4.4). Who is reading it reads on, as far
+    /// as it is there.
+    /// - Parameter done: called once the next request will not find it; before this returns, where the index need not be asked.
+    package func invalidate(_ key: CacheKey, then done: @escaping @Sendable () -> Void) {
+        let resource = resource(key)
+        switch resource.view() {
+        case .generation(let generation):
+            resource.invalidate(generation)
+            store.retire(generation)
+            done()
+        case .mustLookUp:
+            resource.whenLookedUp { [self] in invalidate(key, then: done) }
+            lookUp(resource)
+        case .lookingUp:
+            resource.whenLookedUp { [self] in invalidate(key, then: done) }
+        // Who cannot read it now may later: the index is damaged or locked, and there is nothing that could be done about it.
+        case .unknown, .unreadable:
+            done()
+        }
+    }
+
+    /// The same for several resources at once.
+    package func invalidate(_ keys: [CacheKey], then done: @escaping @Sendable () -> Void) {
+        guard !keys.isEmpty else { return done() }
+        let left = Countdown(keys.count)
+        for key in keys { invalidate(key) { if left.isLast() { done() } } }
+    }
+}
+
+private final class Countdown: Sendable {
+    private let left: Atomic<Int>
+
+    init(_ count: Int) { left = Atomic(count) }
+
+    func isLast() -> Bool { left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
+}

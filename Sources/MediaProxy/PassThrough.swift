@@ -1,0 +1,204 @@
+import CacheFill
+import CachePolicy
+import EventIO
+import HTTPModel
+import HTTPTransport
+import Upstream
+
+/// A request that is neither answered from what is stored nor stored: its body goes to the origin as it comes in, and the origin's answer to
+/// the client. Loop-bound.
+///
+/// Each direction waits for its receiver. The two are independent of each other: an origin may answer while the body is on its way, and the
+/// client has the answer then.
+final class PassThrough: TransferDelegate, BodySink, BodySource {
+    private let exchange: Exchange
+    private let route: Route
+    private let handler: MediaHandler
+    private var transfer: Transfer?
+    private var head: UpstreamHead?
+
+    // To the origin
+    private var upload = Relay()
+    private var isReading = false
+    private var isUploadComplete = false
+    /// The client was told to wait.
+    private var isClientHeld = false
+
+    // To the client
+    private var download = Relay()
+    private var end: End?
+    /// The origin was told to wait.
+    private var isOriginHeld = false
+    private var isAnswered = false
+    private var isWakeDue = false
+
+    private enum End { case complete, broken }
+
+    init(_ exchange: Exchange, _ route: Route, _ handler: MediaHandler) {
+        self.exchange = exchange
+        self.route = route
+        self.handler = handler
+    }
+
+    func start() {
+        exchange.onAbort = { [self] in cancel() }
+        let limit = handler.policy.largestMountBody
+        if let limit, let length = exchange.bodyLength, length > limit {
+            // Refused before the origin hears of it.
+            return exchange.readBody(limit: limit, into: self)
+        }
+        handler.metrics.upstreamReasons[.method].add()
+        var request = UpstreamRequest(url: route.url.absolute, method: .other(exchange.request.method.name), fields: fields)
+        request.content = content
+        transfer = handler.filler.upstream.start(request, delegate: self)
+    }
+
+    // MARK: The request
+
+    private var fields: FieldLines {
+        var fields = exchange.request.fields
+        fields.removeHopByHop()
+        // RFC 9110 §7.6.2: one server less may pass it on.
+        if let hops = fields["Max-Forwards"].flatMap({ ASCII.decimal($0.utf8) }) { fields.replace("Max-Forwards", "\(max(0, hops - 1))") }
+        for line in route.treatment.headers.lines { fields.replace(line.name, line.value) }
+        return fields
+    }
+
+    private var content: UpstreamRequest.Content {
+        switch exchange.bodyLength {
+        case nil: return .unknownLength
+        case 0?:
+            // RFC 9110 §8.6: with these methods a length is told also where it is 0; with others, where the client tells it.
+            let isExpected = ["POST", "PUT", "PATCH"].contains(exchange.request.method.name) || exchange.request.value(of: "Content-Length") != nil
+            return isExpected ? .length(0) : .none
+        case let length?: return .length(length)
+        }
+    }
+
+    /// The first question comes when the origin is reached: until then a client that waits for `100 Continue` sends nothing.
+    func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
+        let bytes = upload.next(limit: buffer.count)
+        readOn()
+        guard bytes.isEmpty else {
+            buffer.copyMemory(from: bytes)
+            return .bytes(bytes.count)
+        }
+        return isUploadComplete ? .end : .wait
+    }
+
+    /// Takes more of the body from the client, once curl's callback has returned.
+    private func readOn() {
+        guard !isUploadComplete, !isReading || isClientHeld && !upload.isFull else { return }
+        let isFirst = !isReading
+        isReading = true
+        isClientHeld = false
+        exchange.loop.afterCallback { [self] in
+            guard exchange.isOpen else { return }
+            if !isFirst { return exchange.resumeReading() }
+            // An origin that did not want it may have answered already.
+            if exchange.bodyLength == 0 || isAnswered { isUploadComplete = true } else { exchange.readBody(limit: handler.policy.largestMountBody, into: self) }
+            transfer?.resumeUpload()
+        }
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer) -> BodyDemand {
+        upload.append(bytes)
+        transfer?.resumeUpload()
+        isClientHeld = upload.isFull
+        return isClientHeld ? .pause : .more
+    }
+
+    func ended() {
+        isUploadComplete = true
+        transfer?.resumeUpload()
+    }
+
+    /// The origin must not take what has come for the whole.
+    func failed(_ fault: BodyFault) {
+        cancel()
+        end = .broken
+        wake()
+        // If nobody has, the connection answers now.
+        isAnswered = true
+    }
+
+    // MARK: The response
+
+    func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+        self.head = head
+        let stale = Invalidation.targets(method: exchange.request.method, status: head.status, url: route.url, fields: head.fields)
+        let policy = handler.policy
+        let bound = LoopBound(self, on: exchange.loop)
+        // Who has the answer does not find the old any more.
+        handler.filler.filler.invalidate(stale.map { policy.resolve($0).key }) { bound.post { $0.answer(head) } }
+    }
+
+    private func answer(_ head: UpstreamHead) {
+        guard exchange.isOpen, !isAnswered else { return }
+        isAnswered = true
+        var fields = head.fields
+        fields.removeHopByHop()
+        fields.removeMalformed()
+        for name in ["Content-Length", "Date"] { fields.remove(name) }
+        var response = Response(head.status, length: head.contentLength)
+        response.fields(fields)
+        if route.form == .absolute { response.field("Via", handler.via.element) }
+        response.field("Cache-Status", CacheStatus.forwarded(.method, status: head.status).fieldValue)
+        exchange.respond(response, body: self, keepsReading: true)
+    }
+
+    func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !download.isFull else {
+            isOriginHeld = true
+            return false
+        }
+        download.append(bytes)
+        handler.metrics.upstreamBytes.add(Int64(bytes.count))
+        wake()
+        return true
+    }
+
+    func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+        self.transfer = nil
+        end = error == nil ? .complete : .broken
+        guard head == nil else { return wake() }
+        isAnswered = true
+        let failure = FillError.upstream(error ?? .broken(detail: "no answer"))
+        handler.metrics.errors.add("upstream-method")
+        exchange.respond(failure.status, text: failure.clientText) { $0.field("Cache-Status", CacheStatus.forwarded(.method).fieldValue) }
+    }
+
+    /// Curl gives its pieces one by one: they go on together.
+    private func wake() {
+        guard !isWakeDue else { return }
+        isWakeDue = true
+        exchange.loop.afterCallback { [self] in
+            isWakeDue = false
+            if isAnswered { exchange.resume() }
+        }
+    }
+
+    func next(limit: Int) -> BodyStep {
+        let bytes = download.next(limit: limit)
+        if isOriginHeld, !download.isFull {
+            isOriginHeld = false
+            transfer?.resume()
+        }
+        guard bytes.isEmpty else {
+            handler.metrics.bytesFromUpstream.add(Int64(bytes.count))
+            return .span(BodySpan(bytes: bytes))
+        }
+        switch end {
+        case .complete: return .end
+        case .broken: return .cut
+        case nil: return .wait
+        }
+    }
+
+    func finish() { cancel() }
+
+    private func cancel() {
+        transfer?.cancel()
+        transfer = nil
+    }
+}
