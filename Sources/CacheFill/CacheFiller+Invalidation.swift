@@ -8,6 +8,7 @@ extension CacheFiller {
     /// - Parameter done: called once the next request will not find it; before this returns, where the index need not be asked.
     package func invalidate(_ key: CacheKey, then done: @escaping @Sendable () -> Void) {
         let resource = resource(key)
+        resource.outdateOpening()
         switch resource.view() {
         case .generation(let generation):
             resource.invalidate(generation)
@@ -24,11 +25,13 @@ extension CacheFiller {
         }
     }
 
-    /// The same for several resources at once.
+    /// The same for several resources at once, with what their origin chose by other request fields.
     package func invalidate(_ keys: [CacheKey], then done: @escaping @Sendable () -> Void) {
         guard !keys.isEmpty else { return done() }
-        let left = Countdown(keys.count)
-        for key in keys { invalidate(key) { if left.isLast() { done() } } }
+        store.withVariants(keys) { [self] keys in
+            let left = Countdown(keys.count)
+            for key in keys { invalidate(key) { if left.isLast() { done() } } }
+        }
     }
 }
 

@@ -70,7 +70,7 @@ extension Fetch {
     private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool) throws(FillError) {
         let answer = try Answer(head, asked: span, demand, times: ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now()), store)
         // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
-        let isKept = isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
+        let isKept = isShared && !status.isOutdated && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.mayNotStore(reason) }
         if isKept, store.isKnown(resource.key, beside: validated) {
             // Imported while the answer was on its way: whoever waits looks again.

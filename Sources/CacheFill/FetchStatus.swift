@@ -66,6 +66,8 @@ package final class FetchStatus: Sendable {
         var lacksRoom = false
         /// The status of the origin's last answer.
         var answer: Int?
+        /// Whether the origin has changed what it brings since it was asked.
+        var isOutdated = false
         /// Why what it brings passes by.
         var passing: Storing.Reason?
     }
@@ -130,6 +132,10 @@ package final class FetchStatus: Sendable {
     package var passingReason: Storing.Reason? { state.withLock { $0.passing } }
 
     func mayNotStore(_ reason: Storing.Reason) { state.withLock { $0.passing = reason } }
+
+    var isOutdated: Bool { state.withLock { $0.isOutdated } }
+
+    func outdate() { state.withLock { $0.isOutdated = true } }
 
     func foundNoRoom() { state.withLock { $0.lacksRoom = true } }
 

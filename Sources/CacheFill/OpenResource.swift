@@ -233,6 +233,14 @@ package final class OpenResource: Sendable {
         }
     }
 
+    /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it already, and not kept.
+    func outdateOpening() {
+        state.withLock { state in
+            state.opening?.outdate()
+            state.opening = nil
+        }
+    }
+
     /// The origin no longer has this generation.
     func invalidate(_ generation: Generation) {
         state.withLock { state in

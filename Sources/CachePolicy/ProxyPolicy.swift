@@ -8,6 +8,8 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var mounts: [Mount] = []
     /// Whether players may name any origin; else only what is mounted is served.
     package var servesAnyOrigin = true
+    /// Bytes that the body of a request through a mount may have; nil for any number, as bodies stream through.
+    package var largestMountBody: Int64?
 
     package init() {}
 

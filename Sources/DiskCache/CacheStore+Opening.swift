@@ -72,6 +72,18 @@ extension CacheStore {
         registry.withLock { registry in registry.newest(of: key).map { $0 !== generation } ?? false }
     }
 
+    /// Finds what origins chose by other request fields, for resources that have such. Calls back on a thread of its own.
+    package func withVariants(_ keys: [CacheKey], then deliver: @escaping @Sendable ([CacheKey]) -> Void) {
+        readers.run { [self] in
+            var all = keys
+            for key in keys {
+                all += registry.withLock { $0.newest.keys.filter { $0.text.hasPrefix(key.text + " ") } }
+                report("look variants up") { () throws(StoreError) in all += try index.variants(of: key).filter { !all.contains($0) } }
+            }
+            deliver(all)
+        }
+    }
+
     /// What stands for a credential where it must not be kept: 32 hexadecimal digits that are the same for as long as the index is, and
     /// others for another cache.
     package func fingerprint(_ text: String) -> String {

@@ -41,6 +41,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     }
 
     func start() {
+        guard !handler.filler.isOffline else { return exchange.respond(504, text: "the proxy is offline: no origin is asked", closes: true) }
         exchange.onAbort = { [self] in cancel() }
         let limit = handler.policy.largestMountBody
         if let limit, let length = exchange.bodyLength, length > limit {
