@@ -420,10 +420,10 @@ package final class Fetch: TransferDelegate {
     // MARK: Stopping
 
     /// The last follower has left. What it has begun to read may be asked for again at once: the transfer goes on up to its horizon, and
-    /// waits there.
+    /// waits there; but not where only what is read is to be fetched, as the kernel goes on taking in what the origin sends.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
-        guard filler.settings.lingerSeconds > 0, transfer != nil, let generation = writer?.generation, generation.isStored, !generation.isRetired,
+        guard filler.settings.lingerSeconds > 0, filler.policy(of: demand) != .read, transfer != nil, let generation = writer?.generation, generation.isStored, !generation.isRetired,
             isLingering || filler.beginLinger(generation.geometry)
         else { return finishChunk() }
         isLingering = true

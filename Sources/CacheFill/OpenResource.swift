@@ -149,24 +149,25 @@ package final class OpenResource: Sendable {
 
     /// Becomes the one that starts a fetch for the gap at the start of `wanted`, if that is still one that nobody fills.
     func demand(_ wanted: Range<Int64>, of generation: Generation, _ follower: FollowerID, horizon: Int64) -> FetchStatus? {
-        let (status, former): (FetchStatus?, FetchStatus?) = state.withLock { state in
-            guard state.generation === generation else { return (nil, nil) }
+        let (status, former): (FetchStatus?, [FetchStatus]) = state.withLock { state in
+            guard state.generation === generation else { return (nil, []) }
             let rounded = generation.geometry.roundedOut(wanted, length: generation.length)
-            guard var gap = generation.gap(in: rounded), gap.contains(wanted.lowerBound) else { return (nil, nil) }
+            guard var gap = generation.gap(in: rounded), gap.contains(wanted.lowerBound) else { return (nil, []) }
             for fetch in state.fetches.values {
                 // Between the look at the bytes and here, one may have come by or begun.
-                if fetch.reaches(wanted.lowerBound) { return (nil, nil) }
+                if fetch.reaches(wanted.lowerBound) { return (nil, []) }
                 // What another is about to bring is left to it, unless it ends with this one's begin.
-                if fetch !== state.lingering || !fetch.isAbandoned, case .running(_, let frontier) = fetch.view, frontier > gap.lowerBound, frontier < gap.upperBound {
+                if !fetch.isAbandoned, case .running(_, let frontier) = fetch.view, frontier > gap.lowerBound, frontier < gap.upperBound {
                     gap = gap.lowerBound..<generation.geometry.chunkStart(generation.geometry.chunk(at: frontier))
                 }
             }
-            guard gap.contains(wanted.lowerBound) else { return (nil, nil) }
+            guard gap.contains(wanted.lowerBound) else { return (nil, []) }
+            let abandoned = state.fetches.values.filter(\.isAbandoned)
             let status = FetchStatus(range: gap, horizon: horizon, follower: follower, at: wanted.lowerBound)
             state.fetches[ObjectIdentifier(status)] = status
-            return (status, state.takeLingering())
+            return (status, abandoned + (state.takeLingering().map { [$0] } ?? []))
         }
-        former?.supersede()
+        for fetch in former { fetch.supersede() }
         return status
     }
 

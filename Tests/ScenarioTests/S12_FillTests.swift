@@ -275,6 +275,15 @@ extension Scenarios {
             }
         }
 
+        @Test func transferThatFetchesOnlyWhatIsReadDoesNotLinger() async throws {
+            try await scenario { ($0.tuning.fill.lingerSeconds, $0.tuning.fill.standardPolicy) = (60, .read) } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
+                try stage.waitForStats("no open fetch") { $0.upstream.openFetches == 0 }
+                try stage.origin.waitForAbort("/long.mp4")
+            }
+        }
+
         @Test func transferOfWhatIsNotStoredDoesNotLinger() async throws {
             try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
                 stage.origin.serve("/long.mp4", long)
@@ -387,7 +396,8 @@ extension Scenarios {
             let clock = Clock()
             try await scenario { $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) } } _: { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.serve("/other.mp4", other)
+                let small = Media(seed: 125, size: 1000)
+                stage.origin.serve("/other.mp4", small)
                 stage.origin.script("/film.mp4") {
                     $0.status = status
                     $0.body = Array("later\n".utf8)
@@ -408,7 +418,7 @@ extension Scenarios {
                 second.serve("/film.mp4", film)
                 expectWhole(try RawClient.get(port: stage.proxy.port, path: "/http/127.0.0.1:\(second.port)/film.mp4"), film)
                 clock.pass(seconds: 100)
-                expectWhole(try stage.get("/other.mp4"), other)
+                expectWhole(try stage.get("/other.mp4"), small)
             }
         }
 
