@@ -13,17 +13,22 @@ package final class Demand: Sendable {
 
     /// - Parameter passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its cookies are
     ///   meant for it.
-    package init(url: OriginURL, span: ByteRangeSpec?, request: RequestHead, treatment: Treatment = Treatment(), passesCookies: Bool = false) {
+    package init(
+        url: OriginURL, span: ByteRangeSpec?, request: RequestHead, directives: RequestDirectives, treatment: Treatment = Treatment(),
+        passesCookies: Bool = false
+    ) {
         self.url = url
         self.span = span
         self.request = request
         self.treatment = treatment
         self.passesCookies = passesCookies
-        directives = RequestDirectives(cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
+        self.directives = directives
     }
 
     /// The same demand, for another part.
-    func of(_ span: ByteRangeSpec) -> Demand { Demand(url: url, span: span, request: request, treatment: treatment, passesCookies: passesCookies) }
+    func of(_ span: ByteRangeSpec) -> Demand {
+        Demand(url: url, span: span, request: request, directives: directives, treatment: treatment, passesCookies: passesCookies)
+    }
 
     /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak itself.
     ///

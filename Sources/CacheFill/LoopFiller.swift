@@ -14,6 +14,8 @@ package final class LoopFiller {
     package let loop: EventLoop
     package let upstream: UpstreamClient
     private var isShutDown = false
+    /// What the policy says, and in which of its versions.
+    private var knownOffline = (version: -1, isOffline: false)
     private var fetches: [ObjectIdentifier: Fetch] = [:]
     private var fills: [ObjectIdentifier: ResourceFill] = [:]
 
@@ -98,7 +100,11 @@ package final class LoopFiller {
     }
 
     /// Whether no origin is to be asked.
-    package var isOffline: Bool { filler.policy.value.isOffline }
+    package var isOffline: Bool {
+        let version = filler.policy.version
+        if knownOffline.version != version { knownOffline = (version, filler.policy.value.isOffline) }
+        return knownOffline.isOffline
+    }
 
     func ended(_ fetch: Fetch) {
         guard fetches.removeValue(forKey: ObjectIdentifier(fetch)) != nil else { return }

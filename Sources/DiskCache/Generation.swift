@@ -25,6 +25,8 @@ package final class GenerationHead: Sendable, Equatable {
     package let accessControlBytes: [UInt8]
     /// Whether `Date` is among them.
     package let hasDate: Bool
+    /// As it was when its age began to count: what is reckoned from its fields is reckoned once.
+    private let freshnessAtFirst: Freshness
     package let validators: RepresentationValidators
     package let cacheControl: CacheControl
     /// The value for `If-Range` by which a gap of this very generation is asked for.
@@ -50,6 +52,7 @@ package final class GenerationHead: Sendable, Equatable {
         cacheControl = CacheControl(parsing: fields.combined("Cache-Control"))
         rangeCondition = Combining.condition(for: fields)
         hasDate = fields["Date"] != nil
+        freshnessAtFirst = .of(fields, self.times, ttl: nil, now: self.times.validatedAt)
     }
 
     private static func rendered(_ lines: [FieldLines.Line]) -> [UInt8] {
@@ -60,7 +63,11 @@ package final class GenerationHead: Sendable, Equatable {
     /// - Parameters:
     ///   - ttl: what a rule says.
     ///   - now: seconds since 1970.
-    package func freshness(ttl: Int64?, now: Int64) -> Freshness { .of(fields, times, ttl: ttl, now: now) }
+    package func freshness(ttl: Int64?, now: Int64) -> Freshness {
+        guard ttl == nil else { return .of(fields, times, ttl: ttl, now: now) }
+        let first = freshnessAtFirst
+        return Freshness(lifetime: first.lifetime, age: times.age(at: now), source: first.source, isAskedEachTime: first.isAskedEachTime)
+    }
 
     /// The age that it is given out with (RFC 9111 §1.2.2, §5.1).
     package func age(at now: Int64) -> Int64 { min(times.age(at: now), 1 << 31) }

@@ -122,7 +122,8 @@ final class MediaAnswer: BodySource {
     lazy var demand = makeDemand(openingSpan)
 
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {
-        Demand(url: route.url, span: span, request: request, treatment: treatment, passesCookies: route.form.isTransparent)
+        Demand(
+            url: route.url, span: span, request: request, directives: directives, treatment: treatment, passesCookies: route.form.isTransparent)
     }
 
     /// Whoever has a copy already probably needs no more than to hear that it still holds: the rest is fetched if not.
