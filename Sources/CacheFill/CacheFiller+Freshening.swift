@@ -10,7 +10,8 @@ extension CacheFiller {
     func freshen(_ generation: Generation, by head: UpstreamHead, requestedAt: Int64) {
         let receivedAt = now()
         let times = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: receivedAt)
-        generation.freshen(generation.head.freshened(by: head.keptFields(isMedia: true, receivedAt: receivedAt), times: times))
+        generation.freshen(generation.head.freshened(
+            by: head.keptFields(isMedia: true, receivedAt: receivedAt), isPublic: head.isFromPublicAddress, times: times))
     }
 
     /// Judges a stored generation by the answer to a client's HEAD (RFC 9111 §4.3.5).

@@ -9,8 +9,6 @@ import Upstream
 
 /// How gaps are filled. Bytes and seconds.
 package struct FillSettings: Sendable {
-    /// What `FillPolicy.standard` stands for: measurements and tests have another.
-    package var standardPolicy = FillPolicy.standard
     /// How far past its furthest reader a response goes that passes through memory.
     package var windowReadAhead: Int64 = 2 << 20
     /// A body of unknown length longer than this is taken for a stream without end, and not stored.

@@ -141,6 +141,8 @@ extension Fetch {
 
     /// Whether an answer brings bytes of this very generation, from `offset` on or from the start.
     private func match(_ head: UpstreamHead, _ generation: Generation, from offset: Int64) throws(FillError) -> Match {
+        // A name that stood for a public address and now stands for a private one: what pages of all sites may read is not added to from there.
+        if generation.head.isPublic, !head.isFromPublicAddress { return try replace(generation) }
         switch head.status {
         case 206:
             guard Storing.isUncoded(head.fields) else { throw .unusable("the part is encoded") }

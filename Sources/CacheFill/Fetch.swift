@@ -423,7 +423,8 @@ package final class Fetch: TransferDelegate {
     /// waits there; but not where only what is read is to be fetched, as the kernel goes on taking in what the origin sends.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
-        guard filler.settings.lingerSeconds > 0, filler.policy(of: demand) != .read, transfer != nil, let generation = writer?.generation, generation.isStored, !generation.isRetired,
+        guard filler.settings.lingerSeconds > 0, demand.treatment.fill != .read, transfer != nil,
+            let generation = writer?.generation, generation.isStored, !generation.isRetired,
             isLingering || filler.beginLinger(generation.geometry)
         else { return finishChunk() }
         isLingering = true
@@ -505,7 +506,7 @@ package final class Fetch: TransferDelegate {
     }
 
     private func settle(_ result: FetchEnd) {
-        if demand.treatment.pins, let generation = writer?.generation, generation.isStored { pin(generation) }
+        if demand.treatment.pins, let generation = writer?.generation, generation.isStored { filler.pin(generation, of: resource) }
         hasEnded = true
         endLingering()
         retryTimer?.cancel()
@@ -523,16 +524,6 @@ package final class Fetch: TransferDelegate {
         guard let generation = writer?.generation, generation.isStored, generation.length == nil || generation.head.rangeCondition == nil else { return }
         resource.invalidate(generation)
         store.retire(generation)
-    }
-
-    /// As a rule says.
-    private func pin(_ generation: Generation) {
-        let (store, logger) = (store, filler.logger)
-        store.perform {
-            do throws(StoreError) { _ = try store.setPinned(true, generation.key) } catch {
-                logger.error("could not pin \(generation.key.text): \(error)")
-            }
-        }
     }
 
     // MARK: What must stay

@@ -23,16 +23,12 @@ extension CacheFiller {
     /// How far a transfer goes for who demands it.
     func horizon(of demand: Demand) -> Horizon {
         let wanted =
-            switch policy(of: demand) {
+            switch demand.treatment.fill {
             case .read: Horizon.first
             case .ahead(let bytes): bytes
             // What goes on to the end follows the transfer itself (`ResourceFill`).
             case .end, .whole: Horizon.standardLimit
             }
         return Horizon(limit: min(wanted, readAhead))
-    }
-
-    func policy(of demand: Demand) -> FillPolicy {
-        demand.treatment.fill == .standard ? settings.standardPolicy : demand.treatment.fill
     }
 }

@@ -126,7 +126,7 @@ package final class LoopFiller {
     /// It goes on when its reader has left, and is one for all readers.
     package func keepFilling(_ resource: OpenResource, _ generation: Generation, _ demand: Demand, from offset: Int64) {
         let start: Int64
-        switch filler.policy(of: demand) {
+        switch demand.treatment.fill {
         case .read, .ahead: return
         case .end: start = offset
         case .whole: start = 0

@@ -26,6 +26,8 @@ package final class OpenResource: Sendable {
         var filling: Filling?
         var waiters: [@Sendable () -> Void] = []
         var lastUse: UInt64 = 0
+        /// Whether it is pinned by a rule, or is just being pinned.
+        var isPinned = false
     }
 
     /// What is filled in the background (`ResourceFill`).
@@ -91,6 +93,17 @@ package final class OpenResource: Sendable {
         }
         for wake in waiters { wake() }
     }
+
+    /// - Returns: whether the caller has to pin it.
+    func beginPinning() -> Bool {
+        state.withLock { state in
+            defer { state.isPinned = true }
+            return !state.isPinned
+        }
+    }
+
+    /// It could not be pinned.
+    func endPinning() { state.withLock { $0.isPinned = false } }
 
     // MARK: Fetches
 

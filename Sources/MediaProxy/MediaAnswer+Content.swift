@@ -16,6 +16,7 @@ extension MediaAnswer {
         case .failed: return close(412, generation, following: status)
         case .proceed: break
         }
+        if treatment.pins, generation.isStored { filler.filler.pin(generation, of: resource) }
         guard let length = generation.length else {
             // RFC 9110 §14.2: while the length is unknown, Range is ignored.
             return answer(from: generation, range: nil, length: nil, following: status)

@@ -124,7 +124,7 @@ extension Scenarios {
 
         // A transfer pauses when it is far enough ahead of its players; one that comes to its frontier needs it to go on.
         @Test func playerThatCatchesUpWithAPausedOneIsNotHeldUp() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .ahead(1 << 20) } _: { stage in
+            try await scenario { $0.fill(.ahead(1 << 20)) } _: { stage in
                 let (long, other) = (Media(seed: 30, size: 32_000_000), Media(seed: 32, size: 32_000_000))
                 stage.origin.serve("/long.mp4", long)
                 stage.origin.serve("/other.mp4", other)

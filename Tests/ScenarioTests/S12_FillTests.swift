@@ -36,7 +36,7 @@ extension Scenarios {
         // MARK: How far past a reader
 
         @Test func readGoesShortlyPastItsReaderAndNoFurther() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .read } _: { stage in
+            try await scenario { $0.fill(.read) } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 let (paused, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
                 #expect(try paused.difference(from: long, in: 0..<100_000) == nil)
@@ -48,7 +48,7 @@ extension Scenarios {
         }
 
         @Test func aheadGoesTwiceAsFarAsWasReadUpToItsLimit() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .ahead(24 << 20) } _: { stage in
+            try await scenario { $0.fill(.ahead(24 << 20)) } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 let (player, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
                 #expect(try player.difference(from: long, in: 0..<100_000) == nil)
@@ -82,7 +82,7 @@ extension Scenarios {
         // MARK: To the end
 
         @Test func endIsFilledWhenItsReaderHasLeft() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .end } _: { stage in
+            try await scenario { $0.fill(.end) } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
                 try stage.waitForStats("the end of filling") { $0.upstream.openFetches == 0 }
@@ -96,7 +96,7 @@ extension Scenarios {
         }
 
         @Test func endIsFilledFromWhereItIsReadAndThenFromWhereTheNextOneReads() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .end } _: { stage in
+            try await scenario { $0.fill(.end) } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let (seek, last) = (3_000_000 / chunk * chunk, (film.size - 1) / chunk * chunk)
                 expectPart(try stage.get("/film.mp4", range: "bytes=4999999-4999999"), film.size - 1..<film.size, of: film)
@@ -112,7 +112,7 @@ extension Scenarios {
         }
 
         @Test func wholeIsFilledFromItsReaderToTheEndAndThenFromTheStart() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+            try await scenario { $0.fill(.whole) } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let (start, end) = (3_000_000 / chunk * chunk, (3_000_009 / chunk + 1) * chunk)
                 expectPart(try stage.get("/film.mp4", range: "bytes=3000000-3000009"), 3_000_000..<3_000_010, of: film)
@@ -125,7 +125,7 @@ extension Scenarios {
         }
 
         @Test func manyReadersOfOneFileHaveItFilledOnce() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+            try await scenario { $0.fill(.whole) } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let parts = try concurrently(16) { index in
                     let range = Int64(index) * 300_000..<Int64(index) * 300_000 + 10
@@ -141,7 +141,7 @@ extension Scenarios {
 
         // The gap that somebody waits for is not last in a long row.
         @Test func readerFarFromWhatIsFilledHasATransferOfItsOwn() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+            try await scenario { $0.fill(.whole) } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.stallAfter = 100_000 }
                 try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
@@ -155,7 +155,7 @@ extension Scenarios {
         }
 
         @Test func fillingThatFailedIsTakenUpByTheNextReader() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+            try await scenario { $0.fill(.whole) } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.cutAfter = 1_000_000; $0.stallAfter = 500_000 }
                 try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
@@ -171,7 +171,7 @@ extension Scenarios {
         }
 
         @Test func fillingEndsWithTheProxy() async throws {
-            try await scenario { $0.tuning.fill.standardPolicy = .whole } _: { stage in
+            try await scenario { $0.fill(.whole) } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.stallAfter = 500_000 }
                 try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
@@ -186,7 +186,7 @@ extension Scenarios {
         // MARK: With little room
 
         @Test func whatIsMoreThanHalfOfTheCacheIsNotFilled() async throws {
-            try await scenario { ($0.maxSize, $0.tuning.fill.standardPolicy) = (32_000_000, .whole) } _: { stage in
+            try await scenario { $0.maxSize = 32_000_000; $0.fill(.whole) } _: { stage in
                 let large = Media(seed: 122, size: 16_000_001), small = Media(seed: 123, size: 12_000_000)
                 stage.origin.serve("/large.mp4", large)
                 stage.origin.serve("/small.mp4", small)
@@ -199,7 +199,7 @@ extension Scenarios {
         }
 
         @Test func fillingEvictsNothingThatIsBeingRead() async throws {
-            try await scenario { ($0.maxSize, $0.tuning.fill.standardPolicy) = (40_000_000, .whole) } _: { stage in
+            try await scenario { $0.maxSize = 40_000_000; $0.fill(.whole) } _: { stage in
                 let films = (0..<6).map { Media(seed: 130 + UInt64($0), size: 16_000_000) }
                 for (index, film) in films.enumerated() { stage.origin.serve("/\(index)", film) }
                 let (reader, _) = try stage.playerOf("/0", receiveBuffer: 16_384)
@@ -276,7 +276,7 @@ extension Scenarios {
         }
 
         @Test func transferThatFetchesOnlyWhatIsReadDoesNotLinger() async throws {
-            try await scenario { ($0.tuning.fill.lingerSeconds, $0.tuning.fill.standardPolicy) = (60, .read) } _: { stage in
+            try await scenario { $0.tuning.fill.lingerSeconds = 60; $0.fill(.read) } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
                 try stage.waitForStats("no open fetch") { $0.upstream.openFetches == 0 }

@@ -28,6 +28,13 @@ final class Stage: Sendable {
         /// What else is set, and has no name here.
         var configuration: @Sendable (inout ProxyConfiguration) -> Void = { _ in }
 
+        /// How much is fetched beyond what is asked for.
+        mutating func fill(_ fill: FillPolicy) {
+            var policy = tuning.policy ?? ProxyPolicy()
+            policy.fill = fill
+            tuning.policy = policy
+        }
+
         mutating func configure(_ change: @escaping @Sendable (inout ProxyConfiguration) -> Void) { configuration = change }
 
         init() {
