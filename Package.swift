@@ -72,7 +72,11 @@ let package = Package(
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
-        .testTarget(name: "CacheFillTests", dependencies: ["CacheFill", "CachePolicy"]),
+        .testTarget(
+            name: "CacheFillTests",
+            dependencies: [
+                "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]),
         .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
         .testTarget(
             name: "DiskCacheTests",

@@ -10,8 +10,8 @@ extension CacheFiller {
     func freshen(_ generation: Generation, by head: UpstreamHead, requestedAt: Int64) {
         let receivedAt = now()
         let times = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: receivedAt)
-        generation.freshen(generation.head.freshened(
-            by: head.keptFields(isMedia: true, receivedAt: receivedAt), isPublic: head.isFromPublicAddress, times: times))
+        let fields = head.keptFields(isMedia: true, receivedAt: receivedAt)
+        generation.freshen { $0.freshened(by: fields, isPublic: head.isFromPublicAddress, times: times) }
     }
 
     /// Judges a stored generation by the answer to a client's HEAD (RFC 9111 §4.3.5).
@@ -22,7 +22,7 @@ extension CacheFiller {
         let holds =
             head.status == 304 ? Freshening.isAbout(head.fields, stored: stored.fields)
             : Freshening.isSameVersion(head.fields, length: head.contentLength, stored: stored.fields, storedLength: generation.length)
-        if holds { freshen(generation, by: head, requestedAt: requestedAt) } else { generation.freshen(stored.doubted) }
+        if holds { freshen(generation, by: head, requestedAt: requestedAt) } else { generation.freshen { $0 === stored ? stored.doubted : $0 } }
         return holds
     }
 

@@ -25,10 +25,17 @@ extension CacheFiller {
         }
     }
 
+    /// Some are just being opened, and nowhere stored.
+    private func variantsInUse(of keys: [CacheKey]) -> [CacheKey] {
+        let open = openKeys
+        return keys.flatMap { key in open.filter { $0.text.hasPrefix(key.text + " ") } }
+    }
+
     /// The same for several resources at once, with what their origin chose by other request fields.
     package func invalidate(_ keys: [CacheKey], then done: @escaping @Sendable () -> Void) {
         guard !keys.isEmpty else { return done() }
-        store.withVariants(keys) { [self] keys in
+        store.withVariants(keys) { [self] stored in
+            let keys = Array(Set(stored + variantsInUse(of: keys)))
             let left = Countdown(keys.count)
             for key in keys { invalidate(key) { if left.isLast() { done() } } }
         }

@@ -118,6 +118,8 @@ package final class CacheFiller: Sendable {
 
     package var openCount: Int { resources.withLock { $0.count } }
 
+    var openKeys: [CacheKey] { resources.withLock { Array($0.keys) } }
+
     /// Lets go of all resources, once no loop runs any more. What still reads keeps its own.
     package func closeAll() {
         balance.clear()

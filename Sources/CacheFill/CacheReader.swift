@@ -217,7 +217,7 @@ package final class CacheReader {
 
     private func awaitWindow() -> Step? {
         guard let followed else { return nil }
-        if case .passing(let window, _, _)? = followed.opening {
+        if case .passing(let window, _, _, _)? = followed.opening {
             passThrough(window)
             return nil
         }

@@ -70,13 +70,15 @@ extension Fetch {
     private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool) throws(FillError) {
         let answer = try Answer(head, asked: span, demand, times: ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now()), store)
         // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
-        let isKept = isShared && !status.isOutdated && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
+        let isKept = isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.mayNotStore(reason) }
         if isKept, store.isKnown(resource.key, beside: validated) {
             // Imported while the answer was on its way: whoever waits looks again.
             resource.lookAgain(after: nil)
             return finish(.stopped)
         }
+        // What is stored is no longer what its origin has, though that must not be stored.
+        if !isKept, let validated, head.status == 200 || head.status == 206 { validated.freshen { $0.doubted } }
         let generation = try makeGeneration(answer, isKept: isKept)
         let chunk = generation.geometry
         // A suffix begins anywhere: bytes before its first whole chunk are let go.
@@ -86,12 +88,18 @@ extension Fetch {
         end = answer.range.upperBound
         writer = store.writer(generation, at: start, stopsAtPresent: false)
         if generation.isStored {
-            if let previous = resource.opened(generation, by: status), previous !== generation { store.retire(previous) }
+            let (isCurrent, previous) = resource.opened(generation, by: status)
+            guard isCurrent else {
+                // Invalidated, removed or imported while the answer was on its way: whoever waits looks again.
+                store.retire(generation)
+                return finish(.stopped)
+            }
+            if let previous, previous !== generation { store.retire(previous) }
             let isOnlyWay = generation.head.rangeCondition == nil || answer.total == nil || (head.status == 200 && span != nil)
             status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead, isOnlyWay: isOnlyWay)
         } else {
             resource.ended(status)
-            status.opened(.passing(generation, owner: owner, part: answer.total == nil && head.status == 206 ? answer.range : nil), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: true)
+            status.opened(.passing(generation, owner: owner, part: head.status == 206 ? answer.range : nil, total: answer.total), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: true)
         }
     }
 
@@ -128,7 +136,7 @@ extension Fetch {
         let window: Generation
         do throws(StoreError) { window = try store.makeWindow(resource.key, head: generation.head, length: generation.length) } catch { throw .notStored("\(error)") }
         writer = store.writer(window, at: position, stopsAtPresent: false)
-        status.opened(.passing(window, owner: owner, part: nil), range: position..<end, horizon: filler.settings.windowReadAhead, isOnlyWay: true)
+        status.opened(.passing(window, owner: owner, part: nil, total: generation.length), range: position..<end, horizon: filler.settings.windowReadAhead, isOnlyWay: true)
     }
 
     /// A transfer that broke goes on.
@@ -177,11 +185,15 @@ extension Fetch {
 
     /// RFC 9110 §8.8.3.2 for tags, which must both be strong; else dates and (checked by the caller) lengths.
     private func isSameVersion(_ head: UpstreamHead, _ generation: Generation) -> Bool {
-        let stored = generation.head.validators
-        if let tag = head.fields["ETag"].flatMap({ EntityTag(parsing: $0) }), let known = stored.etag, !known.isWeak { return tag.stronglyMatches(known) }
-        if let date = head.fields["Last-Modified"], let known = generation.head.fields["Last-Modified"] { return date == known }
-        // RFC 9110 §15.3.7: a 206 to If-Range may leave out what the client knows.
-        return head.status == 206 && generation.head.rangeCondition != nil
+        let stored = generation.head
+        guard stored.rangeCondition != nil else { return false }
+        // §15.3.7: a 206 to If-Range may leave out what the client knows.
+        let mayBeSilent = head.status == 206
+        if let known = stored.validators.etag {
+            guard let field = head.fields["ETag"] else { return mayBeSilent }
+            return EntityTag(parsing: field).map { $0.stronglyMatches(known) } ?? false
+        }
+        return head.fields["Last-Modified"].map { $0 == stored.fields["Last-Modified"] } ?? mayBeSilent
     }
 }
 

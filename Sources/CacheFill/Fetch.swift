@@ -412,6 +412,9 @@ package final class Fetch: TransferDelegate {
     }
 
     private func fail(_ error: FillError) {
+        if case .originStatus(let status) = error, Reuse.isGone(status: status), let generation = knownGeneration, generation.isStored {
+            filler.discard(generation, of: resource)
+        }
         filler.metrics.errors.add(error.label)
         filler.logger.info("not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
         finish(.failed(error))

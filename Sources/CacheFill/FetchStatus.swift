@@ -16,8 +16,9 @@ package enum Opening: Sendable {
     /// The resource's generation, from which anyone may read.
     case stored(Generation)
     /// A response that is not stored: a window for the one who asked; others ask for themselves.
-    /// - part: the bytes that come, where the origin keeps the length of the whole to itself (`bytes 0-9/*`).
-    case passing(Generation, owner: FollowerID, part: Range<Int64>?)
+    /// - part: the bytes that come, where they are not the whole.
+    /// - total: the length of the whole; nil where the origin keeps it to itself (`bytes 0-9/*`).
+    case passing(Generation, owner: FollowerID, part: Range<Int64>?, total: Int64?)
     /// The generation that is there still holds, says its origin, with this status.
     case validated(Generation, status: Int)
 }
@@ -66,8 +67,6 @@ package final class FetchStatus: Sendable {
         var lacksRoom = false
         /// The status of the origin's last answer.
         var answer: Int?
-        /// Whether the origin has changed what it brings since it was asked.
-        var isOutdated = false
         /// Why what it brings passes by.
         var passing: Storing.Reason?
     }
@@ -132,10 +131,6 @@ package final class FetchStatus: Sendable {
     package var passingReason: Storing.Reason? { state.withLock { $0.passing } }
 
     func mayNotStore(_ reason: Storing.Reason) { state.withLock { $0.passing = reason } }
-
-    var isOutdated: Bool { state.withLock { $0.isOutdated } }
-
-    func outdate() { state.withLock { $0.isOutdated = true } }
 
     func foundNoRoom() { state.withLock { $0.lacksRoom = true } }
 

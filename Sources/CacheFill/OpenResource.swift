@@ -26,6 +26,9 @@ package final class OpenResource: Sendable {
         var filling: Filling?
         var waiters: [@Sendable () -> Void] = []
         var lastUse: UInt64 = 0
+        // What a running opening finds out about the generation that goes is for those who wait for it already.
+        mutating func forgetGeneration() { (generation, fetches, opening) = (nil, [:], nil) }
+
         /// Whether it is pinned by a rule, or is just being pinned.
         var isPinned = false
     }
@@ -228,14 +231,15 @@ package final class OpenResource: Sendable {
     }
 
     /// An opening fetch found a generation to keep: it is the current one, and the fetch is one of its fetches.
-    /// - Returns: the generation that was current before.
-    func opened(_ generation: Generation, by status: FetchStatus) -> Generation? {
+    /// - Returns: whether it is, and the generation that was current before. It is not where what it was asked about has changed meanwhile.
+    func opened(_ generation: Generation, by status: FetchStatus) -> (isCurrent: Bool, previous: Generation?) {
         state.withLock { state in
+            guard state.opening === status else { return (false, nil) }
             let previous = state.generation
             state.generation = generation
             state.fetches = [ObjectIdentifier(status): status]
-            if state.opening === status { state.opening = nil }
-            return previous
+            state.opening = nil
+            return (true, previous)
         }
     }
 
@@ -250,7 +254,6 @@ package final class OpenResource: Sendable {
     /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it already, and not kept.
     func outdateOpening() {
         state.withLock { state in
-            state.opening?.outdate()
             state.opening = nil
         }
     }
@@ -259,8 +262,7 @@ package final class OpenResource: Sendable {
     func invalidate(_ generation: Generation) {
         state.withLock { state in
             guard state.generation === generation else { return }
-            state.generation = nil
-            state.fetches = [:]
+            state.forgetGeneration()
         }
     }
 
@@ -268,10 +270,7 @@ package final class OpenResource: Sendable {
     func lookAgain(after former: Generation?) {
         state.withLock { state in
             guard state.generation == nil || state.generation === former else { return }
-            if state.generation != nil {
-                state.generation = nil
-                state.fetches = [:]
-            }
+            if state.generation != nil { state.forgetGeneration() }
             switch state.lookup {
             case .notStarted: break
             case .running: state.isLookupOld = true

@@ -239,10 +239,11 @@ package final class Generation: Sendable {
 
     package var head: GenerationHead { state.withLock { $0.head } }
 
-    /// The origin has said that it still holds. The index is told at the next checkpoint.
-    package func freshen(_ head: GenerationHead) {
+    /// The origin has said something of it. The index is told at the next checkpoint.
+    /// - Parameter change: makes the head that takes the place of the one that it gets.
+    package func freshen(_ change: (GenerationHead) -> GenerationHead) {
         state.withLock { state in
-            state.head = head
+            state.head = change(state.head)
             state.isHeadUnsaved = true
         }
     }

@@ -37,7 +37,10 @@ extension MediaAnswer {
             status?.leave(follower)
             return exchange.respond(contentHead(of: generation, range: nil, length: length))
         }
-        if directives.control.onlyIfCached, coverage != .whole { return refuseToAsk() }
+        if directives.control.onlyIfCached, coverage != .whole {
+            status?.leave(follower)
+            return refuseToAsk()
+        }
         let reader = CacheReader(
             generation, from: bytes.lowerBound, to: range?.upperBound ?? length, resource: resource, demand: demand, filler: filler,
             follower: follower, following: status)

@@ -24,7 +24,10 @@ extension MediaAnswer {
     private func answer(from generation: Generation, _ ranges: [Range<Int64>], length: Int64, following status: FetchStatus?) {
         let coverage = coverage(of: ranges, in: generation)
         classify(coverage, generation, isOpening: status != nil)
-        if directives.control.onlyIfCached, coverage != .whole { return refuseToAsk() }
+        if directives.control.onlyIfCached, coverage != .whole {
+            status?.leave(follower)
+            return refuseToAsk()
+        }
         let layout = MultipartLayout(ranges, total: length, type: generation.head.fields["Content-Type"])
         let reader = CacheReader(
             generation, from: ranges[0].lowerBound, to: ranges[0].upperBound, resource: resource, demand: demand, filler: filler, follower: follower,

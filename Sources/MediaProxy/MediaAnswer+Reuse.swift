@@ -58,6 +58,7 @@ extension MediaAnswer {
 
     /// It still holds, or has to do: the answer is given from it.
     func accept(_ generation: Generation) {
+        guard !generation.isRetired else { return restart(after: .changed) }
         accepted = generation
         if !isCounted, outcome.forwardStatus != nil { handler.metrics.validated.add() }
         answer(from: generation)
@@ -100,7 +101,7 @@ extension MediaAnswer {
     func passHead(validating validated: Generation? = nil) {
         exchange.onAbort = { [self] in abandon() }
         if validated == nil {
-            outcome = .forwarded(treatment.bypasses ? .bypass : .uriMiss)
+            noteForward(treatment.bypasses ? .bypass : .uriMiss)
             if !isCounted { handler.metrics.misses.add() }
             isCounted = true
         }

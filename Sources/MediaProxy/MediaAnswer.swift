@@ -37,10 +37,11 @@ final class MediaAnswer: BodySource {
     var accepted: Generation?
     /// A generation may be replaced while its first byte is awaited: then the answer is given from the next one.
     private var restarts = 0
-    private var turns = 0
+    private(set) var turns = 0
     /// Each request counts once, however often it starts anew.
     var isCounted = false
     private static let maxRestarts = 3
+    private static let longestSharedError: Int64 = 64 << 10
 
     init(_ exchange: Exchange, _ route: Route, _ handler: MediaHandler) {
         self.exchange = exchange
@@ -74,7 +75,7 @@ final class MediaAnswer: BodySource {
     /// As far as it goes without waiting. Called again when there is news.
     func proceed() {
         guard exchange.isOpen else { return }
-        if treatment.bypasses { return request.method == .head ? passHead() : open(alone: true) }
+        if treatment.bypasses { return directives.control.onlyIfCached ? refuseToAsk() : request.method == .head ? passHead() : open(alone: true) }
         switch resource.view() {
         case .generation(let generation):
             consider(generation)
@@ -137,8 +138,21 @@ final class MediaAnswer: BodySource {
     // MARK: Unknown
 
     func open(alone: Bool) {
-        outcome = .forwarded(alone ? .bypass : turns > 0 ? .varyMiss : .uriMiss)
+        noteForward(alone ? .bypass : .uriMiss)
         follow(filler.open(resource, demand, follower: follower, alone: alone))
+    }
+
+    /// Why the origin is asked; the first reason is the one that is told.
+    func noteForward(_ reason: CacheStatus.Forward) {
+        if outcome.isHit { outcome = .forwarded(turns > 0 ? .varyMiss : reason) }
+    }
+
+    /// Asks the origin for this request alone, and for the whole.
+    private func openPlainly() {
+        leaveOpening()
+        guard demand.span != nil else { return fail(.unusable("it does not bring what was asked for")) }
+        demand = makeDemand(nil)
+        open(alone: true)
     }
 
     /// Waits for what an opening fetch finds.
@@ -163,18 +177,16 @@ final class MediaAnswer: BodySource {
             }
             return answer(from: generation, following: status)
         case .validated(let generation, _):
-            note(status)
             leaveOpening()
-            return accept(generation)
-        case .passing(let generation, let owner, let part) where owner == follower:
+            // Replaced while the question was on its way, or chosen for another.
+            guard !generation.isRetired else { return restart(after: .changed) }
+            if let other = otherSelection(generation) { return turn(to: other) }
             note(status)
-            guard let part else { return answer(from: generation, following: status) }
-            guard wanted != nil || demand.span == nil else {
-                // Asked for a part that the client did not ask for, it does not tell of how much.
-                leaveOpening()
-                demand = makeDemand(nil)
-                return open(alone: true)
-            }
+            return accept(generation)
+        case .passing(let generation, let owner, let part, let total) where owner == follower || isSharedError(generation):
+            note(status)
+            guard isEnough(part, of: total, generation) else { return openPlainly() }
+            guard let part, total == nil else { return answer(from: generation, following: status) }
             return answer(fromPart: part, of: generation, following: status)
         case .passing:
             // What came was for the one who asked.
@@ -188,6 +200,26 @@ final class MediaAnswer: BodySource {
             return doubted == nil ? fail(error) : answerInDoubt(after: error)
         }
         if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
+    }
+
+    /// Whether an origin's error is one for all who wait: it has not looked at who they are.
+    private func isSharedError(_ generation: Generation) -> Bool {
+        guard generation.head.status >= 400, generation.head.selecting.isEmpty, request.method == .get else { return false }
+        // It is kept for the slowest of them.
+        guard let length = generation.length, length <= Self.longestSharedError else { return false }
+        let fields = demand.sentFields
+        return fields["Authorization"] == nil && fields["Cookie"] == nil
+    }
+
+    /// Whether what passes by has all that the answer needs. A part was asked for by what was known before: the client's condition may want
+    /// the whole (RFC 9110 §13.1.5), and more than one wants may have been asked for than there is.
+    private func isEnough(_ part: Range<Int64>?, of total: Int64?, _ generation: Generation) -> Bool {
+        let head = generation.head
+        guard let part else { return head.status != 416 || wanted != nil && request.value(of: "If-Range") == nil }
+        guard Conditional.evaluate(request, against: head.validators) == .proceed else { return true }
+        guard let wanted, Conditional.rangeApplies(request, against: head.validators) else { return total.map { part == 0..<$0 } ?? false }
+        guard let total else { return true }
+        return wanted.resolve(length: total).map { $0.clamped(to: part) == $0 } ?? true
     }
 
     /// What the origin's answer means for `Cache-Status`.

@@ -1,6 +1,11 @@
 import CachePolicy
+import DiskCache
+import HTTPModel
+import Logging
+import Metrics
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import CacheFill
 
@@ -43,6 +48,45 @@ import Testing
         #expect(view() == "must look up")
     }
 
+    // MARK: Openings
+
+    private func opening(validating generation: Generation? = nil) -> (FetchStatus, isNew: Bool)? {
+        resource.open(FollowerID(), validating: generation) { FetchStatus(range: 0..<Int64.max, horizon: 0, follower: FollowerID(), at: 0) }
+    }
+
+    @Test func oneOpensAndOthersFollow() throws {
+        let (first, isFirstNew) = try #require(opening())
+        let (second, isSecondNew) = try #require(opening())
+        #expect(first === second && isFirstNew && !isSecondNew)
+        resource.ended(first)
+        #expect(try #require(opening()).isNew)
+    }
+
+    /// An unsafe method has changed the resource while it was being asked for.
+    @Test func whatWasOutdatedIsNotKept() throws {
+        let (old, _) = try #require(opening())
+        resource.outdateOpening()
+        let (new, isNew) = try #require(opening())
+        #expect(isNew && new !== old)
+        let window = try Window()
+        #expect(!resource.opened(window.generation, by: old).isCurrent)
+        #expect(view() == "must look up")
+        #expect(resource.opened(window.generation, by: new).isCurrent)
+        #expect(view() == "generation")
+    }
+
+    /// Whoever comes when it is gone must not follow the question about it.
+    @Test func questionAboutWhatIsGoneIsNotForTheNext() throws {
+        let window = try Window()
+        let (first, _) = try #require(opening())
+        _ = resource.opened(window.generation, by: first)
+        let (question, _) = try #require(opening(validating: window.generation))
+        resource.invalidate(window.generation)
+        let (next, isNew) = try #require(opening())
+        #expect(isNew && next !== question)
+        #expect(!resource.opened(window.generation, by: question).isCurrent)
+    }
+
     /// Between the view and the waiting, the look-up may end and be undone: nobody would wake who waits then.
     @Test func whoeverWaitsWhereNobodyLooksUpIsWokenAtOnce() {
         _ = resource.view()
@@ -52,5 +96,25 @@ import Testing
         let woken = Atomic(0)
         resource.whenLookedUp { woken.add(1, ordering: .relaxed) }
         #expect(woken.load(ordering: .relaxed) == 1)
+    }
+}
+
+/// A generation to play with.
+private final class Window {
+    let generation: Generation
+    private let store: CacheStore
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        var configuration = StoreConfiguration(directory: directory.path)
+        configuration.minFree = 0
+        store = try CacheStore(configuration, metrics: ProxyMetrics(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let head = GenerationHead(status: 200, fields: FieldLines(), finalURL: "https://example.com/a", storedAt: 0)
+        generation = try store.makeWindow(CacheKey(text: "https://example.com/a"), head: head, length: 10)
+    }
+
+    deinit {
+        do { try store.close() } catch { Issue.record(error) }
     }
 }

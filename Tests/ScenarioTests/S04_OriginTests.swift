@@ -161,9 +161,8 @@ extension Scenarios {
                 stage.origin.release("/film.mp4")
                 let responses = try players.value()
                 for response in responses { expectWhole(response, film) }
-                #expect(responses.count { $0.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=200; detail=\"no-store\"" } == 1)
-                #expect(responses.count { $0.cacheStatus == "reelcache; fwd=bypass; fwd-status=200" } == 7)
-                #expect(try stage.stats.requests.bypasses == 7)
+                #expect(responses.allSatisfy { $0.cacheStatus.hasPrefix("reelcache; fwd=uri-miss; fwd-status=200") })
+                #expect(try stage.stats.requests.misses == 8)
                 #expect(stage.origin.requestCount("/film.mp4") == 8)
             }
         }

@@ -57,6 +57,7 @@ final class Stage: Sendable {
     init(_ setting: Setting) throws {
         self.setting = setting
         origin = try setting.origin ?? ScriptedOrigin()
+        origin.setClock(clock.now)
         directory = try TemporaryDirectory()
         running = Mutex(nil)
         try start()
@@ -117,7 +118,7 @@ final class Stage: Sendable {
     /// Lets time pass, for proxy and origin.
     func wait(seconds: Int64) {
         clock.advance(by: seconds)
-        origin.advanceClock(by: seconds)
+        origin.setClock(clock.now)
     }
 
     // MARK: Players
@@ -191,14 +192,14 @@ final class Stage: Sendable {
     }
 }
 
-/// The time of this machine, moved on by hand.
+/// A clock that stands still until it is moved on by hand; it begins with the time of this machine.
 final class StageClock: Sendable {
-    private let lead = Atomic<Int64>(0)
+    private let time = Atomic<Int64>(Int64(Glibc.time(nil)))
 
     /// Seconds since 1970.
-    var now: Int64 { Int64(time(nil)) + lead.load(ordering: .relaxed) }
+    var now: Int64 { time.load(ordering: .relaxed) }
 
-    func advance(by seconds: Int64) { lead.wrappingAdd(seconds, ordering: .relaxed) }
+    func advance(by seconds: Int64) { time.wrappingAdd(seconds, ordering: .relaxed) }
 }
 
 /// What a scenario waited for did not happen in time.

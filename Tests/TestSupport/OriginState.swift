@@ -2,8 +2,8 @@ import Foundation
 
 /// All that a `ScriptedOrigin` and the threads of its connections share.
 struct OriginState: Sendable {
-    /// Seconds by which the origin's clock is ahead.
-    var clockLead: Int64 = 0
+    /// By which responses are dated, in seconds since 1970; nil for the time of this machine.
+    var clock: Int64?
     struct Path: Sendable {
         var behaviour = ScriptedOrigin.Behaviour()
         var requestCount = 0
@@ -77,7 +77,7 @@ struct OriginState: Sendable {
     mutating func admit(_ head: OriginRequestHead, connection: Int) -> Admission {
         let path = paths[head.target] == nil ? head.targetWithoutQuery : head.target
         let behaviour = takeBehaviour(path)
-        let response = OriginResponse(to: head, behaviour, time: time_t(Int64(time(nil)) + clockLead))
+        let response = OriginResponse(to: head, behaviour, time: clock.map { time_t($0) } ?? time(nil))
         let (cutAfter, isDropped) = takeCut(path, response)
         let range = head.range?.resolved(size: behaviour.content?.size)
         log.append(

@@ -105,9 +105,10 @@ package final class ScriptedOrigin: Sendable {
         }
     }
 
-    /// Moves the clock on by which its responses are dated.
-    package func advanceClock(by seconds: Int64) {
-        state.update { $0.clockLead += seconds }
+    /// Stops the clock by which its responses are dated.
+    /// - Parameter time: seconds since 1970.
+    package func setClock(_ time: Int64) {
+        state.update { $0.clock = time }
     }
 
     // MARK: - The log
