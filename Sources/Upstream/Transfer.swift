@@ -38,6 +38,12 @@ package final class Transfer {
     /// The delegate has nothing to send yet, which is no stall of the origin's.
     private var isUploadPaused = false
     private var isUploadResuming = false
+    /// The answer is there before the request is, and is none that waits for the rest of it.
+    private var isRefused = false
+    private var uploadTimer: LoopTimer?
+
+    /// Seconds between two looks whether an answer has ended, while the upload waits.
+    private static let lookInterval = 0.05
 
     // This hop
     private var easy: EasyHandle?
@@ -131,6 +137,20 @@ package final class Transfer {
         applyPauses(easy, client)
     }
 
+    /// While an upload is paused, curl does not end, not even where it would send no more as the answer is complete: so it is let go on from
+    /// time to time.
+    private func lookWhetherAnswered() {
+        guard stage == .body, isUploadPaused, let easy, let client else { return }
+        isUploadPaused = false
+        applyPauses(easy, client)
+    }
+
+    private func lookLaterWhetherAnswered() {
+        guard stage == .body, let client else { return }
+        if uploadTimer == nil { uploadTimer = LoopTimer(on: client.loop) { [unowned self] in self.lookWhetherAnswered() } }
+        uploadTimer?.schedule(afterSeconds: Self.lookInterval)
+    }
+
     /// Tells curl which directions are paused. It delivers at once what it has kept.
     private func applyPauses(_ easy: EasyHandle, _ client: UpstreamClient) {
         let paused = (isPausedInCurl ? CURLPAUSE_RECV : CURLPAUSE_CONT) | (isUploadPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
@@ -214,6 +234,8 @@ package final class Transfer {
         guard let client else { return }
         stallTimer?.cancel()
         stallTimer = nil
+        uploadTimer?.cancel()
+        uploadTimer = nil
         releaseHandle()
         client.forget(self)
         self.client = nil
@@ -237,7 +259,7 @@ package final class Transfer {
     private func checkForStall() {
         guard stage != .ended, let easy, let client else { return }
         // A paused transfer may be silent for as long as it likes; `resume` sets the timer again.
-        if stage == .body && isPaused || isUploadPaused { return }
+        if stage == .body && isPaused || isUploadPaused && !isRefused { return }
         let now = MonotonicClock.nanoseconds()
         let connectTime = easy.microsecondsToConnect
         // While it connects, curl's own limit is at work.
@@ -327,6 +349,7 @@ package final class Transfer {
             return count
         case .wait:
             isUploadPaused = true
+            lookLaterWhetherAnswered()
             return Int(CURL_READFUNC_PAUSE)
         case .end:
             noteSign()
@@ -357,8 +380,9 @@ package final class Transfer {
                 status: status, fields: fields, finalURL: url?.text ?? request.url, contentLength: try fields.declaredLength(),
                 isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
             stage = .body
-            // Curl does not send on to who has answered with an error, but it does not end either while that is paused.
-            if status >= 300 { resumeUpload() }
+            isRefused = status >= 300
+            // Curl does not send on to who has answered with an error, and ends at once where it is let.
+            if isRefused { resumeUpload() } else if isUploadPaused { lookLaterWhetherAnswered() }
             delegate?.transfer(self, receivedHead: head)
             return stage != .ended
         } catch {

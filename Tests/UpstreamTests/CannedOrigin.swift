@@ -39,9 +39,14 @@ final class CannedOrigin: Sendable {
 
     var url: String { "http://127.0.0.1:\(port)/" }
 
+    private static func holdsHead(_ bytes: [UInt8]) -> Bool {
+        bytes.indices.contains { bytes[$0...].starts(with: "\r\n\r\n".utf8) }
+    }
+
     private static func answer(_ connection: Int32, _ response: [UInt8]) {
         var request: [UInt8] = [], buffer = [UInt8](repeating: 0, count: 4096)
-        while !request.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+        // The begin of a body may come with the head.
+        while !holdsHead(request) {
             let count = recv(connection, &buffer, buffer.count, 0)
             if count <= 0 { break }
             request += buffer[..<count]

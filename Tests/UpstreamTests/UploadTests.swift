@@ -210,6 +210,30 @@ private final class Uploader: TransferDelegate, Sendable {
         try origin.waitUntil("the connection's end") { $0.openConnections == 0 }
     }
 
+    /// It says that it closes, and the end of its answer comes when nobody sends.
+    @Test(arguments: [(413, false), (413, true), (201, false), (201, true)])
+    func answerEndsAlthoughTheUploadWaits(status: Int, isChunked: Bool) throws {
+        origin.script("/in") {
+            ($0.status, $0.answersEarly, $0.holdBody, $0.chunkedEncoding, $0.headers) = (status, true, true, isChunked, [("Connection", "close")])
+        }
+        let upstreams = try Upstreams(), uploader = Uploader([1, 2, 3], isWhole: false)
+        _ = start(upstreams, request(.length(64 << 20)), uploader)
+        #expect(try uploader.answer.head().status == status)
+        try uploader.state.wait(for: "a wait") { $0.waits > 1 ? () : nil }
+        origin.release("/in")
+        #expect(try uploader.answer.outcome() == nil)
+        #expect(uploader.answer.body == Array("made".utf8))
+        try origin.waitUntil("the connection's end") { $0.openConnections == 0 }
+    }
+
+    @Test func refusalThatStallsIsGivenUpAlthoughTheUploadWaits() throws {
+        origin.script("/in") { ($0.status, $0.answersEarly, $0.holdBody, $0.headers) = (413, true, true, [("Connection", "close")]) }
+        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 0.3)), uploader = Uploader([1, 2, 3], isWhole: false)
+        _ = start(upstreams, request(.length(64 << 20)), uploader)
+        #expect(try uploader.answer.outcome() == .timedOut(host: "127.0.0.1", phase: .body))
+        #expect(uploader.answer.heads.map(\.status) == [413])
+    }
+
     @Test func originThatClosesIsAskedOnce() throws {
         let upstreams = try Upstreams()
         // A connection that could be used again.
