@@ -28,7 +28,7 @@ extension Mount {
         guard path == "/" || segments.allSatisfy(isPlain) else {
             throw OriginURLError(reason: "'\(path)' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/")
         }
-        guard !reserved.contains(String(segments.first ?? "")) else {
+        guard !isReserved(path) else {
             throw OriginURLError(reason: "'\(path)' is the proxy's own: mount at another place, such as /tv/")
         }
     }
@@ -36,8 +36,6 @@ extension Mount {
     private static func isPlain(_ segment: Substring) -> Bool {
         !segment.isEmpty && segment != "." && segment != ".." && segment.utf8.allSatisfy(PercentEncoding.isUnreserved)
     }
-
-    private static let reserved: Set<String> = ["http", "https", "api", "stats", "healthz", "metrics"]
 
     /// As it is read.
     package var text: String { path + "=" + origin.absolute }

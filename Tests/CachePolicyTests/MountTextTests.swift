@@ -31,4 +31,16 @@ import Testing
     func aMountThatCannotWorkIsNamed(text: String, reason: String) {
         #expect(throws: OriginURLError(reason: reason)) { try Mount(parsing: text) }
     }
+
+    @Test(arguments: ["/http/", "/https/", "/https/o.example/", "/api/", "/api/v1/", "/healthz/", "/metrics/", "/stats/", "/stats/x/"])
+    func whatTheProxyKeepsForItselfIsNoPlace(path: String) {
+        #expect(throws: OriginURLError(reason: "'\(path)' is the proxy's own: mount at another place, such as /tv/")) {
+            try Mount(path: path, url: "https://o.example/")
+        }
+    }
+
+    @Test(arguments: ["/", "/apis/", "/statsx/", "/httpx/", "/tv/api/"])
+    func whatTheProxyDoesNotKeepIsAPlace(path: String) throws {
+        #expect(try Mount(path: path, url: "https://o.example/").path == path)
+    }
 }

@@ -125,6 +125,8 @@ import Testing
         ("mounts:\n  /tv/:", "r.yaml:2:3: mounts./tv/: has no value; write /tv/: https://origin.example/vod/, or remove the line"),
         ("mounts:\n  /tv: https://o/", "r.yaml:2:3: mounts: '/tv' is no place for a mount: begin and end it with /, such as /tv/"),
         ("mounts:\n  /tv/: https://o/vod", "r.yaml:2:3: mounts: 'https://o/vod' cannot be mounted: write https://o/vod/"),
+        ("mounts:\n  /tv/: https://o/?a=/", "r.yaml:2:3: mounts: 'https://o/?a=/' cannot be mounted: remove the query"),
+        ("mounts:\n  /stats/: https://o/", "r.yaml:2:3: mounts: '/stats/' is the proxy's own: mount at another place, such as /tv/"),
         ("mounts:\n  /tv/: https://o/\n  /tv/: https://p/", "r.yaml:3:3: mounts./tv/: is there already, on line 2; remove one of them"),
         // The rest
         ("offline: yes", "r.yaml:1:10: offline: 'yes' is neither true nor false; write one of them"),
