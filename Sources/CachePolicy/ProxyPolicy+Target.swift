@@ -6,6 +6,9 @@ extension ProxyPolicy {
         let mount = mounts.filter { $0.holds(url) }.max { $0.origin.pathAndQuery.count < $1.origin.pathAndQuery.count }
         return mount.map { $0.path + url.pathAndQuery.dropFirst($0.origin.pathAndQuery.count) }
     }
+
+    /// What a client hears that asks for any other where only what is mounted is served.
+    package static let mountsAloneReason = "this proxy serves what is mounted on it and no other origin: ask for a path below a mount"
 }
 
 private extension Mount {

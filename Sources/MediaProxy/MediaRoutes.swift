@@ -75,5 +75,5 @@ final class MediaRoutes {
 }
 
 extension MediaRoutes.Refusal {
-    static let mountsAlone = MediaRoutes.Refusal(status: 403, reason: "this proxy serves what is mounted on it and no other origin: ask for a path below a mount")
+    static let mountsAlone = MediaRoutes.Refusal(status: 403, reason: ProxyPolicy.mountsAloneReason)
 }

@@ -98,11 +98,16 @@ extension RunningProxy: CacheAccess {
     }
 
     /// Has the proxy get all of a resource that is not cached yet, by reading it to its end.
-    /// - Parameter isWanted: told how many bytes have come, and of how many where that is known; false ends it with an error.
-    package func fetch(_ url: OriginURL, isWanted: @escaping (_ done: Int64, _ length: Int64?) -> Bool) throws {
+    /// - Parameters:
+    ///   - configuration: says what the proxy serves, as far as that is known here.
+    ///   - isWanted: told how many bytes have come, and of how many where that is known; false ends it with an error.
+    package func fetch(
+        _ url: OriginURL, as configuration: ProxyConfiguration, isWanted: @escaping (_ done: Int64, _ length: Int64?) -> Bool
+    ) throws {
         var (done, length): (Int64, Int64?) = (0, nil)
         var refused: [UInt8] = []
-        var request = BlockingFetch(baseURL + url.proxyPath)
+        // One of this process serves everything.
+        var request = BlockingFetch(processID == getpid() ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL))
         request.timeout = nil
         request.isWanted = { isWanted(done, length) }
         var hasBegun = false
@@ -116,6 +121,11 @@ extension RunningProxy: CacheAccess {
             let line = String(decoding: refused, as: UTF8.self).split(whereSeparator: \.isNewline).first.map { ": \($0.prefix(300))" } ?? ""
             // The proxy does not know who runs it; where that is this process, there is no other to start.
             let hint = processID == getpid() ? line.replacing("start the proxy with --allow", with: "use export --allow") : line
+            if line.hasSuffix(ProxyPolicy.mountsAloneReason) {
+                throw CacheAccessError(
+                    "\(url.absolute) cannot be fetched, as the proxy serves only what is mounted on it: "
+                        + "put its mounts and any_origin into the configuration file, which this command reads too")
+            }
             throw CacheAccessError("\(url.absolute) cannot be fetched: \(head.status)\(hint)")
         }
     }

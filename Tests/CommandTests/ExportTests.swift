@@ -95,6 +95,35 @@ import Testing
         #expect(line.contains("use export --allow 127.0.0.1") && !line.contains("start the proxy"), "\(line)")
     }
 
+    /// Such a proxy refuses the form that names an origin.
+    @Test(arguments: ["/vod/a.mp4", "/other/a.mp4"]) func whereOnlyMountsAreServedItIsFetchedBelowOne(path: String) throws {
+        let (origin, film, cache) = (try ScriptedOrigin(), Media(seed: 93, size: 500_000), directory.file("cache"))
+        origin.serve(path, film)
+        let settings = directory.file("r.yaml")
+        try Data("mounts: {/tv/: \(origin.url("/vod/"))}\nany_origin: false\n".utf8).write(to: URL(fileURLWithPath: settings))
+        let proxy = try ProxyProcess(cacheDirectory: cache, arguments: ["--config", settings])
+        let outcome = try ReelcacheCommand.run(["export", origin.url(path), "-o", file, "--fetch", "--cache-dir", cache, "--config", settings])
+        if path == "/vod/a.mp4" {
+            #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
+            #expect(film.difference(try contents(file), from: 0..<film.size) == nil)
+        } else {
+            let line = try #require(outcome.failureLine)
+            #expect(line.contains("\(origin.url(path)) is below no URL that is mounted") && line.contains("any_origin"), "\(line)")
+            #expect(origin.requestCount(path) == 0)
+        }
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    /// What only its flags said, nobody else knows.
+    @Test func aProxyWhoseMountsAreUnknownAsksForThem() throws {
+        let (origin, cache) = (try ScriptedOrigin(), directory.file("cache"))
+        let proxy = try ProxyProcess(cacheDirectory: cache, arguments: ["--mount", "/tv/=\(origin.url("/vod/"))", "--no-any-origin"])
+        let outcome = try ReelcacheCommand.run(["export", origin.url("/vod/a.mp4"), "-o", file, "--fetch", "--cache-dir", cache])
+        let line = try #require(outcome.failureLine)
+        #expect(line.contains("serves only what is mounted on it: put its mounts and any_origin into the configuration file"), "\(line)")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
     @Test func aPlaceThatTakesNoFileIsNamedBeforeAnythingIsFetched() throws {
         let shelf = try Shelf(.running, parts: ["/a.mp4"])
         let place = directory.file("new/")

@@ -49,7 +49,7 @@ struct Export: ParsableCommand {
         do {
             if fetch {
                 exported = try configuration.withProxy(isWanted: isWanted) { proxy in
-                    try get(proxy, interruption)
+                    try get(proxy, configuration, interruption)
                     return try copy(proxy, export, interruption)
                 }
             } else {
@@ -71,12 +71,12 @@ struct Export: ParsableCommand {
     }
 
     /// What is complete is not asked for again.
-    private func get(_ proxy: RunningProxy, _ interruption: Interruption) throws {
+    private func get(_ proxy: RunningProxy, _ configuration: ProxyConfiguration, _ interruption: Interruption) throws {
         let origin = try proxy.url(url)
         if (try? proxy.resource(origin))?.resource.isComplete == true { return }
         let progress = ProgressLine()
         defer { progress.clear() }
-        try proxy.fetch(origin) { done, length in
+        try proxy.fetch(origin, as: configuration) { done, length in
             progress.show("get", done, of: length)
             return !interruption.isWished
         }
