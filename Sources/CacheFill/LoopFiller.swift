@@ -131,7 +131,7 @@ package final class LoopFiller {
         case .end: start = offset
         case .whole: start = 0
         }
-        guard !isShutDown, let length = generation.length, ResourceFill.isPossible(generation), length <= filler.largestFilled,
+        guard !isShutDown, !isOffline, let length = generation.length, ResourceFill.isPossible(generation), length <= filler.largestFilled,
             generation.coverage(of: start..<length) != .whole, resource.beginFilling(generation, from: start)
         else { return }
         let fill = ResourceFill(resource, generation, demand, self)

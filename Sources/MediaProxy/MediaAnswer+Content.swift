@@ -99,7 +99,7 @@ extension MediaAnswer {
         if !isOpening {
             if !isCounted { generation.countHit() }
             if outcome.isHit, coverage != .whole {
-                outcome = .forwarded(.partial, detail: coverage == .none ? "nothing-of-the-range" : nil)
+                outcome = .forwarded(.partial, detail: filler.isOffline ? "offline" : coverage == .none ? "nothing-of-the-range" : nil)
             }
         }
         guard !isCounted else { return }
@@ -177,6 +177,8 @@ extension MediaAnswer {
 
     /// - Parameter status: in the place of the error's own.
     func fail(_ error: FillError, status: Int? = nil) {
+        // Nothing went to the origin.
+        if case .offline = error { outcome = CacheStatus(detail: error.token) }
         exchange.respond(status ?? error.status, text: error.clientText) { [outcome] response in
             if let seconds = error.retryAfter { response.field("Retry-After", seconds) }
             response.field("Cache-Status", outcome.isHit ? CacheStatus.forwarded(.partial).fieldValue : outcome.fieldValue)

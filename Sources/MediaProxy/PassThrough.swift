@@ -41,7 +41,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     }
 
     func start() {
-        guard !handler.filler.isOffline else { return exchange.respond(504, text: "the proxy is offline: no origin is asked", closes: true) }
+        guard !handler.filler.isOffline else { return refuseOffline() }
         exchange.onAbort = { [self] in cancel() }
         let limit = handler.policy.largestMountBody
         if let limit, let length = exchange.bodyLength, length > limit {
@@ -52,6 +52,12 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         var request = UpstreamRequest(url: route.url.absolute, method: .other(exchange.request.method.name), fields: fields)
         request.content = content
         transfer = handler.filler.upstream.start(request, delegate: self)
+    }
+
+    private func refuseOffline() {
+        exchange.respond(504, text: "the proxy is offline: no origin is asked", closes: true) {
+            $0.field("Cache-Status", CacheStatus(detail: FillError.offline.token).fieldValue)
+        }
     }
 
     // MARK: The request
