@@ -243,6 +243,14 @@ public final class Proxy: Sendable {
         warnOfStrangers()
     }
 
+    /// Changes how many bytes the body of a request through a mount may have: `largestMountBody` of `ProxyConfiguration`. Requests that are
+    /// running go on.
+    /// - Throws: `ProxyError` for less than 0; then nothing changes.
+    public func setLargestMountBody(_ bytes: Int64?) throws {
+        let bytes = try ProxyConfiguration.checked(largestMountBody: bytes)
+        policy.change { $0.largestMountBody = bytes }
+    }
+
     /// Changes whether origins are asked at all: `isOffline` of `ProxyConfiguration`. Transfers that are running go on.
     public func setOffline(_ isOffline: Bool) {
         policy.change { $0.isOffline = isOffline }

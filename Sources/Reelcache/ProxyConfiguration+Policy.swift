@@ -8,6 +8,7 @@ extension ProxyConfiguration {
         var policy = ProxyPolicy()
         policy.isOffline = isOffline
         policy.servesAnyOrigin = servesAnyOrigin
+        policy.largestMountBody = try Self.checked(largestMountBody: largestMountBody)
         policy.fill = try Self.policy(of: fill)
         policy.mounts = try Self.policy(of: mounts)
         policy.rules = try Self.policy(of: rules)
@@ -18,6 +19,11 @@ extension ProxyConfiguration {
     /// - Throws: `ProxyError` where it is not an http or https URL, or is not served.
     package func url(for url: String, through baseURL: String) throws -> String {
         try policy().url(for: url, through: baseURL)
+    }
+
+    static func checked(largestMountBody bytes: Int64?) throws(ProxyError) -> Int64? {
+        if let bytes, bytes < 0 { throw ProxyError("max_body: a body has 0 bytes or more, not \(bytes)") }
+        return bytes
     }
 
     static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {

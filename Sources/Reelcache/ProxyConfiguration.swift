@@ -18,6 +18,8 @@ public struct ProxyConfiguration: Sendable {
     public var mounts: [String: String] = [:]
     /// Whether players may name any origin, by `/https/host/path` or as their `http_proxy`; else only what is mounted is served.
     public var servesAnyOrigin = true
+    /// Bytes that the body of a request through a mount may have; nil for any number. Bodies stream through, and take no room here.
+    public var largestMountBody: Int64?
     /// Never asks an origin: what is cached plays, whatever its origin said of that, and for the rest the answer is 504.
     public var isOffline = false
     /// How much is fetched beyond what is asked for, where no rule says otherwise.

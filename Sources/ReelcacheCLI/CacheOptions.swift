@@ -39,6 +39,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("allow")) var allow: [String] = []
     @Option(help: .setting("mounts")) var mount: [String] = []
     @Flag(inversion: .prefixedNo, help: .setting("any_origin")) var anyOrigin: Bool?
+    @Option(help: .setting("max_body")) var maxBody: String?
     @Flag(inversion: .prefixedNo, help: .setting("offline")) var offline: Bool?
     @Option(help: .setting("fill")) var fill: String?
     @Option(help: .setting("linger")) var linger: String?
@@ -52,8 +53,8 @@ struct ServeOptions: ParsableArguments {
 
     var sources: SettingSources {
         let single = [
-            "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "offline": offline.map(String.init),
-            "fill": fill, "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout, "threads": threads, "ca_file": caFile,
+            "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "max_body": maxBody,
+            "offline": offline.map(String.init), "fill": fill, "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout, "threads": threads, "ca_file": caFile,
             "log_level": logLevel,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }

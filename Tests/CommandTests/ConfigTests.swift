@@ -89,7 +89,7 @@ import Testing
     /// Each flag exists, and each variable.
     @Test(arguments: [
         ("listen", "127.0.0.1:1"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
-        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("offline", "true"), ("offline", "false"), ("fill", "whole"),
+        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"), ("offline", "false"), ("fill", "whole"),
         ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
@@ -126,6 +126,7 @@ import Testing
             "allow            a.local, 10.0.0.0/8                 \(file):3",
             "mounts           (none)                              default",
             "any_origin       true                                default",
+            "max_body         (any size)                          default",
             "offline          true                                --offline",
             "fill             ahead 32MiB                         default",
             "linger           5s                                  default",

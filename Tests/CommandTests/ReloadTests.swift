@@ -90,6 +90,38 @@ import Testing
         try reload(proxy, text, until: "read \(file) again: nothing has changed")
     }
 
+    @Test func whatABodyMayHaveChangesAtOnce() throws {
+        let origin = try ScriptedOrigin()
+        origin.script("/vod/in") { $0.status = 201 }
+        let mounts = "mounts: {/tv/: \(origin.url("/vod/"))}\n"
+        let proxy = try serve(mounts + "max_body: 3\n")
+        func put(_ count: Int) throws -> Int {
+            let client = try RawClient(port: proxy.port)
+            let head = client.request("/tv/in", headers: [("Content-Length", "\(count)")], method: "PUT")
+            try client.send(Array(head.utf8) + Array(repeating: 1, count: count))
+            return try client.readResponse(method: "PUT").status
+        }
+        #expect(try [put(3), put(4)] == [201, 413])
+        try reload(proxy, mounts + "max_body: 5\n", until: "max_body is 5 now (\(file):2), it was 3")
+        #expect(try [put(5), put(6)] == [201, 413])
+        try reload(proxy, mounts, until: "max_body is (any size) now (default), it was 5")
+        #expect(try put(100_000) == 201)
+        #expect(origin.requestCount("/vod/in") == 3)
+    }
+
+    /// A line for each request would fill the log.
+    @Test func offlineNothingIsFilledAndNothingToldOfIt() throws {
+        let (origin, film) = (try ScriptedOrigin(), Media(seed: 2, size: 1_000_000))
+        origin.serve("/a.mp4", film)
+        let proxy = try serve("fill: read\nlog_level: info\n")
+        #expect(try proxy.get(origin.url("/a.mp4"), range: 0..<1000).status == 206)
+        try reload(proxy, "fill: whole\nlog_level: info\noffline: true\n", until: "offline is true now")
+        for _ in 0..<3 { #expect(try proxy.get(origin.url("/a.mp4"), range: 0..<1000).status == 206) }
+        #expect(try proxy.process.terminate() == .exited(0))
+        #expect(!proxy.process.stderr.contains("not filled"), "\(proxy.process.stderr)")
+        #expect(origin.requestCount("/a.mp4") == 1)
+    }
+
     /// Only what is mounted is for everybody.
     @Test func beyondThisMachineAnyOriginIsWarnedOf() throws {
         let mounts = "listen: 0.0.0.0:0\nmounts: {/tv/: https://o.example/vod/}\n", warning = "can fetch any public URL through it"

@@ -31,6 +31,7 @@ import Testing
             mounts:
               /tv/: https://origin.example/vod/
             any_origin: false
+            max_body: 7MB
             offline: true
             fill: whole
             linger: 2m
@@ -49,11 +50,12 @@ import Testing
         #expect(all.proxy.allow == ["nas.local", "192.168.1.0/24"])
         #expect(all.proxy.threads == 3 && all.proxy.certificateFile == "/etc/own.pem")
         #expect(all.proxy.mounts == ["/tv/": "https://origin.example/vod/"] && !all.proxy.servesAnyOrigin && all.proxy.isOffline)
+        #expect(all.proxy.largestMountBody == 7_000_000)
         #expect(all.proxy.fill == .whole && all.proxy.lingerSeconds == 120)
         #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
         #expect(all.logLevel == .debug)
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttlSeconds) == [86400])
-        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19].map { "r.yaml:\($0)" })
+        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20].map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {
@@ -83,7 +85,7 @@ import Testing
         ("max_sise: 1GB", "r.yaml:1:1: max_sise: is no setting; did you mean max_size?"),
         ("Max-Size: 1GB", "r.yaml:1:1: Max-Size: is no setting; did you mean max_size?"),
         ("cachedir: /a", "r.yaml:1:1: cachedir: is no setting; did you mean cache_dir?"),
-        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, cache_dir, max_size, min_free, allow, mounts, any_origin, offline, fill, linger, "
+        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, cache_dir, max_size, min_free, allow, mounts, any_origin, max_body, offline, fill, linger, "
             + "connect_timeout, stall_timeout, threads, ca_file, log_level, rules"),
         ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),

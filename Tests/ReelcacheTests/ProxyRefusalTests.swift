@@ -15,6 +15,8 @@ import Testing
         ({ @Sendable in $0.transmission = "pigeon" }, "pigeon"),
         ({ @Sendable in $0.fill = .ahead(bytes: 0) }, "fill: ahead by nothing is read"),
         ({ @Sendable in $0.mounts = ["/tv": "https://o/"] }, "mounts: '/tv' is no place for a mount"),
+        ({ @Sendable in $0.mounts = ["/stats/": "https://o/"] }, "mounts: '/stats/' is the proxy's own"),
+        ({ @Sendable in $0.largestMountBody = -1 }, "max_body: a body has 0 bytes or more, not -1"),
         ({ @Sendable in $0.lingerSeconds = -1 }, "lingerSeconds of -1.0 cannot work; choose 0.0 to 600.0"),
         ({ @Sendable in $0.connectTimeoutSeconds = .nan }, "connectTimeoutSeconds of nan"),
         ({ @Sendable in $0.stallTimeoutSeconds = 0 }, "stallTimeoutSeconds of 0.0"),

@@ -29,6 +29,10 @@ extension Setting {
             "Whether players may name any origin, by /https/HOST/PATH or as their http_proxy; else only what is mounted is served.",
             reload: { $0.proxy.setServesAnyOrigin($1.proxy.servesAnyOrigin) }),
         Setting(
+            optional: .size(atLeast: 0), "max_body", at: \.proxy.largestMountBody, "What the body of a request through a mount may have at most, such as 100MB.",
+            standard: "any size",
+            reload: { try $0.proxy.setLargestMountBody($1.proxy.largestMountBody) }),
+        Setting(
             "offline", .bool, at: \.proxy.isOffline, "Never ask an origin: play what is cached, and nothing else.",
             reload: { $0.proxy.setOffline($1.proxy.isOffline) }),
         Setting(
