@@ -199,7 +199,7 @@ package final class Transfer {
         redirects += 1
         if !next.hasSameOrigin(as: url) {
             // RFC 9110 §15.4: what was meant for one origin is not told to another, nor to the first when a redirect leads back.
-            for name in ["Authorization", "Cookie", "Proxy-Authorization"] + request.confined { fields.remove(name) }
+            for name in FieldLines.credentials + request.confined { fields.remove(name) }
         }
         releaseHandle()
         self.url = next

@@ -23,6 +23,24 @@ import Testing
         #expect(changed.lines.last == .init(name: "Age", value: "5"))
     }
 
+    @Test func fieldsOfOneConnectionAreRemovedWithThoseThatItNames() {
+        let names = [
+            "Connection", "connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer",
+            "Transfer-Encoding", "Upgrade", "X-Hop", "x-OTHER", "Accept", "Authorization",
+        ]
+        var fields = FieldLines(names.map { .init(name: $0, value: "close,\tX-Hop , x-other") })
+        fields.removeHopByHop()
+        #expect(fields.lines.map(\.name) == ["Accept", "Authorization"])
+    }
+
+    @Test func linesThatAreNoFieldsAreRemoved() {
+        let malformed = [("", "a"), ("a b", "a"), ("a\r", "a"), ("A", "b\rC: d"), ("A", "b\u{0}"), ("A", "b\u{7F}"), ("A:", "b"), ("\u{E9}", "a")]
+        let proper = [("A", ""), ("a-b!#1", "b\tc"), ("A", "\u{E9}")]
+        var fields = FieldLines((malformed + proper).map { .init(name: $0.0, value: $0.1) })
+        fields.removeMalformed()
+        #expect(fields.lines == proper.map { .init(name: $0.0, value: $0.1) })
+    }
+
     @Test func appendingKeepsWhatIsThereAndRemovingTakesAll() {
         var changed = lines
         changed.append("Vary", "d")

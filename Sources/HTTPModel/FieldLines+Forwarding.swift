@@ -1,0 +1,22 @@
+/// What a message is passed on without.
+extension FieldLines {
+    /// The request fields by which an origin knows who asks: they are for one origin alone (RFC 9110 §15.4).
+    package static let credentials = ["Authorization", "Cookie", "Proxy-Authorization"]
+
+    /// RFC 9110 §7.6.1: fields that concern one connection, and those that `Connection` names.
+    package mutating func removeHopByHop() {
+        let named = combined("Connection")?.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } } ?? []
+        for name in Self.hopByHop + named { remove(String(name)) }
+    }
+
+    private static let hopByHop = [
+        "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
+    ]
+
+    /// RFC 9110 §5.1, §5.5: a bare CR in a name or value could pass for a line's end.
+    package mutating func removeMalformed() {
+        lines.removeAll { line in
+            line.name.isEmpty || !line.name.utf8.allSatisfy { ASCII.isToken($0) } || line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
+        }
+    }
+}
