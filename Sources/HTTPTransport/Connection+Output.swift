@@ -19,6 +19,11 @@ extension Connection {
         if hasContent, let body {
             output.source = body
             output.isComplete = false
+        } else if keepsReading, let body {
+            // What the request's body is for goes on: the answer is over when its source has ended, without a byte.
+            output.source = body
+            output.isComplete = false
+            output.framing = .length(0)
         } else {
             output.framing = .none
             output.isComplete = true

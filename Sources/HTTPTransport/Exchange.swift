@@ -81,8 +81,9 @@ package final class Exchange {
 
     /// Answers the request. Once; ignored when the client is gone.
     /// - Parameters:
-    ///   - body: must yield exactly `response.length` bytes where that is known. Not asked for HEAD, 204 and 304.
-    ///   - keepsReading: whether the sink has the request's body further on, until the answer is out.
+    ///   - body: must yield exactly `response.length` bytes where that is known. Not asked for HEAD, 204 and 304, unless `keepsReading`: then for
+    ///     its end alone.
+    ///   - keepsReading: whether the sink has the request's body further on, until the answer is out and its source has ended.
     package func respond(_ response: Response, body: (any BodySource)? = nil, keepsReading: Bool = false) {
         guard isOpen else {
             body?.finish()

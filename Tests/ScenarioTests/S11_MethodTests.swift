@@ -219,6 +219,22 @@ extension Scenarios {
             }
         }
 
+        // The answer is out with its head, and the body has yet to arrive.
+        @Test(arguments: [false, true])
+        func originThatAnswersEarlyWithoutContentGetsTheWholeBody(isChunked: Bool) async throws {
+            try await mounted { stage in
+                stage.origin.script("/vod/a") { ($0.status, $0.answersEarly) = (204, true) }
+                let client = try stage.player()
+                let (framing, bytes) = isChunked ? (("Transfer-Encoding", "chunked"), chunked(Self.body)) : (("Content-Length", "6000000"), Self.body)
+                try client.send(client.request("/tv/a", headers: [framing], method: "PUT"))
+                try client.send(Array(bytes[..<100_000]))
+                let response = try client.readResponse(method: "PUT")
+                #expect(response.status == 204 && response.headers["Content-Length"] == nil)
+                try client.send(Array(bytes[100_000...]))
+                try stage.origin.waitUntil("the body") { $0.requests("/vod/a").first?.body == Self.body }
+            }
+        }
+
         @Test func originThatRefusesEarlyEndsTheUpload() async throws {
             try await mounted { stage in
                 stage.origin.script("/vod/a") { ($0.status, $0.body, $0.answersEarly) = (413, Array("too large".utf8), true) }
