@@ -42,7 +42,9 @@ package struct SelectingFields: Sendable, Equatable {
         var names = Self.names(in: response) ?? []
         for name in Self.own { names.remove(name) }
         // Not of RFC 9111, which lets a private cache give it to anyone: what one user's credentials opened is not for another's.
-        if request["Authorization"] != nil, !CacheControl(parsing: response.combined("Cache-Control")).isPublic { names.insert("authorization") }
+        if !CacheControl(parsing: response.combined("Cache-Control")).isPublic {
+            names.formUnion(Self.credentials.filter { request[$0] != nil })
+        }
         self.init(names.map { Field(name: $0, value: Self.value(of: $0, in: request, fingerprint)) })
     }
 
@@ -57,7 +59,7 @@ package struct SelectingFields: Sendable, Equatable {
         return " " + fingerprint(normalized)
     }
 
-    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+    private static let credentials = Set(FieldLines.credentials.map { ASCII.lowercased($0) })
     private static let longestValue = 256
 
     /// §4.1: what the field's syntax says does not matter is left out: in lists the white space around commas, and empty elements. Of other

@@ -31,6 +31,8 @@ import Testing
         ([], ["Authorization: Basic eA=="], [("authorization", " #10")]), (["Cache-Control: max-age=5, public"], ["Authorization: Basic eA=="], []),
         (["Cache-Control: public", "Vary: Authorization"], ["Authorization: Basic eA=="], [("authorization", " #10")]),
         (["Vary: Authorization"], [], [("authorization", nil)]),
+        ([], ["Cookie: a=b"], [("cookie", " #3")]), (["Cache-Control: public"], ["Cookie: a=b"], []),
+        ([], ["cookie: a=b", "authorization: x"], [("authorization", " #1"), ("cookie", " #3")]),
     ] as [(FieldLines, FieldLines, [(String, String?)])])
     func fieldsThatSelectedAreKept(response: FieldLines, request: FieldLines, fields: [(String, String?)]) {
         let selecting = Self.selecting(response, request)
