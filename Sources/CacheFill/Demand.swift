@@ -9,36 +9,43 @@ package final class Demand: Sendable {
     package let treatment: Treatment
     package let directives: RequestDirectives
     private let request: RequestHead
+    private let isTransparent: Bool
     private let passesCookies: Bool
 
-    /// - Parameter passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its cookies are
-    ///   meant for it.
+    /// - Parameters:
+    ///   - isTransparent: whether the client takes the proxy for the origin, or for the way there.
+    ///   - passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its cookies are meant for
+    ///     it.
     package init(
         url: OriginURL, span: ByteRangeSpec?, request: RequestHead, directives: RequestDirectives, treatment: Treatment = Treatment(),
-        passesCookies: Bool = false
+        isTransparent: Bool = false, passesCookies: Bool = false
     ) {
         self.url = url
         self.span = span
         self.request = request
         self.treatment = treatment
+        self.isTransparent = isTransparent
         self.passesCookies = passesCookies
         self.directives = directives
     }
 
     /// The same demand, for another part.
     func of(_ span: ByteRangeSpec) -> Demand {
-        Demand(url: url, span: span, request: request, directives: directives, treatment: treatment, passesCookies: passesCookies)
+        Demand(
+            url: url, span: span, request: request, directives: directives, treatment: treatment, isTransparent: isTransparent,
+            passesCookies: passesCookies)
     }
 
     /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak itself.
     ///
-    /// In path form cookies stay here: a browser keeps them by host, and to it every origin behind the proxy is the same host, so they
-    /// would reach origins that they were not meant for. Nor is a page's `Origin` told there: the proxy itself answers that.
+    /// A browser keeps cookies by host, and to it every origin behind the proxy is the same host: where there are several, cookies stay
+    /// here, or they would reach origins that they were not meant for.
     private var fields: FieldLines {
         var fields = request.fields
         fields.removeHopByHop()
         for name in Self.withheld { fields.remove(name) }
-        if !passesCookies { for name in ["Cookie", "Origin"] { fields.remove(name) } }
+        if !passesCookies { fields.remove("Cookie") }
+        if !isTransparent { fields.lines.removeAll { SiteFields.isOfClient($0.name) } }
         return fields
     }
 
@@ -62,7 +69,7 @@ package final class Demand: Sendable {
         if OriginURL.areSameOrigin(url, self.url.absolute) {
             for line in treatment.headers.lines { fields.replace(line.name, line.value) }
         } else {
-            for name in ["Authorization", "Cookie", "Proxy-Authorization"] + confined { fields.remove(name) }
+            for name in FieldLines.credentials + confined { fields.remove(name) }
         }
         return fields
     }

@@ -38,28 +38,39 @@ package enum CrossOrigin: Sendable, Equatable {
 
     private static let exposed = ("Access-Control-Expose-Headers", "Accept-Ranges, Age, Cache-Status, Content-Length, Content-Range, ETag")
 
-    /// What a browser is answered that asks before it sends a request (§3.2.2): who asks, and for what, is decided by the request itself.
-    /// - Parameter request: the fields of an OPTIONS request; nil where it is no such question.
-    package static func preflight(_ request: FieldLines) -> FieldLines? {
+    /// What a browser is answered that asks before it sends a request (§3.2.2). The pages that may send one are those that may read the answer,
+    /// as far as that is known before anything is asked of the origin.
+    /// - Parameters:
+    ///   - request: the fields of an OPTIONS request; nil where it is no such question.
+    ///   - host: what the target names.
+    ///   - isOpen: whether the origin is asked without anything that a rule adds.
+    package static func preflight(_ request: FieldLines, host: String, isOpen: Bool, policy: AddressPolicy) -> FieldLines? {
         guard request["Access-Control-Request-Method"] != nil else { return nil }
-        var fields = lines(
-            ("Access-Control-Allow-Origin", "*"), ("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
-            ("Access-Control-Allow-Headers", names(request.combined("Access-Control-Request-Headers")) ?? usual), ("Access-Control-Max-Age", "86400"),
-            ("Vary", "Access-Control-Request-Headers, Access-Control-Request-Private-Network"))
+        let isPublic = isOpen && !policy.names(host) && IPAddress(host)?.isPublic != false
+        var fields = lines(("Vary", "Origin, Access-Control-Request-Private-Network"))
+        switch CrossOrigin(origin: request["Origin"], isPublic: isPublic, policy: policy) {
+        case .everyone: fields.append("Access-Control-Allow-Origin", "*")
+        case .only(let origin): fields.append("Access-Control-Allow-Origin", origin)
+        case .nobody: return fields
+        }
+        fields.append("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
+        fields.append("Access-Control-Allow-Headers", usual)
+        fields.append("Access-Control-Max-Age", "86400")
         // Private Network Access: a page of a public site asks something of this machine.
         if request["Access-Control-Request-Private-Network"] == "true" { fields.append("Access-Control-Allow-Private-Network", "true") }
         return fields
     }
 
-    /// What players send.
-    private static let usual = "Range, If-Range, If-None-Match, If-Modified-Since, Cache-Control"
+    /// What players send. Others could mean anything to an origin, to which the request does not come from the page.
+    private static let usual = "Range, If-Range, If-None-Match, If-Modified-Since, Cache-Control, Accept, Authorization"
 
-    /// - Returns: nil where it is no list of names.
-    private static func names(_ field: String?) -> String? {
-        guard let field else { return nil }
-        let names = field.utf8.split(separator: ASCII.comma).map { ASCII.trimmed($0) }.filter { !$0.isEmpty }
-        guard !names.isEmpty, names.allSatisfy({ $0.allSatisfy(ASCII.isToken) }) else { return nil }
-        return names.map { String(Substring($0)) }.joined(separator: ", ")
+    /// Whether a page of another site sends a request, as far as browsers tell. Programs that are none send neither field.
+    package static func isForeign(_ request: RequestHead) -> Bool {
+        if request.value(of: "Sec-Fetch-Site") == "cross-site" { return true }
+        guard let origin = request.value(of: "Origin") else { return false }
+        // `Host` is known to be the proxy's own. The scheme is not: TLS may end before the proxy.
+        guard let page = try? OriginURL(url: origin), let host = request.value(of: "Host") else { return true }
+        return !ASCII.equalIgnoringCase(page.authority, host)
     }
 
     private static func lines(_ lines: (String, String)...) -> FieldLines {

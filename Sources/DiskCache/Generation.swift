@@ -20,9 +20,9 @@ package final class GenerationHead: Sendable, Equatable {
     /// From when its age counts.
     package let times: ResponseTimes
 
-    /// `fields` as they go out, each line ended by CRLF; those about who may read it are apart.
+    /// `fields` as they go out, each line ended by CRLF; those that speak for the origin as a site are apart.
     package let fieldBytes: [UInt8]
-    package let accessControlBytes: [UInt8]
+    package let siteBytes: [UInt8]
     /// Whether `Date` is among them.
     package let hasDate: Bool
     /// As it was when its age began to count: what is reckoned from its fields is reckoned once.
@@ -44,9 +44,8 @@ package final class GenerationHead: Sendable, Equatable {
         self.isPublic = isPublic
         self.storedAt = storedAt
         self.times = times ?? ResponseTimes(validatedAt: storedAt)
-        let isAccessControl = { (line: FieldLines.Line) in ASCII.lowercased(line.name).hasPrefix("access-control-") }
-        fieldBytes = Self.rendered(fields.lines.filter { !isAccessControl($0) })
-        accessControlBytes = Self.rendered(fields.lines.filter(isAccessControl))
+        fieldBytes = Self.rendered(fields.lines.filter { !SiteFields.isOfOrigin($0.name) })
+        siteBytes = Self.rendered(fields.lines.filter { SiteFields.isOfOrigin($0.name) })
         validators = RepresentationValidators(
             etag: fields["ETag"].flatMap { EntityTag(parsing: $0) }, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
         cacheControl = CacheControl(parsing: fields.combined("Cache-Control"))

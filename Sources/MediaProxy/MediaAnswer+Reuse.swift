@@ -132,9 +132,9 @@ extension MediaAnswer {
         var fields = head.fields
         fields.removeUnfitForClients()
         var response = Response(head.status, length: head.contentLength)
-        let accessControl = fields.takeAccessControl()
+        let site = fields.takeSiteFields()
         response.fields(fields)
-        handler.addFormFields(accessControl, isPublic: head.isFromPublicAddress, route.form, for: request, to: &response)
+        handler.addFormFields(site, isPublic: head.isFromPublicAddress, route, for: request, to: &response)
         response.hasDate = fields["Date"] != nil
         let age = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.filler.now()).initialAge
         if age > 0 { response.field("Age", min(age, 1 << 31)) }

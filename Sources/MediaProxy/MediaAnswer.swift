@@ -124,7 +124,8 @@ final class MediaAnswer: BodySource {
 
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {
         Demand(
-            url: route.url, span: span, request: request, directives: directives, treatment: treatment, passesCookies: route.form.isTransparent)
+            url: route.url, span: span, request: request, directives: directives, treatment: treatment, isTransparent: route.form.isTransparent,
+            passesCookies: route.passesCookies)
     }
 
     /// Whoever has a copy already probably needs no more than to hear that it still holds: the rest is fetched if not.

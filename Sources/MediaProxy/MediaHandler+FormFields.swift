@@ -5,25 +5,27 @@ import HTTPTransport
 extension MediaHandler {
     /// Adds what the form of the target asks for beside the origin's other fields.
     /// - Parameters:
-    ///   - accessControl: the origin's own `Access-Control-` lines.
+    ///   - site: the lines that speak for the origin as a site. Through a mount they go out as they are: who mounts an origin has it stand
+    ///     under the proxy's own name, and its pages work there as they do at home.
     ///   - isPublic: whether the media came from public addresses.
-    func addFormFields(_ accessControl: [UInt8], isPublic: Bool, _ form: RouteForm, for request: RequestHead, to response: inout Response) {
-        switch form {
+    func addFormFields(_ site: [UInt8], isPublic: Bool, _ route: Route, for request: RequestHead, to response: inout Response) {
+        switch route.form {
         case .path:
-            guard !isPublic else { return response.fields(rendered: Self.readableByEveryone) }
-            response.fields(CrossOrigin(origin: request.value(of: "Origin"), isPublic: isPublic, policy: addresses.value).fields)
+            guard !isPublic || !route.isOpen else { return response.fields(rendered: Self.readableByEveryone) }
+            let pages = CrossOrigin(origin: request.value(of: "Origin"), isPublic: false, policy: addresses.value)
+            response.fields(SiteFields.inPathForm(readableBy: pages))
         case .absolute:
-            response.fields(rendered: accessControl)
+            response.fields(rendered: site)
             // RFC 9110 §7.6.3: a proxy says so in both directions, a gateway need not.
             response.field("Via", via.element)
         case .mount:
-            response.fields(rendered: accessControl)
+            response.fields(rendered: site)
         }
     }
 
     private static let readableByEveryone: [UInt8] = {
         var response = Response(200, length: nil)
-        response.fields(CrossOrigin.everyone.fields)
+        response.fields(SiteFields.inPathForm(readableBy: .everyone))
         return response.fieldBytes
     }()
 }
@@ -35,10 +37,10 @@ extension Response {
 }
 
 extension FieldLines {
-    /// Takes the `Access-Control-` lines out.
+    /// Takes the lines out that speak for the origin as a site.
     /// - Returns: these lines as they go out.
-    mutating func takeAccessControl() -> [UInt8] {
-        let isTaken = { (line: Line) in ASCII.lowercased(line.name).hasPrefix("access-control-") }
+    mutating func takeSiteFields() -> [UInt8] {
+        let isTaken = { (line: Line) in SiteFields.isOfOrigin(line.name) }
         defer { lines.removeAll(where: isTaken) }
         return lines.filter(isTaken).flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
     }

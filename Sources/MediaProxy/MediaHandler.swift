@@ -104,11 +104,15 @@ package final class MediaHandler: RequestHandler {
             metrics.errors.add(error.status == 400 ? "bad-request" : "refused")
             return refuse(exchange, error)
         }
+        if let refusal = refusal(of: exchange.request, route) {
+            metrics.errors.add("refused")
+            return refuse(exchange, refusal)
+        }
         switch (exchange.request.method, route.form) {
         case (.get, _), (.head, _):
             metrics.requests.add()
             MediaAnswer(exchange, route, self).start()
-        case (.options, .path): exchange.respond(Self.answer(toOptions: exchange.request))
+        case (.options, .path): exchange.respond(answer(toOptions: exchange.request, route))
         case (.options, _): pass(exchange, route)
         case (.other(let name), .mount) where name != "TRACE": pass(exchange, route)
         case (.other(let name), let form):
@@ -131,13 +135,23 @@ package final class MediaHandler: RequestHandler {
         return response
     }()
 
-    private static func answer(toOptions request: RequestHead) -> Response {
-        var response = options
-        if let fields = CrossOrigin.preflight(request.fields) { response.fields(fields) }
+    private func answer(toOptions request: RequestHead, _ route: Route) -> Response {
+        var response = Self.options
+        if let fields = CrossOrigin.preflight(request.fields, host: route.url.host, isOpen: route.isOpen, policy: addresses.value) { response.fields(fields) }
         return response
     }
 
     // MARK: Refusals
+
+    /// Why a page may not send a request, whatever its origin would say.
+    private func refusal(of request: RequestHead, _ route: Route) -> MediaRoutes.Refusal? {
+        switch (request.method, route.form) {
+        // Service Workers §4.3: it would stand between the proxy and all pages, of whatever origin, below its path.
+        case (.get, .path), (.head, .path): request.value(of: "Service-Worker") == nil ? nil : .serviceWorker
+        case (.other, .mount) where !route.isOpen: CrossOrigin.isForeign(request) ? .foreign : nil
+        default: nil
+        }
+    }
 
     /// - Parameter allowed: the methods that would have an answer; the request may have a body, which nobody reads.
     private func refuse(_ exchange: Exchange, _ refusal: MediaRoutes.Refusal, allowing allowed: String? = nil) {
@@ -152,6 +166,10 @@ extension MediaRoutes.Refusal {
     /// RFC 9110 §7.4, §15.5.20: a page of another site may have its own name resolve to this address.
     fileprivate static let misdirected = Self(
         status: 421, reason: "this proxy answers for its addresses and localhost; use one of them as the host of the URL")
+    fileprivate static let serviceWorker = Self(status: 403, reason: "no service worker is served under the proxy's own name: register it at its origin")
+    /// The origin would take it for the operator's own wish.
+    fileprivate static let foreign = Self(
+        status: 403, reason: "a page of another site may not change anything here, as a rule adds fields to the request: send it from a page of this host")
     /// RFC 9110 §9.3.8: it would send the client's credentials back to scripts that must not see them.
     fileprivate static let trace = Self(status: 405, reason: "TRACE is not passed on: use another method")
     fileprivate static let asterisk = Self(status: 400, reason: "the target * is for OPTIONS alone: send a path or a URL")

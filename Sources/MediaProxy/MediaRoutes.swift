@@ -22,6 +22,11 @@ struct Route: Sendable {
     let form: RouteForm
     /// Whether a rule has made the key.
     let hasOwnKey: Bool
+    /// Whether a client's cookies for this target are the origin's.
+    let passesCookies: Bool
+
+    /// Whether anybody could have the same from the origin: fields of a rule may be what opens it.
+    var isOpen: Bool { treatment.headers.lines.isEmpty }
 }
 
 /// Reads which resource a request target means; what was read lately is remembered. Loop-bound.
@@ -56,7 +61,9 @@ final class MediaRoutes {
         guard let (url, form) = meant else { return nil }
         guard form == .mount || policy.servesAnyOrigin else { throw Refusal.mountsAlone }
         let (key, treatment) = policy.resolve(url)
-        let route = Route(url: url, key: key, treatment: treatment, form: form, hasOwnKey: key != url.cacheKey)
+        let route = Route(
+            url: url, key: key, treatment: treatment, form: form, hasOwnKey: key != url.cacheKey,
+            passesCookies: form == .absolute || form == .mount && policy.isOneSite)
         if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
         recent[target] = route
         return route

@@ -65,6 +65,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private var fields: FieldLines {
         var fields = exchange.request.fields
         fields.removeHopByHop()
+        if !route.passesCookies { fields.remove("Cookie") }
         // RFC 9110 §7.6.2: one server less may pass it on.
         if let hops = fields["Max-Forwards"].flatMap({ ASCII.decimal($0.utf8) }) { fields.replace("Max-Forwards", "\(max(0, hops - 1))") }
         for line in route.treatment.headers.lines { fields.replace(line.name, line.value) }
@@ -146,9 +147,11 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         var fields = head.fields
         fields.removeHopByHop()
         fields.removeMalformed()
-        for name in ["Content-Length", "Date"] { fields.remove(name) }
+        fields.remove("Content-Length")
+        if !route.passesCookies { for name in ["Set-Cookie", "Set-Cookie2"] { fields.remove(name) } }
         var response = Response(head.status, length: head.contentLength)
         response.fields(fields)
+        response.hasDate = fields["Date"] != nil
         if route.form == .absolute { response.field("Via", handler.via.element) }
         response.field("Cache-Status", CacheStatus.forwarded(.method, status: head.status).fieldValue)
         exchange.respond(response, body: self, keepsReading: true)

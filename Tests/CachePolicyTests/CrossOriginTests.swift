@@ -30,33 +30,49 @@ import Testing
         #expect(CrossOrigin.nobody.fields == FieldLines([.init(name: "Vary", value: "Origin")]))
     }
 
-    private static func preflight(_ fields: (String, String)...) -> FieldLines? {
-        CrossOrigin.preflight(FieldLines([.init(name: "Access-Control-Request-Method", value: "GET")] + fields.map { .init(name: $0.0, value: $0.1) }))
+    private static func preflight(
+        _ fields: (String, String)..., from page: String = "https://page.example", host: String = "media.example", isOpen: Bool = true
+    ) throws -> FieldLines? {
+        let asked = [("Origin", page), ("Access-Control-Request-Method", "GET")] + fields
+        return CrossOrigin.preflight(
+            FieldLines(asked.map { .init(name: $0.0, value: $0.1) }), host: host, isOpen: isOpen, policy: try AddressPolicy(allow: allow))
     }
 
-    @Test func plainOptionsIsNoPreflight() {
-        #expect(CrossOrigin.preflight(FieldLines([.init(name: "Origin", value: "http://a.example")])) == nil)
+    @Test func plainOptionsIsNoPreflight() throws {
+        let plain = FieldLines([.init(name: "Origin", value: "http://a.example")])
+        #expect(CrossOrigin.preflight(plain, host: "media.example", isOpen: true, policy: try AddressPolicy(allow: [])) == nil)
     }
 
-    @Test func preflightAllowsWhatPlayersSend() throws {
-        let fields = try #require(Self.preflight())
+    // Whatever is asked for.
+    @Test(arguments: ["range", "x-a, range", "cookie", "", "a b"])
+    func preflightAllowsWhatPlayersSend(asked: String) throws {
+        let fields = try #require(try Self.preflight(("Access-Control-Request-Headers", asked)))
         #expect(fields["Access-Control-Allow-Origin"] == "*")
         #expect(fields["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS")
-        #expect(fields["Access-Control-Allow-Headers"]?.contains("If-Range") == true)
+        #expect(
+            fields["Access-Control-Allow-Headers"] == "Range, If-Range, If-None-Match, If-Modified-Since, Cache-Control, Accept, Authorization")
         #expect(fields["Access-Control-Max-Age"] != nil)
         #expect(fields["Access-Control-Allow-Private-Network"] == nil)
     }
 
     @Test(arguments: [
-        ("range", "range"), ("x-a , X-B,, range", "x-a, X-B, range"), ("", nil), ("a b", nil), ("x-a, b\"c", nil), (",", nil),
-    ] as [(String, String?)])
-    func preflightAllowsTheFieldsThatAreAskedFor(asked: String, allowed: String?) throws {
-        let answer = try #require(Self.preflight(("Access-Control-Request-Headers", asked))?["Access-Control-Allow-Headers"])
-        #expect(answer == allowed ?? "Range, If-Range, If-None-Match, If-Modified-Since, Cache-Control")
+        ("https://page.example", "media.example", true, "*"), ("https://page.example", "8.8.8.8", true, "*"), ("https://page.example", "[2001:4860::1]", true, "*"),
+        // Named in `allow`, private, or opened by what a rule adds.
+        ("https://page.example", "nas.local", true, nil), ("https://page.example", "127.0.0.1", true, nil), ("https://page.example", "10.0.0.1", true, nil),
+        ("https://page.example", "192.168.1.5", true, nil), ("https://page.example", "[::1]", true, nil), ("https://page.example", "media.example", false, nil),
+        ("null", "nas.local", true, nil), ("http://192.168.1.9", "nas.local", true, "http://192.168.1.9"), ("http://nas.local", "10.0.0.1", true, "http://nas.local"),
+        ("http://nas.local", "media.example", false, "http://nas.local"),
+    ] as [(String, String, Bool, String?)])
+    func pageMayAskForWhatItMayRead(page: String, host: String, isOpen: Bool, allowed: String?) throws {
+        let fields = try #require(try Self.preflight(("Access-Control-Request-Private-Network", "true"), from: page, host: host, isOpen: isOpen))
+        #expect(fields["Access-Control-Allow-Origin"] == allowed)
+        #expect(fields["Vary"]?.contains("Origin") == true)
+        #expect(fields.lines.filter { $0.name.hasPrefix("Access-Control-") }.isEmpty == (allowed == nil))
+        #expect(fields["Access-Control-Allow-Private-Network"] == allowed.map { _ in "true" })
     }
 
     @Test(arguments: [("true", "true"), ("false", nil)] as [(String, String?)])
-    func privateNetworkIsAllowedWhereItIsAskedFor(asked: String, allowed: String?) {
-        #expect(Self.preflight(("Access-Control-Request-Private-Network", asked))?["Access-Control-Allow-Private-Network"] == allowed)
+    func privateNetworkIsAllowedWhereItIsAskedFor(asked: String, allowed: String?) throws {
+        #expect(try Self.preflight(("Access-Control-Request-Private-Network", asked))?["Access-Control-Allow-Private-Network"] == allowed)
     }
 }
