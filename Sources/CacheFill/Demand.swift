@@ -55,7 +55,8 @@ package final class Demand: Sendable {
     /// The same, with what the client says of caches on the way (RFC 9111 §5.2): for requests that are not for parts of what is known.
     var openingFields: FieldLines {
         var fields = sentFields
-        for name in ["Cache-Control", "Pragma"] as [StaticString] {
+        // What a rule says is there already.
+        for name in ["Cache-Control", "Pragma"] as [StaticString] where fields.combined("\(name)") == nil {
             if let value = request.combined(name) { fields.append("\(name)", value) }
         }
         return fields

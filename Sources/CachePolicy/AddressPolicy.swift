@@ -1,5 +1,3 @@
-import HTTPModel
-
 /// Which addresses the proxy may connect to. Public ones always; this host, its networks and special blocks only where a line of
 /// `allow` names the host or the address: otherwise any web page could read the local network through the proxy.
 package struct AddressPolicy: Sendable {
@@ -13,8 +11,8 @@ package struct AddressPolicy: Sendable {
         for entry in allow {
             if let network = IPNetwork(entry) {
                 networks.append(network)
-            } else if Self.isHostName(entry) {
-                hosts.insert(Self.normalized(entry))
+            } else if HostName.isOne(entry) {
+                hosts.insert(HostName.normalized(entry))
             } else {
                 throw AddressPolicyError(entry: entry)
             }
@@ -27,35 +25,18 @@ package struct AddressPolicy: Sendable {
     ///   - host: the name in the URL, or at which a redirect points.
     ///   - address: what the connection is really about to be made to.
     package func permits(host: String, address: IPAddress) -> Bool {
-        address.isPublic || hosts.contains(Self.normalized(host)) || holds(address)
+        address.isPublic || hosts.contains(HostName.normalized(host)) || holds(address)
     }
 
     /// Whether a line of `allow` names a host by its name, or by the address that is written in its place.
     package func names(_ host: String) -> Bool {
-        if hosts.contains(Self.normalized(host)) { return true }
+        if hosts.contains(HostName.normalized(host)) { return true }
         return IPAddress(host).map(holds) ?? false
     }
 
     private func holds(_ address: IPAddress) -> Bool {
         let unwrapped = address.unwrapped
         return networks.contains { $0.contains(unwrapped) || $0.contains(address) }
-    }
-
-    /// Lower case, and without the dot that makes a name absolute.
-    private static func normalized(_ host: String) -> String {
-        let name = ASCII.lowercased(host)
-        return name.utf8.last == UInt8(ascii: ".") ? String(name.dropLast()) : name
-    }
-
-    /// A name whose last label is a number is an address gone wrong (RFC 3986 §3.2.2, WHATWG URL "ends in a number").
-    private static func isHostName(_ text: String) -> Bool {
-        let labels = normalized(text).utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard let last = labels.last, !last.allSatisfy(ASCII.isDigit) else { return false }
-        return labels.allSatisfy { !$0.isEmpty && $0.allSatisfy(isLabelCharacter) }
-    }
-
-    private static func isLabelCharacter(_ byte: UInt8) -> Bool {
-        ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
 }
 

@@ -76,6 +76,7 @@ extension Rule {
         self.init(
             hosts: try rule.hosts.map { text throws(RuleError) in try HostPattern(text) },
             paths: try rule.paths.map { text throws(RuleError) in try PathPattern(text) }, effects: effects)
+        try checkReach()
     }
 }
 

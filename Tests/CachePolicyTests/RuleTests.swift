@@ -53,6 +53,11 @@ import Testing
         ("cdn*.example.*", "https://cdn7.example.net/", true), ("example.org", "https://example.org:8443/", true),
         ("example.org:443", "https://example.org/", true), ("example.org:443", "http://example.org/", false), ("example.org:80", "http://example.org/", true),
         ("nas.local:8080", "http://nas.local:8080/", true), ("nas.local:8080", "http://nas.local/", false), ("*:8080", "http://nas.local:8080/", true),
+        ("nas.local:*", "http://nas.local:8080/", true),
+        // With a scheme it is an origin.
+        ("http://nas.local", "http://nas.local/", true), ("http://nas.local", "https://nas.local/", false), ("http://nas.local", "http://nas.local:8080/", false),
+        ("HTTPS://Api.example:8443", "https://api.example:8443/", true), ("https://api.example:8443", "http://api.example:8443/", false),
+        ("https://api.example:443", "https://api.example/", true), ("http://*.local:*", "http://nas.local:8080/", true), ("http://[::1]", "http://[::1]/", true),
         ("[::1]", "http://[::1]:81/", true), ("[::1]:81", "http://[::1]:81/", true), ("[::1]:82", "http://[::1]:81/", false), ("[fd00:*]", "http://[fd00::1]/", true),
     ])
     func hostsMatch(pattern: String, url: String, matches: Bool) throws {
@@ -62,7 +67,10 @@ import Testing
     @Test(arguments: [
         ("", "'' is no host; write it like example.org, *.example.org or nas.local:8080"),
         (".", "'.' is no host; write it like example.org, *.example.org or nas.local:8080"),
-        ("https://example.org", "'https://example.org' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
+        ("ftp://example.org", "'ftp://example.org' has a scheme that is not supported; write http://, https:// or the host alone"),
+        ("https://example.org/", "'https://example.org/' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("https://", "'https://' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("http://nas.local:x", "'http://nas.local:x' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
         ("example.org/vod", "'example.org/vod' is no host; write it like example.org, *.example.org or nas.local:8080"),
         ("a b", "'a b' is no host; write it like example.org, *.example.org or nas.local:8080"),
         ("büro.example", "'büro.example' is no host; write it like example.org, *.example.org or nas.local:8080"),
@@ -145,6 +153,9 @@ import Testing
 
     private static let noHost = "makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}"
 
+    private static let ambiguous = "could give two sites one key; {host} and {scheme} stand between slashes, before {path} and {query}, such as "
+        + "https://all.example/{host}{path}"
+
     @Test(arguments: [
         ("", "'' makes no key; begin it with http://, https:// or {scheme}://"),
         ("film", "'film' makes no key; begin it with http://, https:// or {scheme}://"),
@@ -155,6 +166,11 @@ import Testing
         ("https://a.{host}{path}", "'https://a.{host}{path}' \(noHost)"), ("https://{host}.a{path}", "'https://{host}.a{path}' \(noHost)"),
         ("https://{host}:{path}", "'https://{host}:{path}' \(noHost)"),
         ("https://{scheme}{path}", "'https://{scheme}{path}' \(noHost)"),
+        ("https://a{path}/{host}", "'https://a{path}/{host}' \(ambiguous)"), ("https://a/{query}/{host}", "'https://a/{query}/{host}' \(ambiguous)"),
+        ("https://a/x{host}{path}", "'https://a/x{host}{path}' \(ambiguous)"), ("https://a/{host}x{path}", "'https://a/{host}x{path}' \(ambiguous)"),
+        ("https://a/{scheme}{host}{path}", "'https://a/{scheme}{host}{path}' \(ambiguous)"), ("https://a?{host}", "'https://a?{host}' \(ambiguous)"),
+        ("https://a/{host}{path}/{host}", "'https://a/{host}{path}/{host}' \(ambiguous)"),
+        ("https://a{path}{scheme}", "'https://a{path}{scheme}' \(ambiguous)"), ("{scheme}://a/{scheme}x", "'{scheme}://a/{scheme}x' \(ambiguous)"),
         ("https://h{pat}", "there is no {pat}; there are {scheme}, {host}, {path} and {query}"),
         ("https://h{path", "'https://h{path' has a { without a }; there are {scheme}, {host}, {path} and {query}"),
         ("https://h/path}", "'https://h/path}' has a } without a {; there are {scheme}, {host}, {path} and {query}"),
@@ -168,13 +184,103 @@ import Testing
 
     /// So people can name what they see in a list.
     @Test func aKeyIsAURLWhateverItIsMadeOf() throws {
-        let templates = ["{scheme}://{host}{path}{query}", "http://all.example/{scheme}/{host}{path}{query}", "https://{host}/x{query}", "https://c.example?{host}"]
+        let templates = ["{scheme}://{host}{path}{query}", "http://all.example/{scheme}/{host}{path}{query}", "https://{host}/x{query}", "https://c.example/x/{host}"]
         for template in templates {
             for url in ["https://[fd00::1]:81/a/%zz?b=%", "http://h", "http://a!b$c/ü?ä=/?", "https://h:80//..//?&&"] {
                 let made = try key(url, template: template)
                 #expect(try OriginURL(url: made).cacheKey.text == made, "\(template) on \(url)")
             }
         }
+    }
+
+    // MARK: What reaches which site
+
+    private func rule(hosts: [String], headers: FieldLines? = nil, key: String? = nil) throws -> Rule {
+        var effects = RuleEffects()
+        effects.headers = headers
+        effects.key = try key.map { text throws(RuleError) in try KeyTemplate(text) }
+        return Rule(hosts: try hosts.map { text throws(RuleError) in try HostPattern(text) }, effects: effects)
+    }
+
+    private static let secret: FieldLines = {
+        var fields = FieldLines()
+        fields.append("X-Key", "secret")
+        return fields
+    }()
+
+    /// What a rule sends may be a secret: without a scheme it goes over https, and to the port that is named or https's own.
+    @Test(arguments: [
+        ("api.example", "https://api.example/", true), ("api.example", "http://api.example/", false), ("api.example", "https://api.example:8443/", false),
+        ("api.example", "http://api.example:443/", false), ("api.example:443", "https://api.example/", true), ("api.example:443", "http://api.example:443/", false),
+        ("api.example:8443", "https://api.example:8443/", true), ("api.example:8443", "http://api.example:8443/", false), ("api.example:8443", "https://api.example/", false),
+        ("*.api.example", "https://a.api.example/", true), ("*.api.example", "http://a.api.example/", false),
+        ("http://nas.local", "http://nas.local/", true), ("http://nas.local", "http://nas.local:8080/", false), ("http://nas.local", "https://nas.local/", false),
+        ("http://nas.local:8080", "http://nas.local:8080/", true), ("http://nas.local:*", "http://nas.local:8080/", true), ("api.example:*", "https://api.example:81/", true),
+        ("api.example:*", "http://api.example:81/", false),
+    ])
+    func fieldsGoToThoseWhoAreEntrusted(host: String, url: String, isEntrusted: Bool) throws {
+        var policy = ProxyPolicy()
+        // What another host of the list may have does not go to this one.
+        policy.rules = [try rule(hosts: ["other.example", host], headers: Self.secret), try rule(hosts: ["*.example", "*.local"], key: "{scheme}://{host}/")]
+        let resolved = policy.resolve(Self.url(url))
+        #expect(resolved.treatment.headers == (isEntrusted ? Self.secret : FieldLines()))
+        #expect(resolved.key.text == Self.url(url).scheme.rawValue + "://" + Self.url(url).authority + "/")
+    }
+
+    /// The rest of the rule is for all that match.
+    @Test func whereFieldsDoNotGoTheRestStillHolds() throws {
+        var (policy, first) = (ProxyPolicy(), try rule(hosts: ["api.example"], headers: Self.secret))
+        first.effects.ttl = 60
+        var other = FieldLines()
+        other.append("X-Key", "public")
+        policy.rules = [first, try rule(hosts: ["http://api.example"], headers: other)]
+        let resolved = policy.resolve(Self.url("http://api.example/a"))
+        #expect(resolved.treatment.ttl == 60 && resolved.treatment.headers == other)
+    }
+
+    private static let instead = "such as host: api.example or host: \"*.api.example\""
+
+    @Test(arguments: ["*", "**", "*:8443", "https://*", "example.*", "192.168.1.*", "*example.org", "*.", "[*]", "https://[*:1]"])
+    func whatAnybodyMayHaveIsNoHostForSecretsOrCommonKeys(host: String) throws {
+        #expect(throws: RuleError("anybody can have a host like '\(host)' and get these fields, which may be secrets; name those that may, \(Self.instead)", key: "headers")) {
+            try rule(hosts: ["a.example", host], headers: Self.secret).checkReach()
+        }
+        #expect(throws: RuleError(
+            "anybody can have a host like '\(host)', and so put what they like where others look; name the hosts that have the same, \(Self.instead), or put {host} into the key",
+            key: "key")
+        ) { try rule(hosts: ["a.example", host], key: "https://cdn.example{path}").checkReach() }
+        try rule(hosts: [host], key: "https://all.example/{host}{path}").checkReach()
+        try rule(hosts: [host], headers: FieldLines()).checkReach()
+    }
+
+    @Test func aRuleForEveryHostHasNoSecretsAndNoCommonKey() throws {
+        #expect(throws: RuleError("every host would get these fields, which may be secrets; name those that may, \(Self.instead)", key: "headers")) {
+            try rule(hosts: [], headers: Self.secret).checkReach()
+        }
+        #expect(throws: RuleError(
+            "this is for every host: anybody can put what they like where others look; name the hosts that have the same, \(Self.instead), or put {host} into the key", key: "key")
+        ) { try rule(hosts: [], key: "{scheme}://cdn.example{path}").checkReach() }
+        try rule(hosts: [], key: "https://all.example/{host}{path}").checkReach()
+        try rule(hosts: []).checkReach()
+    }
+
+    @Test(arguments: ["a.example", "*.a.example", "cdn*.a.example", "*.a.example:8443", "http://*.local:*", "[fd00:*]", "192.168.1.7"])
+    func aDomainOfSomebodysIsEnough(host: String) throws {
+        try rule(hosts: [host], headers: Self.secret, key: "https://cdn.example{path}").checkReach()
+    }
+
+    /// Whoever sits on the way of http must not put anything where https is looked for.
+    @Test(arguments: [
+        ("https://cdn.example{path}", "https://cdn.example/a", "http://a.example/a"), ("http://cdn.example{path}", "https://a.example/a", "http://cdn.example/a"),
+        ("HTTPS://cdn.example{path}", "https://cdn.example/a", "http://a.example/a"),
+        ("{scheme}://cdn.example{path}", "https://cdn.example/a", "http://cdn.example/a"),
+        ("https://all.example/{scheme}/{host}{path}", "https://all.example/https/a.example/a", "https://all.example/http/a.example/a"),
+    ])
+    func httpAndHTTPSShareNoKey(template: String, https: String, http: String) throws {
+        var policy = ProxyPolicy()
+        policy.rules = [try rule(hosts: ["a.example"], key: template)]
+        #expect(policy.resolve(Self.url("https://a.example/a")).key.text == https)
+        #expect(policy.resolve(Self.url("http://a.example/a")).key.text == http)
     }
 
     // MARK: Rules
@@ -255,6 +361,7 @@ import Testing
         ("Proxy-Authorization", "x", "Proxy-Authorization is about one connection, and not for the origin; remove it"),
         ("Host", "x", "the proxy writes Host itself; remove it"), ("Range", "bytes=0-", "the proxy writes Range itself; remove it"),
         ("content-length", "1", "the proxy writes content-length itself; remove it"), ("If-Range", "x", "the proxy writes If-Range itself; remove it"),
+        ("Via", "1.1 me", "the proxy writes Via itself; remove it"), ("max-forwards", "1", "the proxy writes max-forwards itself; remove it"),
         ("Accept-Encoding", "gzip", "the proxy writes Accept-Encoding itself; remove it"),
         ("X", "", "X has no value; write one, or remove it"),
         ("X", "a\r\nHost: b", "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"),

@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func itShowsWhatHoldsAndWhoSaidSo() throws {
-        let file = try write("max_size: 2GB\nthreads: 2\nallow: [a.local, 10.0.0.0/8]\nrules:\n- pin: true\n- headers: {X-Key: secret}\n")
+        let file = try write("max_size: 2GB\nthreads: 2\nallow: [a.local, 10.0.0.0/8]\nrules:\n- pin: true\n- host: api.example\n  headers: {X-Key: secret}\n")
         let outcome = try config(
             "show", "--config", file, "--threads", "3", "--offline", environment: ["REELCACHE_LOG_LEVEL": "info", "REELCACHE_CACHE_DIR": "/films"])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "")

@@ -23,6 +23,8 @@ import Testing
         ({ @Sendable in $0.rules = [ResourceRule(), ResourceRule(hosts: ["a b"])] }, "rules[1]: 'a b' is no host"),
         ({ @Sendable in $0.rules = [ResourceRule(paths: ["vod"])] }, "rules[0]: 'vod' matches no path"),
         ({ @Sendable in $0.rules = [rule { $0.headers = ["Host": "a"] }] }, "rules[0]: the proxy writes Host itself"),
+        ({ @Sendable in $0.rules = [rule { $0.headers = ["A": "b"] }] }, "rules[0]: every host would get these fields"),
+        ({ @Sendable in $0.rules = [rule { $0.key = "https://cdn.example{path}" }] }, "rules[0]: this is for every host"),
         ({ @Sendable in $0.rules = [rule { $0.key = "film" }] }, "rules[0]: 'film' makes no key"),
         ({ @Sendable in $0.rules = [rule { $0.ignoredQuery = .parameters(["a=b"]) }] }, "rules[0]: 'a=b' is no name of a parameter"),
         ({ @Sendable in $0.rules = [rule { $0.ttlSeconds = -1 }] }, "rules[0]: a ttl is 0 s or longer, not -1 s"),

@@ -118,7 +118,17 @@ import Testing
         ("rules:\n  - headers: {Host: a}", "r.yaml:2:15: rules[0].headers.Host: the proxy writes Host itself; remove it"),
         ("rules:\n  - headers:\n      X-Key:", "r.yaml:3:7: rules[0].headers.X-Key: has no value; write X-Key: VALUE, or remove the line"),
         ("rules:\n  - headers: {A: b, a: c}", "r.yaml:2:21: rules[0].headers.a: is there already, in other letters; remove one of them"),
-        ("rules:\n  - headers: {A: b, A: c}", "r.yaml:2:21: rules[0].headers.A: is there already, on line 2; remove one of them"),
+        ("rules:\n  - host: h\n    headers: {A: b, A: c}", "r.yaml:3:21: rules[0].headers.A: is there already, on line 3; remove one of them"),
+        // What goes together
+        (
+            "rules:\n  - ttl: 1d\n    headers: {A: b}",
+            "r.yaml:3:5: rules[0].headers: every host would get these fields, which may be secrets; name those that may, such as host: api.example or host: \"*.api.example\""
+        ),
+        (
+            "rules:\n  - host: '*'\n    key: https://cdn.example{path}",
+            "r.yaml:3:5: rules[0].key: anybody can have a host like '*', and so put what they like where others look; name the hosts that have the same, "
+                + "such as host: api.example or host: \"*.api.example\", or put {host} into the key"
+        ),
         // Mounts
         ("mounts: /tv/", "r.yaml:1:9: mounts: takes keys of its own; write mounts: {/tv/: https://origin.example/vod/}"),
         ("mounts: [/tv/=https://o/]", "r.yaml:1:9: mounts: takes keys of its own; write mounts: {/tv/: https://origin.example/vod/}"),

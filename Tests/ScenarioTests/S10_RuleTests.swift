@@ -42,7 +42,7 @@ extension Scenarios {
             try await scenario {
                 $0.allow = ["127.0.0.1", "localhost"]
                 $0.configure {
-                    $0.rules = [.init(hosts: ["127.0.0.1", "localhost"], paths: ["/vod/*"]) { $0.key = "https://cdn.example{path}" }]
+                    $0.rules = [.init(hosts: ["127.0.0.1", "localhost"], paths: ["/vod/*"]) { $0.key = "http://cdn.example{path}" }]
                 }
             } _: { stage in
                 let other = "/http/localhost:\(stage.origin.port)"
@@ -84,11 +84,11 @@ extension Scenarios {
         @Test(arguments: ["/film.mp4?token=9", "key"])
         func resourceIsNamedByAnyOfItsURLs(name: String) async throws {
             try await scenario {
-                $0.configure { $0.rules = [.init { ($0.ignoredQuery, $0.key) = (.parameters(["token"]), "https://all.example/{host}{path}{query}") }] }
+                $0.configure { $0.rules = [.init { ($0.ignoredQuery, $0.key) = (.parameters(["token"]), "http://all.example/{host}{path}{query}") }] }
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 _ = try stage.get("/film.mp4?token=1")
-                let key = "https://all.example/127.0.0.1:\(stage.origin.port)/film.mp4"
+                let key = "http://all.example/127.0.0.1:\(stage.origin.port)/film.mp4"
                 #expect(try stage.read(ResourceListing.self, "/resources").resources.map(\.url) == [key])
                 let parameter = name == "key" ? "url=" + stage.percentEncoded(key) : stage.parameter(name)
                 let detail = try stage.read(ResourceDetail.self, "/resources?\(parameter)")
@@ -114,7 +114,7 @@ extension Scenarios {
         @Test(arguments: ["GET", "HEAD"])
         func fieldsOfARuleReplaceThePlayers(method: String) async throws {
             try await scenario {
-                $0.configure { $0.rules = [.init(hosts: ["127.0.0.1"]) { $0.headers = ["X-Key": "secret", "User-Agent": "rule/1"] }] }
+                $0.configure { $0.rules = [.init(hosts: ["http://127.0.0.1:*"]) { $0.headers = ["X-Key": "secret", "User-Agent": "rule/1"] }] }
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let headers = [("User-Agent", "player/1"), ("x-key", "guess"), ("X-Other", "stays")]
@@ -126,10 +126,34 @@ extension Scenarios {
             }
         }
 
+        // The player's own would stand beside it, and the origin take either.
+        @Test func whatARuleSaysOfCachesGoesAlone() async throws {
+            try await scenario {
+                $0.configure { $0.rules = [.init(hosts: ["http://127.0.0.1:*"]) { $0.headers = ["Cache-Control": "max-age=60"] }] }
+            } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/film.mp4", headers: [("cache-control", "no-cache"), ("Pragma", "no-cache")]), film)
+                let request = try #require(stage.origin.requests("/film.mp4").first)
+                #expect(request.headers.all("Cache-Control") == ["max-age=60"] && request.headers.all("Pragma") == ["no-cache"])
+            }
+        }
+
+        // A page that has a player ask the same host over http does not learn what is for https.
+        @Test func fieldsOfARuleWithoutASchemeDoNotGoOverHTTP() async throws {
+            try await scenario {
+                $0.configure { $0.rules = [.init(hosts: ["127.0.0.1:*"]) { ($0.headers, $0.ignoredQuery) = (["X-Key": "secret"], .all) }] }
+            } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/film.mp4?a"), film)
+                #expect(try stage.get("/film.mp4?b").isHit)
+                #expect(stage.origin.snapshot.requests.map { $0.headers["X-Key"] } == [nil])
+            }
+        }
+
         @Test(arguments: ["GET", "HEAD"])
         func fieldsOfARuleGoAlongNoRedirectToAnotherOrigin(method: String) async throws {
             try await scenario {
-                $0.configure { $0.rules = [.init { $0.headers = ["X-Key": "secret"] }] }
+                $0.configure { $0.rules = [.init(hosts: ["http://127.0.0.1:*"]) { $0.headers = ["X-Key": "secret"] }] }
             } _: { stage in
                 let other = try ScriptedOrigin()
                 defer { other.stop() }

@@ -20,8 +20,10 @@ package enum ConfiguredField {
         "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// Which bytes are asked for, under which condition and in which encoding, is what the cache lives by.
+    /// Which bytes are asked for, under which condition and in which encoding, is what the cache lives by; by whom a request has passed tells
+    /// loops.
     private static let own: Set<String> = [
-        "accept-encoding", "content-length", "expect", "host", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range",
+        "accept-encoding", "content-length", "expect", "host", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+        "max-forwards", "range", "via",
     ]
 }

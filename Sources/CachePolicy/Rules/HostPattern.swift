@@ -1,28 +1,58 @@
 import HTTPModel
 
 /// The hosts that a rule is for: `example.org`, `*.example.org`, `*`, `nas.local:8080`, `[::1]`. Without a port it means all of them.
+///
+/// With a scheme before it (`http://nas.local`, `https://api.example:8443`) it is for that one alone, and for its own port where none is
+/// named; `:*` means all ports.
 package struct HostPattern: Sendable, Equatable {
+    /// As it was written.
+    let text: String
+    private let scheme: OriginURL.Scheme?
     private let name: Glob
-    private let port: Int?
+    private let port: Port
+    /// Whether anybody can have a host that matches.
+    let isForAnybody: Bool
+
+    private enum Port: Equatable {
+        case unsaid, any
+        case number(Int)
+    }
 
     package init(_ text: String) throws(RuleError) {
-        let (name, port) = try Self.split(text)
+        let (scheme, rest) = try Self.scheme(of: text)
+        let (name, port) = try Self.split(rest, of: text)
         guard Self.isName(name) else {
             throw RuleError("'\(text)' is no host; write it like example.org, *.example.org or nas.local:8080")
         }
-        self.name = Glob(Self.normalized(name))
+        self.text = text
+        self.scheme = scheme
+        self.name = Glob(HostName.normalized(name))
         self.port = port
+        isForAnybody = Self.isForAnybody(name)
     }
 
-    private static func split(_ text: String) throws(RuleError) -> (name: String, port: Int?) {
-        let tail = text.hasPrefix("[") ? text.drop { $0 != "]" }.dropFirst() : text[...]
-        guard let colon = tail.firstIndex(of: ":") else { return (text, nil) }
+    private static func scheme(of text: String) throws(RuleError) -> (OriginURL.Scheme?, rest: String) {
+        guard let end = text.firstRange(of: "://") else { return (nil, text) }
+        guard let scheme = OriginURL.Scheme(rawValue: ASCII.lowercased(String(text[..<end.lowerBound]))) else {
+            throw RuleError("'\(text)' has a scheme that is not supported; write http://, https:// or the host alone")
+        }
+        return (scheme, String(text[end.upperBound...]))
+    }
+
+    /// - Parameters:
+    ///   - host: what follows the scheme.
+    ///   - text: as a whole.
+    private static func split(_ host: String, of text: String) throws(RuleError) -> (name: String, port: Port) {
+        let tail = host.hasPrefix("[") ? host.drop { $0 != "]" }.dropFirst() : host[...]
+        guard let colon = tail.firstIndex(of: ":") else { return (host, .unsaid) }
         let digits = tail[tail.index(after: colon)...]
         guard !digits.contains(":") else { throw RuleError("'\(text)' is no host; an IPv6 address stands in brackets, such as [::1]") }
+        let name = String(host[..<colon])
+        guard digits != "*" else { return (name, .any) }
         guard let port = ASCII.decimal(digits.utf8), 1...65535 ~= port else {
             throw RuleError("'\(text)' has no port of 1 to 65535 behind the colon; write it like nas.local:8080")
         }
-        return (String(text[..<colon]), Int(port))
+        return (name, .number(Int(port)))
     }
 
     private static func isName(_ name: String) -> Bool {
@@ -31,13 +61,26 @@ package struct HostPattern: Sendable, Equatable {
         return isPlain && name.utf8.contains { $0 != UInt8(ascii: ".") }
     }
 
-    /// As `AddressPolicy` has it: lower case, and without the dot that makes a name absolute.
-    private static func normalized(_ name: String) -> String {
-        let name = ASCII.lowercased(name)
-        return name.utf8.last == UInt8(ascii: ".") ? String(name.dropLast()) : name
+    func matches(_ url: OriginURL) -> Bool { matches(url, over: scheme) }
+
+    /// Whether what may be a secret goes there: without a scheme it means `https://`. So nobody who can have a player ask
+    /// `http://api.example/`, or another port of that host, learns what is for `https://api.example/`.
+    func entrusts(_ url: OriginURL) -> Bool { matches(url, over: scheme ?? .https) }
+
+    private func matches(_ url: OriginURL, over scheme: OriginURL.Scheme?) -> Bool {
+        guard scheme == nil || scheme == url.scheme, name.matches(Array(HostName.normalized(url.host).utf8)) else { return false }
+        switch port {
+        case .unsaid: return scheme == nil || url.port == nil
+        case .any: return true
+        case .number(let port): return port == url.port ?? url.scheme.defaultPort
+        }
     }
 
-    func matches(_ url: OriginURL) -> Bool {
-        (port == nil || port == url.port ?? url.scheme.defaultPort) && name.matches(Array(Self.normalized(url.host).utf8))
+    /// No domain stands whole behind the last `*`: of `*`, `example.*` and `*example.org` anybody can have a host.
+    private static func isForAnybody(_ name: String) -> Bool {
+        if name.hasPrefix("[") { return name.hasPrefix("[*") }
+        guard let star = name.lastIndex(of: "*") else { return false }
+        let domain = name[star...].dropFirst()
+        return !domain.hasPrefix(".") || !domain.utf8.contains { ASCII.isLetter($0) || ASCII.isDigit($0) }
     }
 }

@@ -1,6 +1,9 @@
+import HTTPModel
+
 /// What the key of a resource is made of, such as `https://cdn.example.org{path}`: several URLs may come to mean one resource.
 ///
-/// A key is an http or https URL, so that people can name the resource by it. That any URL gives one is seen to here.
+/// A key is an http or https URL, so that people can name the resource by it. That any URL gives one is seen to here, and that two sites share
+/// one only where neither host nor scheme is in the template.
 package struct KeyTemplate: Sendable, Equatable {
     private enum Piece: Sendable, Equatable {
         case text(String)
@@ -21,6 +24,7 @@ package struct KeyTemplate: Sendable, Equatable {
     package init(_ text: String) throws(RuleError) {
         pieces = Self.joined(try Self.pieces(text))
         try checkAuthority(text)
+        try checkBounds(text)
         let sample = expanded(scheme: "https", host: "example.org", path: "/film.mp4", query: "?a=1")
         guard !sample.contains("#") else { throw RuleError("'\(text)' makes no key; leave away the #, a key has no fragment") }
         do throws(OriginURLError) { _ = try OriginURL(url: sample) } catch { throw RuleError("'\(text)' makes no key: \(error.reason)") }
@@ -52,7 +56,7 @@ package struct KeyTemplate: Sendable, Equatable {
                 pieces[index] = .text(String(text.dropLast()))
             }
         }
-        return pieces
+        return pieces.filter { $0 != .text("") }
     }
 
     /// A host stands alone between `//` and the path: it may be an address in brackets, and have a port.
@@ -66,6 +70,35 @@ package struct KeyTemplate: Sendable, Equatable {
         guard authority == "\u{2}" || !authority.contains(where: { "\u{1}\u{2}".contains($0) }) else {
             throw RuleError("'\(text)' makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}")
         }
+    }
+
+    /// Host and scheme can be told from what is around them: with `/x{path}{host}`, or behind a query that may hold slashes, one site could
+    /// make another's key.
+    private func checkBounds(_ text: String) throws(RuleError) {
+        for (index, piece) in pieces.enumerated() where piece == .placeholder(.host) || piece == .placeholder(.scheme) && index > 0 {
+            let before = pieces[..<index]
+            let isFirst = !before.contains(.placeholder(.path)) && !before.contains(.placeholder(.query))
+            guard isFirst, case .text(let start)? = before.last, start.hasSuffix("/"), endsSegment(index) else {
+                throw RuleError("'\(text)' could give two sites one key; {host} and {scheme} stand between slashes, before {path} and {query}, "
+                    + "such as https://all.example/{host}{path}")
+            }
+        }
+    }
+
+    private func endsSegment(_ index: Int) -> Bool {
+        guard index + 1 < pieces.endIndex else { return true }
+        switch pieces[index + 1] {
+        case .text(let next): return next.hasPrefix("/") || next.hasPrefix("?")
+        case .placeholder(let next): return next == .path || next == .query
+        }
+    }
+
+    var namesHost: Bool { pieces.contains(.placeholder(.host)) }
+
+    /// The one scheme whose URLs have such a key; nil where that is in the key itself.
+    var scheme: OriginURL.Scheme? {
+        guard !pieces.contains(.placeholder(.scheme)), case .text(let start)? = pieces.first else { return nil }
+        return OriginURL.Scheme(rawValue: ASCII.lowercased(String(start.prefix { $0 != ":" })))
     }
 
     private func expanded(scheme: String, host: String, path: some StringProtocol, query: String) -> String {

@@ -41,13 +41,18 @@ struct RuleKey: Sendable {
 
     static func rule(_ value: SettingValue) throws(SettingProblems) -> ResourceRule {
         var rule = ResourceRule()
-        let keys = try SettingProblems.collect(value.members(form: "- host: example.org, and below it what to do")) { member throws(SettingProblems) in
+        let members = try value.members(form: "- host: example.org, and below it what to do")
+        let keys = try SettingProblems.collect(members) { member throws(SettingProblems) in
             guard let key = all.first(where: { $0.name == member.name }) else { throw member.problem(unknown(member.name)) }
             try key.read(member.value, &rule)
             return key
         }
         guard keys.contains(where: \.isEffect) else {
             throw value.problem("says nothing to do; add one of \(effects.joined(separator: ", ")), or remove the rule")
+        }
+        // Each value is right: what is wrong is how they go together.
+        do throws(RuleError) { _ = try Rule(rule) } catch {
+            throw members.first { $0.name == error.key }?.problem(error.reason) ?? value.problem(error.reason)
         }
         return rule
     }
