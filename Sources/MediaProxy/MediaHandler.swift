@@ -137,7 +137,8 @@ package final class MediaHandler: RequestHandler {
 
     private func answer(toOptions request: RequestHead, _ route: Route) -> Response {
         var response = Self.options
-        if let fields = CrossOrigin.preflight(request.fields, host: route.url.host, isOpen: route.isOpen, policy: addresses.value) { response.fields(fields) }
+        let fields = CrossOrigin.preflight(request.fields, host: route.url.host, isOpen: route.isOpen, policy: addresses.value)
+        if let fields { response.fields(fields) }
         return response
     }
 
@@ -166,7 +167,8 @@ extension MediaRoutes.Refusal {
     /// RFC 9110 §7.4, §15.5.20: a page of another site may have its own name resolve to this address.
     fileprivate static let misdirected = Self(
         status: 421, reason: "this proxy answers for its addresses and localhost; use one of them as the host of the URL")
-    fileprivate static let serviceWorker = Self(status: 403, reason: "no service worker is served under the proxy's own name: register it at its origin")
+    fileprivate static let serviceWorker = Self(
+        status: 403, reason: "no service worker is served under the proxy's own name: register it at its origin")
     /// The origin would take it for the operator's own wish.
     fileprivate static let foreign = Self(
         status: 403, reason: "a page of another site may not change anything here, as a rule adds fields to the request: send it from a page of this host")

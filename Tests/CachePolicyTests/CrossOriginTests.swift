@@ -56,11 +56,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://page.example", "media.example", true, "*"), ("https://page.example", "8.8.8.8", true, "*"), ("https://page.example", "[2001:4860::1]", true, "*"),
+        ("https://page.example", "media.example", true, "*"), ("https://page.example", "8.8.8.8", true, "*"),
+        ("https://page.example", "[2001:4860::1]", true, "*"),
         // Named in `allow`, private, or opened by what a rule adds.
         ("https://page.example", "nas.local", true, nil), ("https://page.example", "127.0.0.1", true, nil), ("https://page.example", "10.0.0.1", true, nil),
         ("https://page.example", "192.168.1.5", true, nil), ("https://page.example", "[::1]", true, nil), ("https://page.example", "media.example", false, nil),
-        ("null", "nas.local", true, nil), ("http://192.168.1.9", "nas.local", true, "http://192.168.1.9"), ("http://nas.local", "10.0.0.1", true, "http://nas.local"),
+        ("null", "nas.local", true, nil), ("http://192.168.1.9", "nas.local", true, "http://192.168.1.9"),
+        ("http://nas.local", "10.0.0.1", true, "http://nas.local"),
         ("http://nas.local", "media.example", false, "http://nas.local"),
     ] as [(String, String, Bool, String?)])
     func pageMayAskForWhatItMayRead(page: String, host: String, isOpen: Bool, allowed: String?) throws {
