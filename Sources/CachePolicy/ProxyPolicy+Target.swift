@@ -3,8 +3,10 @@ extension ProxyPolicy {
     /// says most of its URL.
     package func target(of url: OriginURL) -> String? {
         if servesAnyOrigin { return url.proxyPath }
-        let mount = mounts.filter { $0.holds(url) }.max { $0.origin.pathAndQuery.count < $1.origin.pathAndQuery.count }
-        return mount.map { $0.path + url.pathAndQuery.dropFirst($0.origin.pathAndQuery.count) }
+        let nearest = mounts.filter { $0.holds(url) }.sorted { $0.origin.pathAndQuery.count > $1.origin.pathAndQuery.count }
+        let targets = nearest.map { $0.path + url.pathAndQuery.dropFirst($0.origin.pathAndQuery.count) }
+        // Such as /stats below a mount at /, which is the proxy's own, or what another mount has there.
+        return targets.first { (try? mounts.url(for: $0)) == url }
     }
 
     /// What a client hears that asks for any other where only what is mounted is served.

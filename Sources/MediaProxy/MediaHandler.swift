@@ -166,7 +166,7 @@ extension MediaRoutes.Refusal {
     fileprivate static let loop = Self(status: 508, reason: "this request comes from this very proxy: the URL, or a proxy behind it, leads back here")
     /// RFC 9110 §7.4, §15.5.20: a page of another site may have its own name resolve to this address.
     fileprivate static let misdirected = Self(
-        status: 421, reason: "this proxy answers for its addresses and localhost; use one of them as the host of the URL")
+        status: 421, reason: "this proxy answers for its addresses, localhost and what names lists; use one of them as the host of the URL")
     fileprivate static let serviceWorker = Self(
         status: 403, reason: "no service worker is served under the proxy's own name: register it at its origin")
     /// The origin would take it for the operator's own wish.

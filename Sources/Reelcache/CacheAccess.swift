@@ -5,8 +5,8 @@ import HTTPModel
 /// What commands do to a cache, whether a proxy owns it (`RunningProxy`) or nobody (`OpenedCache`). All of it blocks, and throws
 /// `CacheAccessError`.
 package protocol CacheAccess {
-    /// Where a proxy serves this cache; nil where none does.
-    var proxyURL: String? { get }
+    /// Where a proxy serves this cache or would, as far as the configuration says.
+    var place: ProxyPlace { get }
 
     func resources(_ query: ResourceQuery) throws -> ResourceListing
 
@@ -83,7 +83,7 @@ extension ProxyConfiguration {
         var wait = OwnerWait(cacheDirectory: cacheDirectory)
         let cache: OpenedCache
         switch try wait.access(isWanted, orElse: { try OpenedCache(self, isFilled: isFilled) }) {
-        case .running(let proxy): return try body(proxy)
+        case .running(let proxy): return try body(known(proxy))
         case .own(let opened): cache = opened
         }
         let result = Swift.Result { try body(cache) }
@@ -97,17 +97,27 @@ extension ProxyConfiguration {
         var wait = OwnerWait(cacheDirectory: cacheDirectory)
         let proxy: Proxy
         switch try wait.access(isWanted, orElse: startProxy) {
-        case .running(let running): return try body(running)
+        case .running(let running): return try body(known(running))
         case .own(let started): proxy = started
         }
         guard let running = RunningProxy(cacheDirectory: cacheDirectory) else {
             try proxy.stop(graceSeconds: 0)
             throw CacheAccessError("the proxy that was started for the cache \(cacheDirectory) cannot be found")
         }
-        let result = Swift.Result { try body(running) }
+        let result = Swift.Result { try body(known(running)) }
         do { try proxy.stop(graceSeconds: 0) } catch { if case .success = result { throw error } }
         return try result.get()
     }
+
+    /// With what it has mounted, unless its flags say otherwise.
+    private func known(_ proxy: RunningProxy) throws -> RunningProxy {
+        var proxy = proxy
+        proxy.place = try place(proxy.baseURL)
+        return proxy
+    }
+
+    /// - Parameter url: where the proxy listens.
+    func place(_ url: String?) throws(ProxyError) -> ProxyPlace { ProxyPlace(url: url, names: names, mounts: try Self.policy(of: mounts)) }
 
     private func startProxy() throws -> Proxy {
         var configuration = self

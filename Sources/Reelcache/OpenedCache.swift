@@ -16,6 +16,7 @@ package final class OpenedCache: CacheAccess {
     package init(_ configuration: ProxyConfiguration, isFilled: Bool) throws {
         directory = configuration.cacheDirectory
         policy = try configuration.policy()
+        place = try configuration.place(configuration.baseURL)
         if !isFilled { try Self.requireCache(directory) }
         var settings = StoreConfiguration(directory: directory)
         (settings.maxSize, settings.minFree, settings.evictsAhead) = (Self.noLimit, 0, false)
@@ -89,7 +90,7 @@ package final class OpenedCache: CacheAccess {
 
     // MARK: Access
 
-    package let proxyURL: String? = nil
+    package let place: ProxyPlace
 
     package func resources(_ query: ResourceQuery) throws -> ResourceListing {
         try Self.translated { try store.resources(query) }

@@ -35,7 +35,7 @@ public final class Proxy: Sendable {
     private let fillers: [LoopBound<LoopFiller>]
     private let metrics: ProxyMetrics
     private let addresses: Current<AddressPolicy>
-    private let policy: Current<ProxyPolicy>
+    let policy: Current<ProxyPolicy>
     private let logger: Logger
     private let snapshot: @Sendable () -> StatsSnapshot
     private let isStopped = Mutex(false)
@@ -79,10 +79,10 @@ public final class Proxy: Sendable {
             self.logger = logger
             self.snapshot = snapshot
             do {
-                let (now, audits) = (tuning.now, AuditTurn())
+                let (now, audits, names) = (tuning.now, AuditTurn(), configuration.names.map(HostName.normalized))
                 server = try HTTPServer(address, loops: loops.loops, limits: limits, metrics: metrics) { loop in
                     MediaHandler(
-                        fillers[loop.index].value, policy: policy, addresses: addresses, via: via, hosts: HostPolicy(names: [address.host]), metrics: metrics,
+                        fillers[loop.index].value, policy: policy, addresses: addresses, via: via, hosts: HostPolicy(names: [address.host] + names), metrics: metrics,
                         control: ControlHandler(store: store, policy: policy, token: token, audits: audits, snapshot: snapshot, now: now))
                 }
             } catch {
@@ -111,6 +111,9 @@ public final class Proxy: Sendable {
         }
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
         guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
+        if let name = configuration.names.first(where: { !HostName.isOne($0) }) {
+            throw ProxyError("'\(name)' in names is no host name: write it without a port, like tv.example; addresses need no entry")
+        }
         if let file = configuration.certificateFile, access(file, R_OK) != 0 {
             throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
         }
@@ -261,6 +264,14 @@ public final class Proxy: Sendable {
     public func setFill(_ fill: FillMode) throws {
         let fill = try ProxyConfiguration.policy(of: fill)
         policy.change { $0.fill = fill }
+    }
+
+    /// Changes all that decides about requests, in one step: nothing is served meanwhile by a part of it. Answers that are running go on.
+    /// - Throws: `ProxyError` for the first of it that cannot work; then nothing changes.
+    func setPolicy(as configuration: ProxyConfiguration) throws {
+        let servedAnyOrigin = policy.value.servesAnyOrigin
+        policy.value = try configuration.policy()
+        if configuration.servesAnyOrigin && !servedAnyOrigin { warnOfStrangers() }
     }
 
     private func warnOfStrangers() {

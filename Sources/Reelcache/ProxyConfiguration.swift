@@ -5,6 +5,9 @@ import HTTPTransport
 public struct ProxyConfiguration: Sendable {
     /// Where to listen: `host:port`, `[ipv6]:port`, or `:port` for all addresses. Port 0 lets the system choose.
     public var listen = "127.0.0.1:7335"
+    /// Names by which players reach the proxy, such as `tv.example`, besides its addresses and `localhost`. To other names the answer is 421:
+    /// a page of another site could have its own name resolve to this machine.
+    public var names: [String] = []
     /// The cache directory; made where it is missing.
     public var cacheDirectory = Self.defaultCacheDirectory
     /// Bytes that the cache takes on the disk at the most, its index included. At least 16 MB.

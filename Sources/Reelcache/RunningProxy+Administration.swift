@@ -6,8 +6,6 @@ import HTTPModel
 import Upstream
 
 extension RunningProxy: CacheAccess {
-    package var proxyURL: String? { baseURL }
-
     /// What is in the cache as a whole, and its limits.
     package func report() throws -> CacheReport {
         try ask(request("GET", "/api/v1/cache"), for: CacheReport.self)

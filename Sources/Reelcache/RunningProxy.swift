@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 import Foundation
 import Upstream
@@ -10,11 +11,13 @@ public struct RunningProxy: Sendable {
     public let processID: Int32
     /// What it serves.
     public let cacheDirectory: String
+    package internal(set) var place: ProxyPlace
 
     /// Finds the proxy of a cache directory; nil where none runs.
     public init?(cacheDirectory: String) {
         guard let owner = CacheOwner.current(of: cacheDirectory), !owner.url.isEmpty else { return nil }
         baseURL = owner.url
+        place = ProxyPlace(url: owner.url)
         processID = owner.pid
         self.cacheDirectory = cacheDirectory
     }

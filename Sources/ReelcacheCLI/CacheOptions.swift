@@ -33,6 +33,7 @@ struct CacheOptions: ParsableArguments {
 /// What `serve` takes besides: a flag for each setting.
 struct ServeOptions: ParsableArguments {
     @Option(help: .setting("listen")) var listen: String?
+    @Option(help: .setting("names")) var name: [String] = []
     @OptionGroup var cache: CacheOptions
     @Option(help: .setting("max_size")) var maxSize: String?
     @Option(help: .setting("min_free")) var minFree: String?
@@ -58,7 +59,7 @@ struct ServeOptions: ParsableArguments {
             "log_level": logLevel,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
-        for (key, texts) in [("allow", allow), ("mounts", mount)] where !texts.isEmpty { flags[key] = texts }
+        for (key, texts) in [("names", name), ("allow", allow), ("mounts", mount)] where !texts.isEmpty { flags[key] = texts }
         return cache.sources(flags)
     }
 }

@@ -2,7 +2,10 @@ import ArgumentParser
 import Reelcache
 
 struct URLCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "url", abstract: "Print the URL to give a player.")
+    static let configuration = CommandConfiguration(
+        commandName: "url", abstract: "Print the URL to give a player.",
+        discussion: "Where the proxy serves only what is mounted, that is below a mount. Mounts and any_origin are those of the configuration file and the "
+            + "environment: flags of a running proxy are not known here.")
 
     @Argument(help: "An http or https URL.")
     var url: String

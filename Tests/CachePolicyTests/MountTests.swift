@@ -45,6 +45,29 @@ import Testing
         #expect(try Self.mounts([("/", "http://a.example/")]).url(for: target) == nil)
     }
 
+    /// What a command prints leads back to what was asked for: below a mount of the root are paths of the proxy's own, and of other mounts.
+    @Test(arguments: [
+        ("https://o.example/a", "/a"), ("https://o.example/stats", nil), ("https://o.example/api/x", nil), ("https://o.example/https/a/b", nil),
+        ("https://o.example/live/a", nil), ("https://o.example/vod/a", "/tv/a"), ("https://o.example/vod/stats", "/tv/stats"), ("https://o.example/a/../b", nil),
+        ("https://live.example/a?b", "/live/a?b"), ("https://p.example/a", nil),
+    ])
+    func aTargetMeansTheURLThatItIsFor(url: String, target: String?) throws {
+        var policy = ProxyPolicy()
+        policy.servesAnyOrigin = false
+        policy.mounts = try Self.mounts([("/", "https://o.example/"), ("/live/", "https://live.example/"), ("/tv/", "https://o.example/vod/")])
+        #expect(policy.target(of: try OriginURL(url: url)) == target)
+        if let target { #expect(try policy.mounts.url(for: target)?.absolute == url) }
+    }
+
+    /// Where the nearest mount cannot say it, another one can.
+    @Test func aTargetIsBelowAMountThatLeadsThere() throws {
+        var policy = ProxyPolicy()
+        policy.servesAnyOrigin = false
+        policy.mounts = try Self.mounts([("/", "https://o.example/vod/"), ("/all/", "https://o.example/")])
+        #expect(policy.target(of: try OriginURL(url: "https://o.example/vod/a")) == "/a")
+        #expect(policy.target(of: try OriginURL(url: "https://o.example/vod/stats")) == "/all/vod/stats")
+    }
+
     @Test(arguments: ["/", "/index.html", "/statsx", "/apis/", "/httpx/", "/healthz.html"])
     func mountOfTheRootTakesTheRest(target: String) throws {
         #expect(!Mount.isReserved(target))

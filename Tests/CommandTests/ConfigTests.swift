@@ -88,12 +88,13 @@ import Testing
 
     /// Each flag exists, and each variable.
     @Test(arguments: [
-        ("listen", "127.0.0.1:1"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
-        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"), ("offline", "false"), ("fill", "whole"),
+        ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
+        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"),
+        ("offline", "false"), ("fill", "whole"),
         ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
-        let flag = key == "mounts" ? "--mount" : "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
+        let flag = ["mounts": "--mount", "names": "--name"][key] ?? "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
         let arguments = switch value {
         case "true": [flag]
         case "false": ["--no-" + flag.dropFirst(2)]
@@ -120,6 +121,7 @@ import Testing
         #expect(outcome.exit == .exited(0) && outcome.stderr == "")
         #expect(outcome.stdout.split(separator: "\n") == [
             "listen           127.0.0.1:7335                      default",
+            "names            (none)                              default",
             "cache_dir        /films                              REELCACHE_CACHE_DIR",
             "max_size         2GB                                 \(file):1",
             "min_free         1GB                                 default",

@@ -78,16 +78,43 @@ import Testing
     }
 
     @Test func offlineFillMountsAndOriginsAreTakenUp() throws {
+        let (origin, film) = (try ScriptedOrigin(), Media(seed: 1, size: 1000))
+        for path in ["/vod/a.mp4", "/vod/b.mp4"] { origin.serve(path, film) }
         let proxy = try serve("")
-        let text = "offline: true\nfill: whole\nany_origin: false\nmounts: {/tv/: https://o.example/vod/}\n"
+        #expect(try proxy.get(origin.url("/vod/a.mp4")).status == 200)
+        #expect(try proxy.get("/tv/a.mp4").status == 404)
+        let mount = origin.url("/vod/")
+        let text = "offline: true\nfill: whole\nany_origin: false\nmounts: {/tv/: \(mount)}\n"
         try reload(proxy, text, until: "fill is whole now (\(file):2), it was ahead 32MiB")
         for line in [
-            "mounts is /tv/=https://o.example/vod/ now (\(file):4), it was (none)", "any_origin is false now (\(file):3), it was true",
+            "mounts is /tv/=\(mount) now (\(file):4), it was (none)", "any_origin is false now (\(file):3), it was true",
             "offline is true now (\(file):1), it was false",
         ] {
             #expect(proxy.process.stderr.contains(line), "\(line) is not in:\n\(proxy.process.stderr)")
         }
+        let response = try proxy.get("/tv/a.mp4")
+        #expect(response.status == 200 && film.difference(response.body, from: 0..<film.size) == nil)
+        #expect(try proxy.get("/tv/b.mp4").status == 504)
+        #expect(try proxy.get(origin.url("/vod/a.mp4")).status == 403)
+        #expect(try RawClient.get(port: proxy.port, path: "/https/example.org/a.mp4").status == 403)
         try reload(proxy, text, until: "read \(file) again: nothing has changed")
+
+        try reload(proxy, "mounts: {/tv/: \(mount)}\n", until: "offline is false now")
+        #expect(try proxy.get("/tv/b.mp4").status == 200)
+        #expect(try proxy.get(origin.url("/vod/b.mp4")).status == 200)
+        #expect(origin.snapshot.requests.map(\.target) == ["/vod/a.mp4", "/vod/b.mp4"])
+    }
+
+    /// A page of another site may have its own name resolve to this machine.
+    @Test func theProxyAnswersToItsNames() throws {
+        let proxy = try serve("names: [Tv.example]\n", "--name", "tv.example")
+        func status(_ host: String) throws -> Int {
+            let client = try RawClient(port: proxy.port)
+            try client.send("GET /healthz HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            return try client.readResponse().status
+        }
+        #expect(try ["tv.example:\(proxy.port)", "TV.Example", "localhost", "127.0.0.1"].map(status) == [200, 200, 200, 200])
+        #expect(try ["evil.example", "a.tv.example", "tv.example.org"].map(status) == [421, 421, 421])
     }
 
     @Test func whatABodyMayHaveChangesAtOnce() throws {
@@ -154,7 +181,8 @@ import Testing
         let serve = try ReelcacheCommand.start(["serve", "--config", file])
         let line = try serve.waitForLine(containing: " serves at ")
 
-        try write("listen: 127.0.0.1:1\ncache_dir: /elsewhere\nthreads: 2\nca_file: /own.pem\nlinger: 1s\nconnect_timeout: 2s\nstall_timeout: 3s\n")
+        try write(
+            "listen: 127.0.0.1:1\ncache_dir: /elsewhere\nthreads: 2\nca_file: /own.pem\nlinger: 1s\nconnect_timeout: 2s\nstall_timeout: 3s\nnames: [tv.example]\n")
         serve.signal(SIGHUP)
         try serve.waitForLine(containing: "ca_file stays (the system's): /own.pem (\(file):4) needs a restart", on: .stderr)
 
@@ -162,6 +190,7 @@ import Testing
             "listen stays 127.0.0.1:0: 127.0.0.1:1 (\(file):1) needs a restart", "cache_dir stays \(cache): /elsewhere (\(file):2) needs a restart",
             "threads stays 1: 2 (\(file):3) needs a restart", "linger stays 5s: 1s (\(file):5) needs a restart",
             "connect_timeout stays 10s: 2s (\(file):6) needs a restart", "stall_timeout stays 30s: 3s (\(file):7) needs a restart",
+            "names stays (none): tv.example (\(file):8) needs a restart",
         ] {
             #expect(serve.stderr.contains(line), "\(line) is not in:\n\(serve.stderr)")
         }

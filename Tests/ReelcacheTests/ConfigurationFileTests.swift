@@ -22,6 +22,7 @@ import Testing
         let all = try settings(
             """
             listen: "[::1]:8000"
+            names: [tv.example, nas]
             cache_dir: /var/cache/films
             max_size: 1.5 GB
             min_free: 200MiB
@@ -45,6 +46,7 @@ import Testing
                 ttl: 1d
             """)
         #expect(all.proxy.listen == "[::1]:8000")
+        #expect(all.proxy.names == ["tv.example", "nas"])
         #expect(all.proxy.cacheDirectory == "/var/cache/films")
         #expect(all.proxy.maxSize == 1_500_000_000 && all.proxy.minFree == 200 << 20)
         #expect(all.proxy.allow == ["nas.local", "192.168.1.0/24"])
@@ -55,7 +57,7 @@ import Testing
         #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
         #expect(all.logLevel == .debug)
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttlSeconds) == [86400])
-        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20].map { "r.yaml:\($0)" })
+        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 6, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21].map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {
@@ -85,7 +87,7 @@ import Testing
         ("max_sise: 1GB", "r.yaml:1:1: max_sise: is no setting; did you mean max_size?"),
         ("Max-Size: 1GB", "r.yaml:1:1: Max-Size: is no setting; did you mean max_size?"),
         ("cachedir: /a", "r.yaml:1:1: cachedir: is no setting; did you mean cache_dir?"),
-        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, cache_dir, max_size, min_free, allow, mounts, any_origin, max_body, offline, fill, linger, "
+        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, names, cache_dir, max_size, min_free, allow, mounts, any_origin, max_body, offline, fill, linger, "
             + "connect_timeout, stall_timeout, threads, ca_file, log_level, rules"),
         ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
@@ -97,6 +99,8 @@ import Testing
         ("allow:\nthreads: 1", "r.yaml:1:1: allow: has no value; write allow: [host|network, ...], or remove the line"),
         ("max_size: [1GB]", "r.yaml:1:11: max_size: takes one value, and no list; write max_size: size"),
         ("max_size:\n  all: 1GB", "r.yaml:2:3: max_size: takes no keys of its own; write max_size: size"),
+        ("names: [a, 'b:1']", "r.yaml:1:12: names: 'b:1' is no host name; write it without a port, like tv.example; addresses need no entry"),
+        ("names: [10.0.0.1]", "r.yaml:1:9: names: '10.0.0.1' is no host name; write it without a port, like tv.example; addresses need no entry"),
         ("allow: nas.local", "r.yaml:1:8: allow: takes a list; write allow: [host|network, ...]"),
         ("allow: {nas.local: yes}", "r.yaml:1:8: allow: takes no keys of its own; write allow: [host|network, ...]"),
         ("allow:\n  - [a.local]", "r.yaml:2:5: allow: each entry of the list takes one value; write it as - VALUE"),

@@ -8,6 +8,7 @@ import Testing
 @Suite struct ProxyRefusalTests {
     private static let mistakes: [(change: @Sendable (inout ProxyConfiguration) -> Void, named: String)] = [
         ({ @Sendable in $0.listen = "nonsense" }, "cannot listen on 'nonsense'"),
+        ({ @Sendable in $0.names = ["tv.example:1"] }, "'tv.example:1' in names is no host name"),
         ({ @Sendable in $0.threads = 0 }, "0 threads"),
         ({ @Sendable in $0.maxSize = 15_000_000 }, "15000000 bytes"),
         ({ @Sendable in $0.allow = ["not/valid"] }, "not/valid"),

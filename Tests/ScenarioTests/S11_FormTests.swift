@@ -389,7 +389,7 @@ extension Scenarios {
             var effects = RuleEffects()
             effects.headers = FieldLines([.init(name: "Authorization", value: "Bearer x")])
             for isRuled in [false, true] {
-                try await mounted(rules: isRuled ? [Rule(effects: effects)] : []) { stage in
+                try await mounted(rules: isRuled ? [Rule(hosts: [try HostPattern("http://127.0.0.1:*")], effects: effects)] : []) { stage in
                     stage.origin.script("/vod/a") { $0.status = 201 }
                     let foreign = [
                         [("Origin", "http://evil.example")], [("Origin", "null")], [("Origin", "http://127.0.0.1:1")], [("Sec-Fetch-Site", "cross-site")],

@@ -35,7 +35,16 @@ package final class RunningSettings {
             }
             let changed = Setting.all.filter { !$0.isEqual(current, wanted) }
             logger.notice("read \(wanted.file ?? "the settings") again\(changed.isEmpty ? ": nothing has changed" : "")")
-            for setting in changed { change(setting, to: wanted) }
+            // A new mount is not served for a moment without its rule.
+            var policy: Result<Void, any Error>?
+            for setting in changed {
+                change(setting, to: wanted) { reload in
+                    guard setting.isPolicy else { return try reload(parts, wanted) }
+                    let result = policy ?? Result { try reload(parts, wanted) }
+                    policy = result
+                    try result.get()
+                }
+            }
             current.file = wanted.file
         } catch {
             for line in error.lines { logger.error("\(line)") }
@@ -43,13 +52,13 @@ package final class RunningSettings {
         }
     }
 
-    private func change(_ setting: Setting, to wanted: Settings) {
+    private func change(_ setting: Setting, to wanted: Settings, _ reload: (Setting.Reload) throws -> Void) {
         let (old, new) = (setting.description(in: current), setting.description(in: wanted))
-        guard let reload = setting.reload else {
+        guard let change = setting.reload else {
             return logger.warning("\(setting.key) stays \(old): \(new) (\(wanted.origin(of: setting))) needs a restart")
         }
         do {
-            try reload(parts, wanted)
+            try reload(change)
             setting.copy(from: wanted, to: &current)
             let origin = wanted.origin(of: setting)
             // As with rules, which are counted only.

@@ -7,6 +7,9 @@ extension Setting {
             "listen", .listenAddress, at: \.proxy.listen,
             "Where to listen: HOST:PORT, [IPV6]:PORT, or :PORT for all addresses."),
         Setting(
+            listOf: .hostName, "names", flag: "name", at: \.proxy.names,
+            "A name by which players reach this proxy, besides its addresses and localhost, such as tv.example.", standard: "none"),
+        Setting(
             "cache_dir", .path, at: \.proxy.cacheDirectory, "The cache directory; made where it is missing.",
             standard: "$XDG_CACHE_HOME/reelcache, else ~/.cache/reelcache"),
         Setting(
@@ -23,21 +26,20 @@ extension Setting {
         Setting(
             "mounts", .mounts, at: \.proxy.mounts,
             "A place of the proxy's own with the URL that is mounted there: /tv/=https://origin.example/vod/ (both end with /).", standard: "none",
-            reload: { try $0.proxy.setMounts($1.proxy.mounts) }),
+            isPolicy: true),
         Setting(
             "any_origin", .bool, at: \.proxy.servesAnyOrigin,
             "Whether players may name any origin, by /https/HOST/PATH or as their http_proxy; else only what is mounted is served.",
-            reload: { $0.proxy.setServesAnyOrigin($1.proxy.servesAnyOrigin) }),
+            isPolicy: true),
         Setting(
             optional: .size(atLeast: 0), "max_body", at: \.proxy.largestMountBody, "What the body of a request through a mount may have at most, such as 100MB.",
-            standard: "any size",
-            reload: { try $0.proxy.setLargestMountBody($1.proxy.largestMountBody) }),
+            standard: "any size", isPolicy: true),
         Setting(
             "offline", .bool, at: \.proxy.isOffline, "Never ask an origin: play what is cached, and nothing else.",
-            reload: { $0.proxy.setOffline($1.proxy.isOffline) }),
+            isPolicy: true),
         Setting(
             "fill", .fill, at: \.proxy.fill, "How much to fetch beyond what is asked for: read (nothing), ahead SIZE, end or whole.",
-            reload: { try $0.proxy.setFill($1.proxy.fill) }),
+            isPolicy: true),
         Setting(
             "linger", .seconds(in: ProxyConfiguration.lingerRange), at: \.proxy.lingerSeconds,
             "How long a transfer is kept after its last reader has left; 0s to 10m."),
@@ -58,7 +60,7 @@ extension Setting {
             reload: { $0.logLevel.current = $1.logLevel }),
         Setting(
             "rules", .rules, at: \.proxy.rules, "How resources of some hosts and paths are handled.", standard: "none",
-            reload: { try $0.proxy.setRules($1.proxy.rules) }),
+            isPolicy: true),
     ]
 
     private static let byKey = Dictionary(uniqueKeysWithValues: all.map { ($0.key, $0) })

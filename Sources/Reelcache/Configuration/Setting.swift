@@ -23,42 +23,51 @@ package struct Setting: Sendable {
     private let areEqual: @Sendable (Settings, Settings) -> Bool
     /// Makes a running proxy work by it; nil for what needs a restart.
     let reload: Reload?
+    /// Whether it is a part of what decides about requests: all of these become others in one step, and `reload` of one is that of all.
+    let isPolicy: Bool
 
     typealias Reload = @Sendable (RunningParts, Settings) throws -> Void
 
+    private static let changePolicy: Reload = { try $0.proxy.setPolicy(as: $1.proxy) }
+
     /// - Parameters:
     ///   - standard: nil for the default as it is written.
+    ///   - isPolicy: whether it is a part of what decides about requests; then a running proxy takes it up.
     ///   - reload: makes a running proxy work by it; nil for what needs a restart.
     init<Value>(
         _ key: String, _ kind: SettingKind<Value>, at path: WritableKeyPath<Settings, Value> & Sendable, _ summary: String, standard: String? = nil,
-        reload: Reload? = nil
+        isPolicy: Bool = false, reload: Reload? = nil
     ) {
-        self.init(key, kind.reader(), at: path, summary, standard: standard, reload: reload)
+        self.init(key, kind.reader(), at: path, summary, standard: standard, isPolicy: isPolicy, reload: reload)
     }
 
     /// One whose default is no value.
     init<Value>(
         optional kind: SettingKind<Value>, _ key: String, at path: WritableKeyPath<Settings, Value?> & Sendable, _ summary: String, standard: String,
-        reload: Reload? = nil
+        isPolicy: Bool = false, reload: Reload? = nil
     ) {
-        self.init(key, kind.optional, at: path, summary, standard: standard, reload: reload)
+        self.init(key, kind.optional, at: path, summary, standard: standard, isPolicy: isPolicy, reload: reload)
     }
 
     /// One with any number of values.
+    /// - Parameter flag: what the flag is called, where that is not the key.
     init<Element>(
-        listOf kind: SettingKind<Element>, _ key: String, at path: WritableKeyPath<Settings, [Element]> & Sendable, _ summary: String,
+        listOf kind: SettingKind<Element>, _ key: String, flag: String? = nil, at path: WritableKeyPath<Settings, [Element]> & Sendable, _ summary: String,
         standard: String? = nil, reload: Reload? = nil
     ) {
-        self.init(key, kind.listReader, at: path, summary, standard: standard, reload: reload)
+        var reader = kind.listReader
+        reader.flagName = flag
+        self.init(key, reader, at: path, summary, standard: standard, reload: reload)
     }
 
     init<Value>(
         _ key: String, _ reader: SettingReader<Value>, at path: WritableKeyPath<Settings, Value> & Sendable, _ summary: String, standard: String? = nil,
-        reload: Reload? = nil
+        isPolicy: Bool = false, reload: Reload? = nil
     ) {
         self.key = key
         self.summary = summary
-        self.reload = reload
+        self.isPolicy = isPolicy
+        self.reload = isPolicy ? Self.changePolicy : reload
         placeholder = reader.placeholder
         isList = reader.isList
         isFileOnly = reader.isFileOnly

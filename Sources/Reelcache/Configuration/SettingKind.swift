@@ -150,6 +150,15 @@ extension SettingKind<String> {
         }
     }
 
+    static var hostName: Self {
+        SettingKind("host") { (text, _) throws(InvalidValue) in
+            guard HostName.isOne(text) else { throw InvalidValue(reason: "'\(text)' is no host name; write it without a port, like tv.example; addresses need no entry") }
+            return text
+        } write: {
+            $0
+        }
+    }
+
     static var privateOrigin: Self {
         SettingKind("host|network") { (text, _) throws(InvalidValue) in
             guard (try? AddressPolicy(allow: [text])) != nil else {
