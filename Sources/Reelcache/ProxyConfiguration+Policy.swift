@@ -26,6 +26,10 @@ extension ProxyConfiguration {
         return bytes
     }
 
+    /// For how many seconds a rule keeps what is stored of a URL fresh; nil where none says.
+    /// - Throws: `ProxyError` for a rule, mount or size that cannot work.
+    package func ttl(of url: OriginURL) throws(ProxyError) -> Int64? { try policy().resolve(url).treatment.ttl }
+
     static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {
         do throws(RuleError) { return try FillPolicy(fill) } catch { throw ProxyError("fill: \(error)") }
     }

@@ -18,15 +18,20 @@ struct Show: ParsableCommand {
     private static let maxSpans = 10
 
     func run() throws {
-        let detail = try cache.configuration.withCache { try $0.resource($0.url(url)) }
+        let configuration = try cache.configuration
+        let (detail, ttl) = try configuration.withCache { cache in
+            let url = try cache.url(url)
+            return (try cache.resource(url), try configuration.ttl(of: url))
+        }
         guard !json else { return print(try ControlJSON.pretty(detail)) }
-        let rows = Self.rows(detail, now: Int64(time(nil))) + Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
+        let rows = Self.rows(detail, ttl: ttl, now: Int64(time(nil))) + Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
         for (label, value) in rows { print(label.padded(to: Self.labelWidth) + value) }
     }
 
-    private static func rows(_ detail: ResourceDetail, now: Int64) -> [(String, String)] {
+    /// - Parameter ttl: what a rule says.
+    private static func rows(_ detail: ResourceDetail, ttl: Int64?, now: Int64) -> [(String, String)] {
         let resource = detail.resource
-        let freshness = Freshness.of(detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge), ttl: nil, now: now)
+        let freshness = Freshness.of(detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge), ttl: ttl, now: now)
         let rows: [(String, String?)] = [
             ("url", resource.url),
             ("final url", detail.finalURL == resource.url ? nil : detail.finalURL),
