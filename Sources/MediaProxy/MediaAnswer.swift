@@ -116,6 +116,7 @@ final class MediaAnswer: BodySource {
     func turn(to selecting: SelectingFields) {
         guard turns < Self.maxRestarts else { return request.method == .head ? passHead() : open(alone: true) }
         turns += 1
+        outcome = .hit()
         resource = filler.filler.resource(selecting.variantKey(of: route.key))
         proceed()
     }
@@ -169,13 +170,13 @@ final class MediaAnswer: BodySource {
         guard exchange.isOpen, let status = opening else { return }
         switch status.opening {
         case .stored(let generation):
-            outcome.isStored = true
-            note(status)
             // What came for another request may have been chosen by fields that this one has not.
             if let other = otherSelection(generation) {
                 leaveOpening()
                 return turn(to: other)
             }
+            outcome.isStored = true
+            note(status)
             return answer(from: generation, following: status)
         case .validated(let generation, _):
             leaveOpening()
@@ -203,9 +204,9 @@ final class MediaAnswer: BodySource {
         if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
     }
 
-    /// Whether an origin's error is one for all who wait: it has not looked at who they are.
+    /// Whether an origin's error is one for all who wait: it has looked neither at who they are nor at what part they want.
     private func isSharedError(_ generation: Generation) -> Bool {
-        guard generation.head.status >= 400, generation.head.selecting.isEmpty, request.method == .get else { return false }
+        guard generation.head.status >= 400, generation.head.status != 416, generation.head.selecting.isEmpty, request.method == .get else { return false }
         // It is kept for the slowest of them.
         guard let length = generation.length, length <= Self.longestSharedError else { return false }
         let fields = demand.sentFields

@@ -398,6 +398,21 @@ extension Scenarios {
             }
         }
 
+        @Test func rangeThatIsRefusedToOneIsNotRefusedToAnother() async throws {
+            try await scenario { stage in
+                stage.origin.serve(Self.path, Self.film)
+                stage.origin.holdHeads(Self.path)
+                let beyond = try stage.player()
+                try beyond.send(beyond.request(stage.target(Self.path), range: "bytes=2000000-"))
+                try stage.origin.waitForRequests(Self.path, count: 1)
+                let inside = try Background { try Self.play(stage, range: "bytes=0-99") }
+                try stage.waitForStats("the second to join") { $0.requests.collapsed == 1 }
+                stage.origin.release(Self.path)
+                #expect(try beyond.readResponse().status == 416)
+                expectPart(try inside.value(), 0..<100, of: Self.film)
+            }
+        }
+
         @Test func onlyIfCachedLeavesNothingBehind() async throws {
             try await scenario { setting in
                 var policy = ProxyPolicy()
@@ -475,6 +490,7 @@ extension Scenarios {
                 #expect(try english.readResponse().headers["ETag"] == "\"en\"")
                 let response = try german.readResponse()
                 #expect(response.headers["ETag"] == "\"de\"" && Self.remake.difference(response.body, from: 0..<Self.remake.size) == nil)
+                #expect(response.headers["Cache-Status"] == "reelcache; fwd=vary-miss; fwd-status=200; stored")
             }
         }
 
