@@ -64,10 +64,13 @@ extension Durability {
         }
 
         /// Plays, above the layer, in a copy of a directory.
-        private func run(from before: String, in live: String, _ phase: Phase, _ random: inout SplitMix64) throws -> Run {
+        /// - Parameter moment: of the kill, in the place of the phase's.
+        private func run(
+            from before: String, in live: String, _ phase: Phase, at moment: FaultLayer.Moment? = nil, _ random: inout SplitMix64
+        ) throws -> Run {
             _ = try CacheImage.copy(of: before, to: live)
             let layer = try FaultLayer(watching: live, isRecording: true)
-            if let moment = phase.moment(&random) { layer.kill(at: moment) }
+            if let moment = moment ?? phase.moment(&random) { layer.kill(at: moment) }
             let proxy: ProxyProcess
             do {
                 proxy = try ProxyProcess(cacheDirectory: live, arguments: Durability.arguments, environment: layer.environment)
@@ -159,7 +162,9 @@ extension Durability {
                 var random = SplitMix64.forTest("theLogTellsAllThatWasDone")
                 let (before, live) = (directory.file("before"), directory.file("live"))
                 try FileManager.default.createDirectory(atPath: before, withIntermediateDirectories: false)
-                let run = try run(from: before, in: live, isKilled ? .evicting : .stopped, &random)
+                // One that the layer itself surely sees: from outside, the kill may come between a write and the record of it.
+                let moment = isKilled ? FaultLayer.Moment(kind: "w", count: .random(in: 100...140, using: &random)) : nil
+                let run = try run(from: before, in: live, isKilled ? .filling : .stopped, at: moment, &random)
                 let image = directory.file("image")
                 try PowerLoss(base: run.before, log: run.log).makeImage(image, .kept, &random)
                 #expect(try Self.files(image) == Self.files(live))
