@@ -6,13 +6,13 @@ extension CacheFiller {
         guard resource.beginPinning() else { return }
         let (store, logger) = (store, logger)
         store.perform {
-            do throws(StoreError) {
+            var isPinned = false
+            repeat {
                 // Of what has just begun nothing is in the index: the end of its transfer tries again.
-                if try !store.setPinned(true, generation.key) { resource.endPinning() }
-            } catch {
-                resource.endPinning()
-                logger.error("could not pin \(generation.key.text): \(error)")
-            }
+                do throws(StoreError) { isPinned = try store.setPinned(true, generation.key) } catch {
+                    logger.error("could not pin \(generation.key.text): \(error)")
+                }
+            } while resource.endPinning(isPinned: isPinned)
         }
     }
 }

@@ -29,8 +29,7 @@ package final class OpenResource: Sendable {
         // What a running opening finds out about the generation that goes is for those who wait for it already.
         mutating func forgetGeneration() { (generation, fetches, opening) = (nil, [:], nil) }
 
-        /// Whether it is pinned by a rule, or is just being pinned.
-        var isPinned = false
+        var pinning = Pinning.notYet
     }
 
     /// What is filled in the background (`ResourceFill`).
@@ -41,6 +40,9 @@ package final class OpenResource: Sendable {
     }
 
     fileprivate enum Lookup { case notStarted, running, done }
+
+    /// Whether it is pinned by a rule. `again`: there may be more to pin than there was when it was begun.
+    fileprivate enum Pinning { case notYet, running, again, done }
 
     init(_ key: CacheKey) { self.key = key }
 
@@ -100,13 +102,26 @@ package final class OpenResource: Sendable {
     /// - Returns: whether the caller has to pin it.
     func beginPinning() -> Bool {
         state.withLock { state in
-            defer { state.isPinned = true }
-            return !state.isPinned
+            switch state.pinning {
+            case .notYet:
+                state.pinning = .running
+                return true
+            case .running:
+                state.pinning = .again
+                return false
+            case .again, .done: return false
+            }
         }
     }
 
-    /// It could not be pinned.
-    func endPinning() { state.withLock { $0.isPinned = false } }
+    /// - Returns: whether it has to be tried once more.
+    func endPinning(isPinned: Bool) -> Bool {
+        state.withLock { state in
+            let isWantedAgain = !isPinned && state.pinning == .again
+            state.pinning = isPinned ? .done : isWantedAgain ? .running : .notYet
+            return isWantedAgain
+        }
+    }
 
     // MARK: Fetches
 

@@ -48,6 +48,15 @@ import TestSupport
         #expect(view() == "must look up")
     }
 
+    /// The end of a transfer comes while its beginning is being pinned, and there was nothing to pin yet.
+    @Test func pinningIsTriedAgainWhereThereIsMoreByThen() {
+        #expect(resource.beginPinning())
+        #expect(!resource.beginPinning())
+        #expect(resource.endPinning(isPinned: false))
+        #expect(!resource.endPinning(isPinned: true))
+        #expect(!resource.beginPinning())
+    }
+
     // MARK: Openings
 
     private func opening(validating generation: Generation? = nil) -> (FetchStatus, isNew: Bool)? {
