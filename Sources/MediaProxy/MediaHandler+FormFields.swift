@@ -11,8 +11,10 @@ extension MediaHandler {
     func addFormFields(_ site: [UInt8], isPublic: Bool, _ route: Route, for request: RequestHead, to response: inout Response) {
         switch route.form {
         case .path:
-            guard !isPublic || !route.isOpen else { return response.fields(rendered: Self.readableByEveryone) }
-            let pages = CrossOrigin(origin: request.value(of: "Origin"), isPublic: false, policy: addresses.value)
+            if isPublic && route.isOpen { return response.fields(rendered: Self.readableByEveryone) }
+            // Players are no pages.
+            guard let origin = request.value(of: "Origin") else { return response.fields(rendered: Self.readableByNobody) }
+            let pages = CrossOrigin(origin: origin, isPublic: false, policy: addresses.value)
             response.fields(SiteFields.inPathForm(readableBy: pages))
         case .absolute:
             response.fields(rendered: site)
@@ -23,11 +25,14 @@ extension MediaHandler {
         }
     }
 
-    private static let readableByEveryone: [UInt8] = {
+    private static let readableByEveryone = rendered(.everyone)
+    private static let readableByNobody = rendered(.nobody)
+
+    private static func rendered(_ pages: CrossOrigin) -> [UInt8] {
         var response = Response(200, length: nil)
-        response.fields(SiteFields.inPathForm(readableBy: .everyone))
+        response.fields(SiteFields.inPathForm(readableBy: pages))
         return response.fieldBytes
-    }()
+    }
 }
 
 extension Response {
