@@ -75,7 +75,7 @@ package final class Fetch: TransferDelegate {
     private var retryTimer: LoopTimer?
     private var stopTimer: LoopTimer?
     /// The extents between the slowest follower and the frontier: they must not be evicted before they are read.
-    private var heldExtents: [HeldLease] = []
+    var heldExtents: [HeldLease] = []
 
     init(
         _ status: FetchStatus, _ owner: LoopFiller, home: Int, _ resource: OpenResource, _ purpose: Purpose, _ demand: Demand, position: Int64, isMidway: Bool
@@ -99,6 +99,8 @@ package final class Fetch: TransferDelegate {
     var store: CacheStore { owner.filler.store }
 
     func start(_ reason: FetchReason) {
+        // A broken transfer does not go on either.
+        guard !owner.isOffline else { return finish(.failed(.offline)) }
         let request = request()
         let wait = filler.manners.wait(before: request.url)
         guard wait == 0 else {
@@ -540,77 +542,5 @@ package final class Fetch: TransferDelegate {
         // One slow reader among fast ones must not hold the whole cache.
         if heldExtents.count > Int(filler.horizon(of: demand).limit / generation.geometry.extentSize) + 1 { heldExtents.removeFirst() }
         heldExtents.append(HeldLease(generation.leaseForWriting(ordinal)))
-    }
-
-    /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
-    private func letPass() {
-        guard let generation = writer?.generation else { return }
-        let longest = min(filler.settings.longestUnknownLength, demand.treatment.largestStored ?? .max)
-        if generation.isStored, !generation.isRetired, end == .max, position > longest { stopStoring(generation, "its body is too long") }
-        guard !generation.isStored || generation.isRetired && end == .max else { return }
-        discardPassed(of: generation)
-    }
-
-    /// Before its end is seen, nothing of a body of unknown length can be evicted: it needs the room itself.
-    /// - Returns: whether there is some now.
-    private func makeRoomBehind() -> Bool {
-        guard end == .max, let generation = writer?.generation, generation.isStored else { return false }
-        if !generation.isRetired { stopStoring(generation, "the cache has no room") }
-        return discardPassed(of: generation) > 0
-    }
-
-    /// What comes in no other way passes through memory from here on.
-    /// - Returns: whether it does.
-    private func overflow() -> Bool {
-        guard let generation = writer?.generation, generation.isStored, end == .max || generation.head.rangeCondition == nil,
-            let window = try? store.makeWindow(resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
-        else { return false }
-        if !generation.isRetired { stopStoring(generation, "the cache has no room") }
-        writer?.close()
-        writer = store.writer(window, at: position, stopsAtPresent: false)
-        status.overflowed(into: window, at: position, horizon: filler.settings.windowReadAhead)
-        return true
-    }
-
-    private func stopStoring(_ generation: Generation, _ reason: String) {
-        filler.logger.info("passed on without being stored, as \(reason)", metadata: ["resource": "\(resource.key.text)"])
-        resource.invalidate(generation)
-        store.retire(generation)
-    }
-
-    @discardableResult
-    private func discardPassed(of generation: Generation) -> Int64 {
-        guard let slowest = status.slowestFollower else { return 0 }
-        let passed = generation.geometry.extent(at: min(slowest, position))
-        heldExtents.removeAll { $0.lease.ordinal < passed }
-        return generation.discard(below: min(slowest, position))
-    }
-}
-
-extension FillError {
-    /// For the statistics.
-    var label: String {
-        switch self {
-        case .upstream(let error): "upstream-\(error.label)"
-        case .originStatus: "upstream-status"
-        case .changed: "upstream-changed"
-        case .unusable: "upstream-unusable"
-        case .notStored: "not-stored"
-        case .offline: "offline"
-        case .busy: "upstream-busy"
-        }
-    }
-}
-
-extension UpstreamError {
-    fileprivate var label: String {
-        switch self {
-        case .addressRefused: "refused"
-        case .cannotResolve: "resolve"
-        case .cannotConnect: "connect"
-        case .tls: "tls"
-        case .timedOut: "timeout"
-        default: "broken"
-        }
     }
 }

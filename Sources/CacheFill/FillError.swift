@@ -30,3 +30,31 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
         }
     }
 }
+
+extension FillError {
+    /// For the statistics.
+    var label: String {
+        switch self {
+        case .upstream(let error): "upstream-\(error.label)"
+        case .originStatus: "upstream-status"
+        case .changed: "upstream-changed"
+        case .unusable: "upstream-unusable"
+        case .notStored: "not-stored"
+        case .offline: "offline"
+        case .busy: "upstream-busy"
+        }
+    }
+}
+
+extension UpstreamError {
+    fileprivate var label: String {
+        switch self {
+        case .addressRefused: "refused"
+        case .cannotResolve: "resolve"
+        case .cannotConnect: "connect"
+        case .tls: "tls"
+        case .timedOut: "timeout"
+        default: "broken"
+        }
+    }
+}

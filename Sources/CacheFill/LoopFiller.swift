@@ -77,10 +77,6 @@ package final class LoopFiller {
         _ status: FetchStatus, _ resource: OpenResource, _ purpose: Fetch.Purpose, _ demand: Demand, position: Int64, _ reason: FetchReason,
         isMidway: Bool = false
     ) {
-        guard !isOffline else {
-            resource.ended(status)
-            return status.ended(.failed(.offline))
-        }
         let home = loop.index
         let run: @Sendable (LoopFiller) -> Void = { filler in
             let fetch = Fetch(status, filler, home: home, resource, purpose, demand, position: position, isMidway: isMidway)
@@ -132,7 +128,8 @@ package final class LoopFiller {
         case .whole: start = 0
         }
         guard !isShutDown, !isOffline, let length = generation.length, ResourceFill.isPossible(generation), length <= filler.largestFilled,
-            generation.coverage(of: start..<length) != .whole, resource.beginFilling(generation, from: start)
+            generation.coverage(of: start..<length) != .whole, !filler.manners.isDown(demand.url.absolute),
+            resource.beginFilling(generation, from: start)
         else { return }
         let fill = ResourceFill(resource, generation, demand, self)
         fill.whereNext = { lowest in resource.filled(generation, from: lowest) }

@@ -1,0 +1,48 @@
+import DiskCache
+
+/// What passes by without being kept, from the first byte or from some byte on.
+extension Fetch {
+    /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
+    func letPass() {
+        guard let generation = writer?.generation else { return }
+        let longest = min(filler.settings.longestUnknownLength, demand.treatment.largestStored ?? .max)
+        if generation.isStored, !generation.isRetired, end == .max, position > longest { stopStoring(generation, "its body is too long") }
+        guard !generation.isStored || generation.isRetired && end == .max else { return }
+        discardPassed(of: generation)
+    }
+
+    /// Before its end is seen, nothing of a body of unknown length can be evicted: it needs the room itself.
+    /// - Returns: whether there is some now.
+    func makeRoomBehind() -> Bool {
+        guard end == .max, let generation = writer?.generation, generation.isStored else { return false }
+        if !generation.isRetired { stopStoring(generation, "the cache has no room") }
+        return discardPassed(of: generation) > 0
+    }
+
+    /// What comes in no other way passes through memory from here on.
+    /// - Returns: whether it does.
+    func overflow() -> Bool {
+        guard let generation = writer?.generation, generation.isStored, end == .max || generation.head.rangeCondition == nil,
+            let window = try? store.makeWindow(resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
+        else { return false }
+        if !generation.isRetired { stopStoring(generation, "the cache has no room") }
+        writer?.close()
+        writer = store.writer(window, at: position, stopsAtPresent: false)
+        status.overflowed(into: window, at: position, horizon: filler.settings.windowReadAhead)
+        return true
+    }
+
+    private func stopStoring(_ generation: Generation, _ reason: String) {
+        filler.logger.info("passed on without being stored, as \(reason)", metadata: ["resource": "\(resource.key.text)"])
+        resource.invalidate(generation)
+        store.retire(generation)
+    }
+
+    @discardableResult
+    private func discardPassed(of generation: Generation) -> Int64 {
+        guard let slowest = status.slowestFollower else { return 0 }
+        let passed = generation.geometry.extent(at: min(slowest, position))
+        heldExtents.removeAll { $0.lease.ordinal < passed }
+        return generation.discard(below: min(slowest, position))
+    }
+}
