@@ -22,7 +22,7 @@ extension Scenarios {
                 }
                 #expect(wrong.flatMap { $0 } == [])
                 #expect(try stage.stats.cache.evictedBytes > 10_000_000)
-                try stage.waitForStats("no open fetch") { $0.upstream.openFetches == 0 }
+                try stage.settle()
 
                 try stage.restart()
                 for (index, film) in films.enumerated() {

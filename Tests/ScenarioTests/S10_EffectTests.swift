@@ -209,7 +209,7 @@ extension Scenarios {
                     expectPart(try stage.get(place, range: "bytes=1000000-1000099"), 1_000_000..<1_000_100, of: film)
                 }
                 try stage.waitUntilListed(.ruled, "the end") { $0.isComplete }
-                try stage.waitForStats("the end of transfers") { $0.upstream.openFetches == 0 }
+                try stage.settle()
                 #expect(stage.origin.bytesSent(Place.ruled.path) == film.size)
                 for place in Place.beside { #expect(stage.origin.bytesSent(place.path) == 65_536) }
             }
@@ -220,7 +220,7 @@ extension Scenarios {
                 stage.serve()
                 for place in Place.allCases { _ = try stage.get(place, range: "bytes=1000000-1000099") }
                 for place in Place.beside { try stage.waitUntilListed(place, "the end") { $0.isComplete } }
-                try stage.waitForStats("the end of transfers") { $0.upstream.openFetches == 0 }
+                try stage.settle()
                 #expect(stage.origin.bytesSent(Place.ruled.path) == 65_536)
             }
         }
@@ -286,14 +286,14 @@ extension Scenarios {
                 for place in Place.allCases { stage.origin.script(place.path) { ($0.chunkedEncoding, $0.closeDelimited) = (isChunked, !isChunked) } }
                 let first = try stage.get(.ruled)
                 #expect(first.status == 200 && film.difference(first.body, from: 0..<film.size) == nil)
-                try stage.waitForStats("the end of the transfer") { $0.upstream.openFetches == 0 }
+                try stage.settle()
                 let again = try stage.get(.ruled)
                 #expect(again.isHit == sample.isStored && film.difference(again.body, from: 0..<film.size) == nil)
-                try stage.waitForStats("the end of the transfer") { $0.upstream.openFetches == 0 }
+                try stage.settle()
                 #expect(try stage.isListed(.ruled) == sample.isStored)
                 for place in Place.beside {
                     _ = try stage.get(place)
-                    try stage.waitForStats("the end of the transfer") { $0.upstream.openFetches == 0 }
+                    try stage.settle()
                     #expect(try stage.get(place).isHit)
                 }
             }

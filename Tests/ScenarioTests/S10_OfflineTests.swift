@@ -82,7 +82,7 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 _ = try stage.get("/film.mp4", range: "bytes=0-99999")
                 _ = try stage.get("/film.mp4", range: "bytes=2000000-2000099")
-                try stage.waitForStats("the end of transfers") { $0.upstream.openFetches == 0 }
+                try stage.settle()
                 let asked = stage.origin.requestCount("/film.mp4")
                 try goOffline()
                 try stage.proxy.setFill(fill)
