@@ -254,7 +254,7 @@ public final class Proxy: Sendable {
         policy.change { $0.largestMountBody = bytes }
     }
 
-    /// Changes whether origins are asked at all: `isOffline` of `ProxyConfiguration`. Transfers that are running go on.
+    /// Changes whether origins are asked at all: `isOffline` of `ProxyConfiguration`. Transfers that are running go on until they end or break.
     public func setOffline(_ isOffline: Bool) {
         policy.change { $0.isOffline = isOffline }
     }

@@ -106,6 +106,20 @@ extension Scenarios {
             }
         }
 
+        @Test func transferThatBreaksDoesNotGoOn() async throws {
+            try await withdrawal(.running) { stage, goOffline in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { ($0.stallAfter, $0.cutAfter) = (1_000_000, 2_000_000) }
+                let (player, _) = try stage.playerOf("/film.mp4")
+                #expect(try player.difference(from: film, in: 0..<900_000) == nil)
+                try goOffline()
+                stage.origin.release("/film.mp4")
+                expectCut { try player.difference(from: film, in: 900_000..<film.size) }
+                try stage.settle()
+                #expect(stage.origin.requestCount("/film.mp4") == 1)
+            }
+        }
+
         @Test(arguments: WayOffline.allCases)
         func whatIsMissingIsNotAskedFor(way: WayOffline) async throws {
             try await withdrawal(way) { stage, goOffline in
