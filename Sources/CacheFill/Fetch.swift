@@ -37,20 +37,13 @@ package final class Fetch: TransferDelegate {
     var answered: Range<Int64> = 0..<Int64.max
     /// Bytes ahead in the response that are not wanted: before the first whole chunk, or sent again.
     var surplus: Int64 = 0
-    /// Received and not yet given to the writer.
-    private var staged = StagingBuffer()
-    /// Empty, for what comes while the other is being written.
-    private var spare = StagingBuffer()
+    var staging = Staging()
     private var isFlushDue = false
     /// What somebody waits for first has been written.
     private var hasBegun = false
-    /// Another thread is writing.
-    private var isWriting = false
-    /// Bytes that it has in hand.
-    private var inHand = 0
     private var isWaitingForRoom = false
     /// The transfer is paused until what was received is written.
-    private var isHeldBack = false
+    var isHeldBack = false
     /// The transfer has ended, but not all that it brought is written.
     private var transferEnd: TransferEnd?
     private struct TransferEnd { let error: UpstreamError? }
@@ -68,12 +61,12 @@ package final class Fetch: TransferDelegate {
     private var askedURL = ""
     /// Where the first one redirected to refuses by now (signed URLs expire), the first is asked again.
     private var asksFirstURL = false
-    private var hasEnded = false
+    var hasEnded = false
     /// Nobody followed it when it was last looked.
-    private var isLingering = false
-    private var isStopping = false
+    var isLingering = false
+    var isStopping = false
     private var retryTimer: LoopTimer?
-    private var stopTimer: LoopTimer?
+    var stopTimer: LoopTimer?
     /// The extents between the slowest follower and the frontier: they must not be evicted before they are read.
     var heldExtents: [HeldLease] = []
 
@@ -187,22 +180,23 @@ package final class Fetch: TransferDelegate {
             owner.ended(self)
             return true
         }
-        if isWaitingForRoom || isWriting && staged.count >= 2 * Self.stagingBytes {
+        if isWaitingForRoom || staging.isWriting && staging.next.count >= 2 * Self.stagingBytes {
             isHeldBack = true
             return false
         }
-        let received = position + Int64(inHand + staged.count)
+        let received = position + Int64(staging.count)
         guard received < answered.upperBound else { return endAnswer(transfer) }
         guard isStopping || !status.pauseIfFarAhead(received: received, writtenTo: position) else {
-            releaseStorage()
+            // A paused transfer holds no memory.
+            staging.release()
             return false
         }
         let dropped = min(surplus, Int64(bytes.count))
         surplus -= dropped
-        staged.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...].prefix(Int(min(answered.upperBound - received, Int64(bytes.count))))))
-        if staged.count >= Self.stagingBytes {
+        staging.next.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...].prefix(Int(min(answered.upperBound - received, Int64(bytes.count))))))
+        if staging.next.count >= Self.stagingBytes {
             flush()
-        } else if !hasBegun, end - position > Int64(Self.onLoopBytes), let wanted = status.slowestFollower, wanted < position + Int64(staged.count) {
+        } else if !hasBegun, end - position > Int64(Self.onLoopBytes), let wanted = status.slowestFollower, wanted < position + Int64(staging.next.count) {
             hasBegun = true
             flush()
             yieldTurn()
@@ -233,33 +227,22 @@ package final class Fetch: TransferDelegate {
         owner.loop.afterCallback { [self] in goOn() }
     }
 
-    /// A paused transfer holds no memory.
-    private func releaseStorage() {
-        guard !isWriting, staged.isEmpty else { return }
-        staged = StagingBuffer()
-        spare = StagingBuffer()
-    }
-
-    /// Writes what was staged. Curl hands bytes over in small pieces; the file system takes large ones better, and while another thread
+    /// Writes what came in. Curl hands bytes over in small pieces; the file system takes large ones better, and while another thread
     /// is at it the next ones come in.
     private func flush() {
-        guard !hasEnded, !isWaitingForRoom, !isWriting, let writer, !staged.isEmpty else { return }
-        let count = isStopping ? upToChunkEnd(wantedOfStaged) : wantedOfStaged
+        guard !hasEnded, !isWaitingForRoom, !staging.isWriting, let writer, !staging.next.isEmpty else { return }
+        let count = isStopping ? upToChunkEnd(wantedOfNext) : wantedOfNext
         hold(through: position)
         hold(through: position + Int64(max(count, 1)) - 1)
         guard count > Self.onLoopBytes, writer.generation.isStored else {
-            let outcome = writer.append(UnsafeRawBufferPointer(rebasing: staged.bytes[..<count]))
-            return written(outcome, of: staged)
+            let outcome = writer.append(UnsafeRawBufferPointer(rebasing: staging.next.bytes[..<count]))
+            return written(outcome, of: staging.next)
         }
-        isWriting = true
-        let buffer = staged
-        inHand = buffer.count
-        staged = spare
+        let buffer = staging.handOver()
         let bound = LoopBound(self, on: owner.loop)
         writer.append(buffer, count: count) { [bound] outcome in
             bound.post { fetch in
-                fetch.isWriting = false
-                fetch.inHand = 0
+                fetch.staging.handedBack()
                 fetch.written(outcome, of: buffer)
             }
         }
@@ -269,15 +252,15 @@ package final class Fetch: TransferDelegate {
         switch outcome {
         case .taken(let count):
             advance(by: count)
-            keep(buffer, from: count)
+            staging.wrote(count, of: buffer)
             guard !hasEnded else { break }
-            if position < end { stopAtChunkEnd() } else if staged.isEmpty { complete() } else { finish(.completed) }
+            if position < end { stopAtChunkEnd() } else if staging.next.isEmpty { complete() } else { finish(.completed) }
         case .met(let count):
             advance(by: count)
             finish(.stopped)
         case .noRoom(let count):
             advance(by: count)
-            keep(buffer, from: count)
+            staging.wrote(count, of: buffer)
             if !hasEnded { makeRoom() }
         case .failed(let error):
             store.reportDisk("write what was fetched, so responses go on without the cache", error, label: "disk-write")
@@ -285,16 +268,6 @@ package final class Fetch: TransferDelegate {
         }
         // Ended by someone else while another thread was writing.
         if hasEnded { writer?.close() } else { goOn() }
-    }
-
-    /// What the writer did not take goes before what came later.
-    private func keep(_ buffer: StagingBuffer, from count: Int) {
-        buffer.removeFirst(count)
-        guard buffer !== staged else { return }
-        guard !buffer.isEmpty else { return spare = buffer }
-        buffer.append(staged.bytes)
-        staged.removeAll()
-        (staged, spare) = (buffer, staged)
     }
 
     /// There is room, or something has been written: what waited for that.
@@ -305,15 +278,15 @@ package final class Fetch: TransferDelegate {
             isHeldBack = false
             transfer?.resume()
         }
-        if transfer?.isPaused == true { releaseStorage() }
-        if !isWriting, let end = transferEnd {
+        if transfer?.isPaused == true { staging.release() }
+        if !staging.isWriting, let end = transferEnd {
             transferEnd = nil
             transferEnded(end.error)
         }
     }
 
-    private var wantedOfStaged: Int {
-        end == .max ? staged.count : Int(max(0, min(Int64(staged.count), end - position)))
+    private var wantedOfNext: Int {
+        end == .max ? staging.next.count : Int(max(0, min(Int64(staging.next.count), end - position)))
     }
 
     /// Of so many bytes, those that end with a chunk; all, where the chunk's end is not among them.
@@ -387,7 +360,7 @@ package final class Fetch: TransferDelegate {
     func failOrRetry(_ error: FillError, isTransient: Bool) {
         transfer?.cancel()
         transfer = nil
-        staged.removeAll()
+        staging.next.removeAll()
         attempt += 1
         if case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !asksFirstURL, let generation = knownGeneration,
             urlOfGaps(generation) != demand.url.absolute {
@@ -422,73 +395,7 @@ package final class Fetch: TransferDelegate {
         finish(.failed(error))
     }
 
-    // MARK: Stopping
-
-    /// The last follower has left. What it has begun to read may be asked for again at once: the transfer goes on up to its horizon, and
-    /// waits there; but not where only what is read is to be fetched, as the kernel goes on taking in what the origin sends.
-    func considerStopping() {
-        guard !hasEnded, status.isAbandoned else { return }
-        guard filler.settings.lingerSeconds > 0, demand.treatment.fill != .read, transfer != nil,
-            let generation = writer?.generation, generation.isStored, !generation.isRetired,
-            isLingering || filler.beginLinger(generation.geometry)
-        else { return finishChunk() }
-        isLingering = true
-        // Nobody reads what it has brought: that may be evicted.
-        heldExtents = []
-        resource.lingers(status)
-        stopAfter(filler.settings.lingerSeconds) { [unowned self] in finishChunk() }
-    }
-
-    /// Another fetch has begun, or lingers.
-    func endLinger() {
-        guard !hasEnded, status.isAbandoned else { return }
-        stopIfAbandoned()
-    }
-
-    private func endLingering() {
-        guard isLingering else { return }
-        isLingering = false
-        filler.endLinger()
-    }
-
-    private func stopAfter(_ seconds: Double, _ stop: @escaping () -> Void) {
-        let timer = LoopTimer(on: owner.loop, handler: stop)
-        stopTimer = timer
-        timer.schedule(afterSeconds: seconds)
-    }
-
-    /// What was begun of a chunk is finished, if that is quick.
-    private func finishChunk() {
-        endLingering()
-        guard !hasEnded, status.isAbandoned else { return }
-        guard let writer, isWriting || transfer != nil, writer.generation.isStored else { return stopIfAbandoned() }
-        isStopping = true
-        stopAtChunkEnd()
-        guard !hasEnded, isStopping else { return }
-        stopAfter(filler.settings.lastChunkSeconds) { [unowned self] in stopInTime() }
-        if !isHeldBack { transfer?.resume() }
-    }
-
-    private func stopInTime() {
-        if isWriting { stopTimer?.schedule(afterSeconds: filler.settings.lastChunkSeconds) } else { stopIfAbandoned() }
-    }
-
-    private func stopAtChunkEnd() {
-        // While another thread writes, how far it is shows only when it has.
-        guard isStopping, !isWriting, let writer else { return }
-        let geometry = writer.generation.geometry
-        if geometry.chunkStart(geometry.chunk(at: position)) == position { stopIfAbandoned() }
-    }
-
-    private func stopIfAbandoned() {
-        guard !hasEnded else { return }
-        guard status.endIfAbandoned() else {
-            isStopping = false
-            stopTimer?.cancel()
-            return
-        }
-        finish(.stopped)
-    }
+    // MARK: Ending
 
     func abort() {
         transfer?.cancel()
@@ -516,7 +423,7 @@ package final class Fetch: TransferDelegate {
         endLingering()
         retryTimer?.cancel()
         stopTimer?.cancel()
-        if !isWriting { writer?.close() }
+        if !staging.isWriting { writer?.close() }
         abandonIncomplete(result)
         heldExtents = []
         resource.ended(status)
