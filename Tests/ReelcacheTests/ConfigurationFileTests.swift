@@ -7,17 +7,6 @@ import Testing
 
 /// What a configuration file may say, and what is said to the one who wrote something else.
 @Suite struct ConfigurationFileTests {
-    /// The settings of a file without problems.
-    private func settings(_ text: String) throws -> Settings {
-        var settings = Settings()
-        try #require(ConfigurationFile(path: "r.yaml", text: Array(text.utf8)).apply(to: &settings) == [])
-        return settings
-    }
-
-    private func problems(_ text: String) -> [String] {
-        ConfigurationFile(path: "r.yaml", text: Array(text.utf8)).problems().map(\.description)
-    }
-
     @Test func eachKeyIsRead() throws {
         let all = try settings(
             """

@@ -4,16 +4,6 @@ import Testing
 
 /// `rules` and `mounts` in the configuration file: what they may say, and what is said to the one who wrote something else.
 @Suite struct RuleSettingTests {
-    private func settings(_ text: String) throws -> Settings {
-        var settings = Settings()
-        try #require(ConfigurationFile(path: "r.yaml", text: Array(text.utf8)).apply(to: &settings) == [])
-        return settings
-    }
-
-    private func problems(_ text: String) -> [String] {
-        ConfigurationFile(path: "r.yaml", text: Array(text.utf8)).problems().map(\.description)
-    }
-
     // MARK: What is read
 
     @Test func eachKeyOfARuleIsRead() throws {

@@ -16,15 +16,9 @@ import Testing
     /// Prose follows `# ` or more spaces, a setting `#`; what belongs to a rule, `#` and two spaces.
     private var uncommented: String { text.replacing(/(?m)^#(?=(  )?[a-z]|-)/, with: "") }
 
-    private func settings(_ text: String) throws -> Settings {
-        var settings = Settings()
-        try #require(ConfigurationFile(path: "reelcache.yaml", text: Array(text.utf8)).apply(to: &settings) == [])
-        return settings
-    }
-
     @Test func asItIsItChangesNothing() throws {
-        let settings = try settings(text)
-        for setting in Setting.all { #expect(setting.isEqual(settings, Settings()), "\(setting.key)") }
+        let read = try settings(text)
+        for setting in Setting.all { #expect(setting.isEqual(read, Settings()), "\(setting.key)") }
     }
 
     @Test func itHasEveryKeyInTheOrderOfTheTable() throws {

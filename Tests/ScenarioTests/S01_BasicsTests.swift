@@ -157,19 +157,6 @@ extension Scenarios {
 
         // MARK: Ranges
 
-        enum CacheState: String, CaseIterable, Sendable {
-            case uncached, partlyCached, cached
-
-            func prepare(_ stage: Stage) throws {
-                switch self {
-                case .uncached: break
-                // The third chunk of five.
-                case .partlyCached: _ = try stage.get("/film.mp4", range: "bytes=131072-196607")
-                case .cached: _ = try stage.get("/film.mp4")
-                }
-            }
-        }
-
         @Test(
             arguments: [
                 ("bytes=0-0", 0..<1), ("bytes=0-99999", 0..<100_000), ("bytes=100000-199999", 100_000..<200_000), ("bytes=65535-65536", 65_535..<65_537),

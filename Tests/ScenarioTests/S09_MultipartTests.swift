@@ -8,18 +8,6 @@ private let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 extension Scenarios {
     /// Several ranges in one request (RFC 9110 §14.2, §14.6, §15.3.7.2).
     @Suite struct S09Multipart {
-        enum CacheState: String, CaseIterable, Sendable {
-            case uncached, partlyCached, cached
-
-            func prepare(_ stage: Stage) throws {
-                switch self {
-                case .uncached: break
-                case .partlyCached: _ = try stage.get("/film.mp4", range: "bytes=1000000-1999999")
-                case .cached: _ = try stage.get("/film.mp4")
-                }
-            }
-        }
-
         // MARK: Parts
 
         @Test(
