@@ -47,27 +47,38 @@ let package = Package(
             name: "CacheFill",
             dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "Upstream", "DiskCache", .product(name: "Logging", package: "swift-log")]),
         .target(
+            name: "Downloads",
+            dependencies: [
+                "CachePolicy", "CacheFill", "DiskCache", "EventIO", "HTTPModel", "Upstream", .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+            ]),
+        .target(
             name: "MediaProxy",
             dependencies: [
                 "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        .target(name: "ControlAPI", dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache"]),
+        .target(name: "ControlAPI", dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads"]),
         .target(
             name: "Reelcache",
             dependencies: [
                 "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill", "MediaProxy",
-                "ControlAPI", .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
+                "ControlAPI", "Downloads", .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
             ]),
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
-                "Reelcache", "ControlAPI", "DiskCache", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
+                "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), .product(name: "Logging", package: "swift-log"),
             ]),
 
+        // What a program of one's own looks like
+        .executableTarget(
+            name: "EmbeddingExample", dependencies: ["Reelcache", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Examples/Embedding"),
+
         // Tests
-        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
         .target(name: "FaultLayer", path: "Tests/FaultLayer"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
@@ -76,6 +87,11 @@ let package = Package(
             name: "CacheFillTests",
             dependencies: [
                 "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]),
+        .testTarget(
+            name: "DownloadsTests",
+            dependencies: [
+                "Downloads", "CachePolicy", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
         .testTarget(
@@ -89,10 +105,12 @@ let package = Package(
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "HTTPModel", "HTTPTransport", "Upstream", "CachePolicy", "Metrics", "TestSupport",
+                "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "Downloads", "HTTPModel", "HTTPTransport", "Upstream", "CachePolicy", "Metrics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        .testTarget(name: "ReelcacheTests", dependencies: ["Reelcache", "TestSupport", .product(name: "Logging", package: "swift-log")]),
+        .testTarget(
+            name: "ReelcacheTests",
+            dependencies: ["Reelcache", "CachePolicy", "DiskCache", "Downloads", "TestSupport", .product(name: "Logging", package: "swift-log")]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(name: "DurabilityTests", dependencies: ["CLinux", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")]),
         .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),

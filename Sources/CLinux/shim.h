@@ -29,3 +29,19 @@ static inline int reel_terminal_width(int descriptor) {
     struct winsize size;
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
+
+/// Its height likewise.
+static inline int reel_terminal_height(int descriptor) {
+    struct winsize size;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
+static inline int reel_set_terminal_size(int descriptor, unsigned short columns, unsigned short rows) {
+    struct winsize size = { .ws_row = rows, .ws_col = columns };
+    return ioctl(descriptor, TIOCSWINSZ, &size);
+}
+
+extern int posix_openpt(int flags);
+extern int grantpt(int master);
+extern int unlockpt(int master);
+extern int ptsname_r(int master, char *name, size_t size);

@@ -39,6 +39,7 @@ package final class CacheFiller: Sendable {
     let metrics: ProxyMetrics
     let logger: Logger
     let balance = FetchBalance()
+    let promises = FillPromises()
     private let resources: Mutex<[CacheKey: OpenResource]>
     private let capacity: Int
     private let lingering = Atomic<Int>(0)
@@ -117,6 +118,8 @@ package final class CacheFiller: Sendable {
     }
 
     package var openCount: Int { resources.withLock { $0.count } }
+
+    var openResources: [OpenResource] { resources.withLock { Array($0.values) } }
 
     var openKeys: [CacheKey] { resources.withLock { Array($0.keys) } }
 

@@ -61,7 +61,7 @@ package final class CacheReader {
         self.follower = follower
         readable = offset
         isBypassing = !generation.isStored
-        generation.beginUse()
+        generation.beginReading()
         if let status {
             lacksRoom = status.lacksRoom
             adopt(status)
@@ -229,9 +229,9 @@ package final class CacheReader {
         isBypassing = true
         lacksRoom = true
         lease = nil
-        generation.endUse()
+        generation.endReading()
         generation = window
-        generation.beginUse()
+        generation.beginReading()
         readable = offset
     }
 
@@ -278,6 +278,6 @@ package final class CacheReader {
         onReady = nil
         unfollow()
         lease = nil
-        generation.endUse()
+        generation.endReading()
     }
 }

@@ -8,7 +8,8 @@ package final class Demand: Sendable {
     package let span: ByteRangeSpec?
     package let treatment: Treatment
     package let directives: RequestDirectives
-    private let request: RequestHead
+    /// The client's; nil where there is none.
+    private let request: RequestHead?
     private let isTransparent: Bool
     private let passesCookies: Bool
 
@@ -17,7 +18,7 @@ package final class Demand: Sendable {
     ///   - passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its cookies are meant for
     ///     it.
     package init(
-        url: OriginURL, span: ByteRangeSpec?, request: RequestHead, directives: RequestDirectives, treatment: Treatment = Treatment(),
+        url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives, treatment: Treatment = Treatment(),
         isTransparent: Bool = false, passesCookies: Bool = false
     ) {
         self.url = url
@@ -27,6 +28,11 @@ package final class Demand: Sendable {
         self.isTransparent = isTransparent
         self.passesCookies = passesCookies
         self.directives = directives
+    }
+
+    /// What the proxy fetches of its own accord.
+    convenience init(url: OriginURL, span: ByteRangeSpec?, treatment: Treatment) {
+        self.init(url: url, span: span, request: nil, directives: RequestDirectives(cacheControl: nil, pragma: nil), treatment: treatment)
     }
 
     /// The same demand, for another part.
@@ -41,7 +47,7 @@ package final class Demand: Sendable {
     /// A browser keeps cookies by host, and to it every origin behind the proxy is the same host: where there are several, cookies stay
     /// here, or they would reach origins that they were not meant for.
     private var fields: FieldLines {
-        var fields = request.fields
+        guard var fields = request?.fields else { return FieldLines() }
         fields.removeHopByHop()
         for name in Self.withheld { fields.remove(name) }
         if !passesCookies { fields.remove("Cookie") }
@@ -57,7 +63,7 @@ package final class Demand: Sendable {
         var fields = sentFields
         // What a rule says is there already.
         for name in ["Cache-Control", "Pragma"] as [StaticString] where fields.combined("\(name)") == nil {
-            if let value = request.combined(name) { fields.append("\(name)", value) }
+            if let value = request?.combined(name) { fields.append("\(name)", value) }
         }
         return fields
     }

@@ -6,6 +6,7 @@ extension Fetch {
     /// waits there; but not where only what is read is to be fetched, as the kernel goes on taking in what the origin sends.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
+        if status.wasLeftByDownload { return stopIfAbandoned() }
         guard filler.settings.lingerSeconds > 0, demand.treatment.fill != .read, transfer != nil,
             let generation = writer?.generation, generation.isStored, !generation.isRetired,
             isLingering || filler.beginLinger(generation.geometry)

@@ -81,7 +81,7 @@ package final class Fetch: TransferDelegate {
         self.demand = demand
         self.position = position
         let settings = owner.filler.settings
-        patience = isMidway ? settings.longestMidwayWait : settings.longestWait
+        patience = status.isForDownloads ? 0 : isMidway ? settings.longestMidwayWait : settings.longestWait
         // Who has a stored response is not kept waiting.
         if case .opening(_, _, _, .some) = purpose { patience = 0 }
         if case .running(let range, _) = status.view { end = range.upperBound }
@@ -375,7 +375,7 @@ package final class Fetch: TransferDelegate {
         let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
         // Who has a stored response is not kept waiting.
         let isWaitedFor = validated == nil || knownGeneration != nil
-        guard isTransient, canGoOn, isWaitedFor, let backoff = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
+        guard isTransient, canGoOn, isWaitedFor, !status.isForDownloads, let backoff = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
             return fail(error)
         }
         patience = filler.settings.longestMidwayWait
@@ -387,7 +387,7 @@ package final class Fetch: TransferDelegate {
     }
 
     private func fail(_ error: FillError) {
-        if case .originStatus(let status) = error, Reuse.isGone(status: status), let generation = knownGeneration, generation.isStored {
+        if case .originStatus(let code) = error, Reuse.isGone(status: code), let generation = knownGeneration, generation.isStored, !status.isForDownloads {
             filler.discard(generation, of: resource)
         }
         filler.metrics.errors.add(error.label)

@@ -3,12 +3,26 @@ import DiskCache
 import EventIO
 import Synchronization
 
-/// Identifies a reader or a waiting request.
+/// Identifies who follows a fetch.
 package struct FollowerID: Hashable, Sendable {
+    /// For what it follows.
+    package enum Kind: Sendable {
+        /// A reader, or a waiting request: somebody waits at the other end.
+        case reader
+        /// What is filled beyond its reader.
+        case fill
+        /// It tries again by itself, later, and does not come back at once when it has left.
+        case download
+    }
+
+    package let kind: Kind
     private let value: UInt64
     private static let next = Atomic<UInt64>(0)
 
-    package init() { value = Self.next.wrappingAdd(1, ordering: .relaxed).newValue }
+    package init(_ kind: Kind = .reader) {
+        self.kind = kind
+        value = Self.next.wrappingAdd(1, ordering: .relaxed).newValue
+    }
 }
 
 /// What an opening fetch found.
@@ -53,6 +67,7 @@ package final class FetchStatus: Sendable {
         var followers: [FollowerID: Cursor] = [:]
         /// The last follower's, once nobody follows any more.
         var departed: Cursor?
+        var wasLeftByDownload = false
         var waiters: [FollowerID: @Sendable () -> Void] = [:]
         var fetch: LoopBound<Fetch>?
         /// How far past its furthest follower the fetch goes; past its slowest, once it overflowed.
@@ -227,6 +242,7 @@ package final class FetchStatus: Sendable {
             guard let cursor = state.followers.removeValue(forKey: follower), state.end == nil else { return (nil, nil) }
             guard state.followers.isEmpty else { return (nil, state.takeResumption()) }
             state.departed = cursor
+            state.wasLeftByDownload = follower.kind == .download
             return (state.fetch, nil)
         }
         abandoned?.post { $0.considerStopping() }
@@ -296,6 +312,19 @@ package final class FetchStatus: Sendable {
 
     var isAbandoned: Bool { state.withLock { $0.followers.isEmpty } }
 
+    /// Whether the last that left was a download.
+    var wasLeftByDownload: Bool { state.withLock { $0.wasLeftByDownload } }
+
+    /// Whether nobody waits for it but downloads.
+    var isForDownloads: Bool { state.withLock { state in !state.followers.isEmpty && state.followers.keys.allSatisfy { $0.kind == .download } } }
+
+    /// Whether bytes come in that a reader needs soon.
+    var isBeingRead: Bool {
+        state.withLock { state in
+            state.end == nil && !state.isPaused && state.followers.contains { $0.key.kind == .reader && !state.isAhead(of: $0.value, byQuarters: 4) }
+        }
+    }
+
     /// Pauses at the horizon. Answers whether it did; then a follower's `advance` resumes.
     /// - Parameters:
     ///   - received: up to where it has taken bytes in.
@@ -329,11 +358,13 @@ extension FetchStatus.State {
     /// Whether so many quarters of the horizon, or more, have been taken in ahead of the furthest follower; of the slowest, where what it
     /// lacks is kept in memory; of where the last one was, where nobody follows any more.
     func isAhead(byQuarters quarters: Int64) -> Bool {
-        let isBeyond = { (cursor: FetchStatus.Cursor) in
-            received - cursor.offset >= min(furthest, horizon.reach(afterReading: cursor.offset - cursor.start)) / 4 * quarters
-        }
+        let isBeyond = { isAhead(of: $0, byQuarters: quarters) }
         guard !followers.isEmpty else { return departed.map(isBeyond) ?? false }
         return overflow == nil ? followers.values.allSatisfy(isBeyond) : followers.values.contains(where: isBeyond)
+    }
+
+    func isAhead(of cursor: FetchStatus.Cursor, byQuarters quarters: Int64) -> Bool {
+        received - cursor.offset >= min(furthest, horizon.reach(afterReading: cursor.offset - cursor.start)) / 4 * quarters
     }
 
     /// The fetch, if it is paused and may go on by now.

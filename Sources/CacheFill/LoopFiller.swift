@@ -18,6 +18,7 @@ package final class LoopFiller {
     private var knownOffline = (version: -1, isOffline: false)
     private var fetches: [ObjectIdentifier: Fetch] = [:]
     private var fills: [ObjectIdentifier: ResourceFill] = [:]
+    private var prefetches: [ObjectIdentifier: Prefetch] = [:]
 
     package init(_ filler: CacheFiller, upstream: UpstreamClient, loop: EventLoop) {
         self.filler = filler
@@ -111,12 +112,18 @@ package final class LoopFiller {
     /// Ends all transfers; who follows them fails.
     package func shutdown() {
         isShutDown = true
+        for prefetch in Array(prefetches.values) { prefetch.stop() }
         for fill in Array(fills.values) { fill.stop() }
         for fetch in Array(fetches.values) { fetch.abort() }
         upstream.shutdown()
     }
 
     // MARK: In the background
+
+    /// For as long as it runs.
+    func keep(_ prefetch: Prefetch) { prefetches[ObjectIdentifier(prefetch)] = prefetch }
+
+    func letGo(_ prefetch: Prefetch) { prefetches[ObjectIdentifier(prefetch)] = nil }
 
     /// Fills a resource beyond what is read of it, as its rule says: from `offset` to its end, and then what is before, if all of it is wanted.
     /// It goes on when its reader has left, and is one for all readers.
@@ -132,7 +139,7 @@ package final class LoopFiller {
             resource.beginFilling(generation, from: start)
         else { return }
         let fill = ResourceFill(resource, generation, demand, self)
-        fill.whereNext = { lowest in resource.filled(generation, from: lowest) }
+        fill.whereNext = { done in resource.filled(generation, from: done.lowerBound).map { $0..<done.lowerBound } }
         fill.onEnd = { [unowned self] fill, end in
             fills[ObjectIdentifier(fill)] = nil
             // One that has completed has ended when it asked where to go on: another may fill by now.
@@ -143,7 +150,7 @@ package final class LoopFiller {
             }
         }
         fills[ObjectIdentifier(fill)] = fill
-        fill.start(from: offset)
+        fill.start(offset..<length)
     }
 
     // MARK: What is asked for first

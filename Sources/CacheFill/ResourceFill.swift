@@ -4,8 +4,9 @@ import EventIO
 
 /// Fills all gaps of a stretch of a generation, one after the other, whether or not somebody reads it. Loop-bound.
 ///
-/// It is a follower like a reader, one that is always at the frontier: so it shares the fetches of readers, keeps them from pausing, and lets
-/// nothing be held for it. A reader that wants bytes far from its frontier has a fetch of its own, which this one goes up to.
+/// It is a follower like a reader, one that is always at the frontier, or as far behind it as its *pace* says: so it shares the fetches of
+/// readers, keeps them from pausing, and lets nothing be held for it. A reader that wants bytes far from its frontier has a fetch of its own,
+/// which this one goes up to.
 ///
 ///     start ─▶ ▓▓▓▓▓▓▓▓▓▓▓░░░░░░░▓▓▓▓░░░░░░░▓▓▓▓▓ end
 ///                     position ─▶
@@ -22,8 +23,10 @@ package final class ResourceFill {
 
     /// Called once, with the fill, on its loop.
     package var onEnd: ((ResourceFill, End) -> Void)?
-    /// Asked when all from an offset on is there: where to begin with what lies before it, if that is wanted.
-    package var whereNext: ((Int64) -> Int64?)?
+    /// Asked when all of a stretch is there: what comes next, if there is more.
+    package var whereNext: ((Range<Int64>) -> Range<Int64>?)?
+    /// Called when it has come further.
+    package var onAdvance: (() -> Void)?
     /// Everything from the start of this stretch up to here is there, or was when it came by.
     package private(set) var position: Int64 = 0
 
@@ -31,16 +34,21 @@ package final class ResourceFill {
     private let generation: Generation
     private let demand: Demand
     private let filler: LoopFiller
-    private let follower = FollowerID()
-    private var start: Int64 = 0
-    private var end: Int64
+    private let follower: FollowerID
+    private let pace: FillPace?
+    /// What is being filled; without an upper end while the length is unknown.
+    private var stretch: Range<Int64> = 0..<0
     private var followed: FetchStatus?
+    /// How far its fetch has been told that it is: behind `position` where that was quicker than its pace.
+    private var told: Int64 = 0
     private var isRunning = false
     /// Where it looked once more after its fetch had come by.
     private var lastLook: Int64 = -1
     /// Fetches in a row that brought nothing.
     private var fruitless = 0
     private static let maxFruitless = 16
+    /// What came in faster than it should have, and has yet to be waited for, is no more than this, in bytes.
+    private static let longestDebt: Int64 = 4 << 20
     private var pause: LoopTimer?
 
     /// Whether its gaps can be asked for: only where an answer tells that it is of the same version.
@@ -48,48 +56,74 @@ package final class ResourceFill {
         generation.isStored && generation.length != nil && generation.head.rangeCondition != nil && generation.head.status == 200
     }
 
-    /// - Parameter generation: one that can be filled (`isPossible`).
-    package init(_ resource: OpenResource, _ generation: Generation, _ demand: Demand, _ filler: LoopFiller) {
+    /// - Parameters:
+    ///   - generation: one that can be filled (`isPossible`), or one that the fetch brings which it follows from the start.
+    ///   - pace: how quickly it goes; nil for as fast as bytes come.
+    package init(
+        _ resource: OpenResource, _ generation: Generation, _ demand: Demand, _ filler: LoopFiller, follower: FollowerID = FollowerID(.fill),
+        pace: FillPace? = nil
+    ) {
         self.resource = resource
         self.generation = generation
         self.demand = demand
         self.filler = filler
-        end = generation.length ?? 0
+        self.follower = follower
+        self.pace = pace
     }
 
-    /// Fills from an offset to the end of the resource. Once; `onEnd` may be called from inside.
-    package func start(from offset: Int64) {
+    /// Fills a stretch. Once; `onEnd` may be called from inside.
+    /// - Parameters:
+    ///   - stretch: its upper end is `Int64.max` for the end of the resource, wherever that is.
+    ///   - status: a fetch that its follower follows already.
+    package func start(_ stretch: Range<Int64>, following status: FetchStatus? = nil) {
         precondition(!isRunning, "a fill is started once")
         isRunning = true
         generation.beginUse()
-        (start, position) = (offset, offset)
+        followed = status
+        begin(stretch)
         goOn()
     }
 
+    /// What is yet to be filled of the stretch.
+    package var rest: Range<Int64> { min(position, stretch.upperBound)..<stretch.upperBound }
+
     /// Leaves everything as it is by now.
     package func stop() { finish(.stopped) }
+
+    private func begin(_ stretch: Range<Int64>) {
+        self.stretch = generation.length.map { stretch.clamped(to: 0..<$0) } ?? stretch
+        (position, told) = (stretch.lowerBound, stretch.lowerBound)
+    }
 
     // MARK: Gap by gap
 
     private func goOn() {
         guard isRunning else { return }
         // Once more after each piece of news: what was found absent may be there by now.
-        for _ in 0..<8 {
-            guard !generation.isRetired else { return finish(.stopped) }
-            guard let gap = generation.gap(in: position..<end) else {
-                guard let next = whereNext?(start) else { return finish(.completed) }
-                (start, position, end) = (next, next, start)
+        var looks = 0
+        while looks < 8 {
+            looks += 1
+            guard !generation.isRetired else { return finish(retired) }
+            guard let length = generation.length else {
+                if awaitLength() { return } else { continue }
+            }
+            stretch = stretch.clamped(to: 0..<length)
+            guard let gap = position < stretch.upperBound ? generation.gap(in: position..<stretch.upperBound) : nil else {
+                move(to: stretch.upperBound)
+                oweRest()
+                (looks, fruitless) = (0, 0)
+                guard let next = whereNext?(stretch) else { return finish(.completed) }
+                begin(next)
                 continue
             }
-            if gap.lowerBound > position {
-                position = gap.lowerBound
-                fruitless = 0
-            }
-            let chunk = generation.geometry.chunkBytes(generation.geometry.chunk(at: gap.lowerBound), length: generation.length)
+            move(to: gap.lowerBound)
+            let chunk = generation.geometry.chunkBytes(generation.geometry.chunk(at: gap.lowerBound), length: length)
             if let followed {
-                followed.advance(follower, to: position)
+                let isInTime = tell(followed)
                 switch followed.view {
                 case .running(_, let frontier) where followed.fills(chunk):
+                    // Its pace keeps the fetch from bringing more.
+                    guard isInTime else { return goOnLater() }
                     if followed.wait(follower, at: max(frontier, position), wake: wakeUp()) { return }
                     continue
                 case .running(_, let frontier) where frontier >= chunk.upperBound && lastLook != position:
@@ -102,18 +136,106 @@ package final class ResourceFill {
                 }
                 unfollow()
             }
+            // Another fetch would come with its own start.
+            guard settleDebt() else { return goOnLater() }
             guard fruitless < Self.maxFruitless else { return finish(.failed(.unusable("it brings nothing of what was asked for"))) }
-            followed =
-                resource.join(follower, of: generation, filling: chunk)
-                ?? filler.fill(gap.lowerBound..<end, of: generation, resource, demand, follower: follower, isMidway: true)
+            followed = resource.join(follower, of: generation, filling: chunk)
+            if followed == nil {
+                guard Self.isPossible(generation) else { return finish(.failed(.unusable("nothing tells whether the rest is of the same version"))) }
+                followed = filler.fill(gap.lowerBound..<stretch.upperBound, of: generation, resource, demand, follower: follower, isMidway: true)
+            }
         }
+        fruitless += 1
         goOnLater()
     }
 
-    /// Evicted as fast as it comes, or claimed by one who does not move: others first.
+    /// The end of the fetch that it follows is the end of the resource.
+    /// - Returns: whether there is something to wait for.
+    private func awaitLength() -> Bool {
+        guard let followed = followed ?? resource.joinOnlyWay(follower, of: generation, at: position) else {
+            finish(.failed(.unusable("it has no length, and nothing brings it any more")))
+            return true
+        }
+        self.followed = followed
+        let view = followed.view
+        switch view {
+        case .running(_, let frontier), .ended(_, let frontier): advance(to: min(max(position, frontier), stretch.upperBound))
+        }
+        if position >= stretch.upperBound {
+            oweRest()
+            finish(.completed)
+            return true
+        }
+        let isInTime = tell(followed)
+        switch view {
+        case .running(_, let frontier):
+            if !isInTime { goOnLater() } else { return followed.wait(follower, at: frontier, wake: wakeUp()) }
+            return true
+        case .ended(.completed, _):
+            if generation.length != nil { return false }
+            finish(.failed(.unusable("it ended without a length")))
+        case .ended(.stopped, _): finish(.stopped)
+        case .ended(.failed(let error), _): finish(.failed(error))
+        }
+        return true
+    }
+
+    /// Why there is nothing to fill any more.
+    private var retired: End {
+        if followed?.overflow != nil { return .failed(.notStored("nothing in the cache can be evicted")) }
+        if generation.length == nil, case .running? = followed?.view { return .failed(.notStored("it has no length, and is too long or finds no room")) }
+        if case .ended(.failed(let error), _)? = followed?.view { return .failed(error) }
+        return .stopped
+    }
+
+    /// Goes past what is there. What its fetch has not brought was there before, and costs no time.
+    private func move(to offset: Int64) {
+        var brought = position
+        if let followed {
+            switch followed.view {
+            case .running(_, let frontier), .ended(_, let frontier): brought = max(position, min(offset, frontier))
+            }
+        }
+        told += offset - brought
+        advance(to: offset)
+    }
+
+    private func advance(to offset: Int64) {
+        guard offset > position else { return }
+        position = offset
+        fruitless = 0
+        onAdvance?()
+    }
+
+    // MARK: In time
+
+    /// Tells the fetch how far this is, or as far as its pace lets it be.
+    /// - Returns: whether that is all the way.
+    private func tell(_ followed: FetchStatus) -> Bool {
+        let isInTime = settleDebt()
+        followed.advance(follower, to: told)
+        return isInTime
+    }
+
+    /// What has come of this stretch, and nobody waits for any more, others wait for.
+    private func oweRest() {
+        if let pace, told < position { pace.owe(min(position - told, Self.longestDebt)) }
+        told = position
+    }
+
+    private func settleDebt() -> Bool {
+        guard let pace else {
+            told = position
+            return true
+        }
+        told = max(told, position - Self.longestDebt)
+        if told < position { told += pace.take(position - told) }
+        return told >= position
+    }
+
+    /// Others first: where it is too quick, what it filled was evicted as fast as it came, or the gap is claimed by one who does not move.
     private func goOnLater() {
-        fruitless += 1
-        let timer = LoopTimer(on: filler.loop) { [unowned self] in goOn() }
+        let timer = pause ?? LoopTimer(on: filler.loop) { [unowned self] in goOn() }
         pause = timer
         timer.schedule(afterSeconds: 0.1)
     }
@@ -135,7 +257,7 @@ package final class ResourceFill {
         unfollow()
         generation.endUse()
         let tell = onEnd
-        (onEnd, whereNext) = (nil, nil)
+        (onEnd, whereNext, onAdvance) = (nil, nil, nil)
         tell?(self, result)
     }
 }

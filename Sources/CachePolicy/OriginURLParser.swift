@@ -12,7 +12,15 @@ struct OriginURLParser {
         guard parser.take("/") else { throw OriginURLError(reason: "the path must be /https/host/path or /http/host/path") }
         let scheme = try parser.takeScheme()
         guard parser.takeSlashes() else { throw .noHost }
+        parser.decodeBrackets()
         return try parser.parse(after: scheme)
+    }
+
+    /// Clients encode the brackets of an IPv6 address where they stand in a path (RFC 3986 §3.3).
+    private mutating func decodeBrackets() {
+        guard rest.starts(with: "%5B".utf8) || rest.starts(with: "%5b".utf8) else { return }
+        let authority = String(decoding: take { !Self.endsAuthority($0) }, as: UTF8.self).lowercased()
+        rest = Array(authority.replacing("%5b", with: "[").replacing("%5d", with: "]").utf8) + rest
     }
 
     /// `https://host/path`

@@ -22,7 +22,7 @@ package struct ProxyPolicy: Sendable, Equatable {
     /// Looks for what a person calls by a URL: under the key that the rules give it, then under the URL itself, which may have been read
     /// off a list of keys.
     /// - Parameter look: what is there under a key; nil for nothing.
-    package func find<Value>(_ url: OriginURL, _ look: (CacheKey) throws -> Value?) rethrows -> Value? {
+    package func find<Value, Failure: Error>(_ url: OriginURL, _ look: (CacheKey) throws(Failure) -> Value?) throws(Failure) -> Value? {
         let (key, plain) = (resolve(url).key, url.cacheKey)
         if let value = try look(key) { return value }
         return key == plain ? nil : try look(plain)

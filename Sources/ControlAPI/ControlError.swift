@@ -1,4 +1,5 @@
 import DiskCache
+import Downloads
 import Foundation
 import HTTPTransport
 
@@ -41,6 +42,7 @@ package struct ControlError: Error {
         case ImportError.store(let error): self.init(error as any Error)
         case StoreError.setting(let reason): self.init(422, reason)
         case StoreError.system(_, _, ENOSPC): self.init(507, "\(error)")
+        case let error as DownloadError: self.init(error.status, error.description)
         default: self.init(500, "\(error)")
         }
     }

@@ -59,7 +59,8 @@ extension ControlHandler {
 }
 
 /// `{"pinned": true}`
-struct ResourceChange: Decodable, Sendable {
+struct ResourceChange: ReceivedValue {
+    static let example = "{\"pinned\": true}"
     let pinned: Bool
 
     private enum CodingKeys: String, CodingKey, CaseIterable {

@@ -1,33 +1,41 @@
 import CachePolicy
 import DiskCache
+import Downloads
 import EventIO
 import Foundation
 import HTTPModel
 import HTTPTransport
 import Metrics
 
-/// Answers what is not media: statistics and health as pages, the administration of the cache below `/api/v1`. Loop-bound.
+/// Answers what is not media: statistics and health as pages, the administration of the cache and its downloads below `/api/v1`. Loop-bound.
 package final class ControlHandler: RequestHandler {
     let store: CacheStore
     let policy: Current<ProxyPolicy>
     let token: ControlToken
     let audits: AuditTurn
+    let downloads: DownloadManager
+    /// What tells the events of this proxy from those of another that was here before it.
+    let session: String
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     private let snapshot: @Sendable () -> StatsSnapshot
 
     /// - Parameters:
     ///   - audits: shared by the handlers of all loops.
+    ///   - session: the same for all of them, and another each time that a proxy starts; letters and digits.
     ///   - snapshot: the counters now. Called on a loop: it must not block.
     ///   - now: the time, in seconds since 1970.
     package init(
-        store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, audits: AuditTurn, snapshot: @escaping @Sendable () -> StatsSnapshot,
+        store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, audits: AuditTurn, downloads: DownloadManager, session: String,
+        snapshot: @escaping @Sendable () -> StatsSnapshot,
         now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
         self.store = store
         self.policy = policy
         self.token = token
         self.audits = audits
+        self.downloads = downloads
+        self.session = session
         self.snapshot = snapshot
         self.now = now
     }
@@ -59,6 +67,14 @@ package final class ControlHandler: RequestHandler {
         case (.resources, _): try find(exchange, parameters)
         case (.file, _): try holdFile(exchange, parameters)
         case (.verify, _): try verify(exchange, parameters)
+        case (.downloads, "POST"): addDownloads(exchange)
+        case (.downloads, "PATCH"): try changeDownloads(exchange, parameters)
+        case (.downloads, _): try listDownloads(exchange, parameters)
+        case (.downloadSettings, "PATCH"): changeDownloadSettings(exchange)
+        case (.downloadSettings, _): reportDownloadSettings(exchange)
+        case (.downloadHistory, "DELETE"): clearDownloadHistory(exchange)
+        case (.downloadHistory, _): try listDownloadHistory(exchange, parameters)
+        case (.downloadEvents, _): try followDownloads(exchange, parameters)
         }
     }
 
@@ -111,7 +127,8 @@ package final class ControlHandler: RequestHandler {
     private static let welcome = """
         Reelcache. Put /https/ (or /http/) and the rest of a media URL after this address:
         for https://example.org/film.mp4 the player opens /https/example.org/film.mp4 here.
-        Statistics are at /stats, health is at /healthz, what is cached at /api/v1/resources.
+        Statistics are at /stats, health is at /healthz, what is cached at /api/v1/resources,
+        what is downloaded at /api/v1/downloads.
         """
 
     private func stats(_ exchange: Exchange) {

@@ -7,6 +7,10 @@ enum ControlRoute: String, CaseIterable {
     case resources = "/api/v1/resources"
     case file = "/api/v1/resources/file"
     case verify = "/api/v1/verify"
+    case downloads = "/api/v1/downloads"
+    case downloadSettings = "/api/v1/downloads/settings"
+    case downloadHistory = "/api/v1/downloads/history"
+    case downloadEvents = "/api/v1/downloads/events"
 
     /// Whether a path belongs to the interface, also where there is nothing at it.
     static func isBelow(_ path: Substring) -> Bool { path == "/api" || path.hasPrefix("/api/") }
@@ -15,8 +19,11 @@ enum ControlRoute: String, CaseIterable {
         switch self {
         case .cache: ["GET", "HEAD", "PATCH"]
         case .resources: ["GET", "HEAD", "PATCH", "DELETE", "PUT"]
-        case .file: ["GET", "HEAD"]
+        case .file, .downloadEvents: ["GET", "HEAD"]
         case .verify: ["POST"]
+        case .downloads: ["GET", "HEAD", "POST", "PATCH"]
+        case .downloadSettings: ["GET", "HEAD", "PATCH"]
+        case .downloadHistory: ["GET", "HEAD", "DELETE"]
         }
     }
 
@@ -25,7 +32,7 @@ enum ControlRoute: String, CaseIterable {
     /// What changes something, tells where files are, or keeps the disk busy is for those who can read the token.
     func needsToken(_ method: String) -> Bool {
         switch self {
-        case .cache, .resources: method != "GET" && method != "HEAD"
+        case .cache, .resources, .downloads, .downloadSettings, .downloadHistory, .downloadEvents: method != "GET" && method != "HEAD"
         case .file, .verify: true
         }
     }
@@ -39,6 +46,12 @@ enum ControlRoute: String, CaseIterable {
         case (.resources, _): ["url", "sort", "filter", "limit", "offset"]
         case (.file, _): ["url"]
         case (.verify, _): ["repair"]
+        case (.downloads, "POST"): []
+        case (.downloads, "PATCH"): ["id", "all"]
+        case (.downloads, _): ["state", "category", "id", "limit", "offset"]
+        case (.downloadSettings, _), (.downloadHistory, "DELETE"): []
+        case (.downloadHistory, _): ["category", "limit"]
+        case (.downloadEvents, _): ["id", "ended"]
         }
     }
 }
@@ -76,6 +89,17 @@ struct ControlParameters {
         case nil, "false": return false
         case "true", "": return true
         case let value?: throw ControlError(400, "\(name) is true or false, not \(value.prefix(100))")
+        }
+    }
+
+    /// The numbers of downloads, with commas between; nil where the parameter is missing.
+    func ids(_ name: String = "id") throws(ControlError) -> [Int64]? {
+        guard let text = values[name] else { return nil }
+        return try text.split(separator: ",", omittingEmptySubsequences: false).map { part throws(ControlError) in
+            guard let id = ASCII.decimal(part.utf8), id > 0 else {
+                throw ControlError(400, "\(name) is the number of a download, or several with commas between, such as 3,7, not \(text.prefix(100))")
+            }
+            return id
         }
     }
 

@@ -32,15 +32,19 @@ final class BlockingPool: @unchecked Sendable {
         hasWork.deallocate()
     }
 
-    /// Runs `work` on one of the threads. After `stop` it does not run.
-    func run(_ work: @escaping @Sendable () -> Void) {
+    /// Runs `work` on one of the threads.
+    /// - Returns: whether it will run; after `stop` it does not.
+    @discardableResult
+    func run(_ work: @escaping @Sendable () -> Void) -> Bool {
         pthread_mutex_lock(lock)
-        if !isStopped {
+        let runs = !isStopped
+        if runs {
             queue.append(work)
             startThreads()
         }
         pthread_mutex_unlock(lock)
         pthread_cond_signal(hasWork)
+        return runs
     }
 
     /// Starts the threads before there is work, so that the first does not wait for them.

@@ -5,10 +5,13 @@ import HTTPModel
 /// What people see and steer of a cache. All of it blocks: not for loops (`perform`), nor for the store's own threads.
 extension CacheStore {
     /// Runs work that blocks on a thread kept for it.
-    package func perform(_ work: @escaping @Sendable () -> Void) { clerks.run(work) }
+    /// - Returns: whether it will run; once the store is being closed it does not.
+    @discardableResult
+    package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { clerks.run(work) }
 
     /// The same for what reads whole files: it must not keep others waiting.
-    package func performLong(_ work: @escaping @Sendable () -> Void) { auditors.run(work) }
+    @discardableResult
+    package func performLong(_ work: @escaping @Sendable () -> Void) -> Bool { auditors.run(work) }
 
     package func report() throws(StoreError) -> CacheReport {
         tellIndex()
@@ -27,34 +30,18 @@ extension CacheStore {
     package func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
         tellIndex()
         guard let resource = try index.resource(key), let row = try index.generation(of: key), let extents = try index.extents(of: row) else { return nil }
-        let present = extents.sorted { $0.ordinal < $1.ordinal }.flatMap { extent in
-            extent.present.runs.map { run in
-                let first = extent.ordinal * ChunkGeometry.chunksPerExtent
-                return row.geometry.chunkStart(first + run.lowerBound)..<row.geometry.chunkBytes(first + run.upperBound - 1, length: row.length).upperBound
-            }
-        }
-        let (joined, missing) = Self.joined(present, length: row.length)
+        let present = row.presentRanges(of: extents)
         return ResourceDetail(
             resource: resource, finalURL: row.head.finalURL, etag: row.head.fields["ETag"], lastModified: row.head.fields["Last-Modified"],
             cacheControl: row.head.fields.combined("Cache-Control"), expires: row.head.fields["Expires"], date: row.head.fields["Date"],
             validatedAt: row.head.times.validatedAt, initialAge: row.head.times.initialAge, chunkSize: row.geometry.chunkSize,
-            present: joined, missing: missing)
+            present: present.map(ByteSpan.init), missing: Self.missing(beside: present, length: row.length))
     }
 
-    /// Ranges in order, those that meet as one; and what lies between them.
-    private static func joined(_ ranges: [Range<Int64>], length: Int64) -> (present: [ByteSpan], missing: [ByteSpan]) {
-        var (present, missing, end) = ([Range<Int64>](), [ByteSpan](), Int64(0))
-        for range in ranges {
-            if let last = present.last, last.upperBound == range.lowerBound {
-                present[present.count - 1] = last.lowerBound..<range.upperBound
-            } else {
-                if range.lowerBound > end { missing.append(ByteSpan(end..<range.lowerBound)) }
-                present.append(range)
-            }
-            end = range.upperBound
-        }
-        if end < length { missing.append(ByteSpan(end..<length)) }
-        return (present.map(ByteSpan.init), missing)
+    /// What lies between ranges that are in order, and behind them.
+    private static func missing(beside present: [Range<Int64>], length: Int64) -> [ByteSpan] {
+        let starts = [0] + present.map(\.upperBound), ends = present.map(\.lowerBound) + [length]
+        return zip(starts, ends).filter { $0 < $1 }.map { ByteSpan($0..<$1) }
     }
 
     /// The index knows of new chunks and reads within a second; whoever asks, at once.

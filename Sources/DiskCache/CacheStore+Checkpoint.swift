@@ -5,13 +5,16 @@ import Metrics
 extension CacheStore {
     /// A checkpoint comes after so many bytes, if not after a second.
     static let checkpointBytes: Int64 = 64 << 20
+    /// The same while something comes in that somebody waits for to be there tomorrow (`savesSoon`).
+    static let eagerBytes: Int64 = 2 << 20
 
     /// A chunk is in its file; the next checkpoint makes it durable.
     func noteWritten(_ generation: Generation, bytes: Int64) {
+        let limit = generation.isEager ? Self.eagerBytes : Self.checkpointBytes
         let isDue = registry.withLock { registry in
             registry.unsaved[generation.id] = generation
             registry.unsavedBytes += bytes
-            guard registry.unsavedBytes >= Self.checkpointBytes, !registry.isCheckpointDue else { return false }
+            guard registry.unsavedBytes >= limit, !registry.isCheckpointDue else { return false }
             registry.isCheckpointDue = true
             return true
         }
@@ -95,7 +98,8 @@ extension CacheStore {
     }
 
     func countIndex() {
-        ledger.setIndex(bytes: index.allocatedBytes + pins.allocatedBytes + unfinished.allocatedBytes)
+        let downloads = CacheIndex.files(Self.downloads(in: configuration.directory)).reduce(0) { $0 + FileSystem.allocatedBytes($1) }
+        ledger.setIndex(bytes: index.allocatedBytes + pins.allocatedBytes + unfinished.allocatedBytes + downloads)
     }
 
     /// Makes a generation's chunks durable; what the disk did not take is absent again.

@@ -69,7 +69,7 @@ extension CacheStore {
     }
 
     /// - Returns: the bytes freed; nil where the index or the disk failed.
-    private func evict(_ victims: [CacheIndex.Victim], upTo wanted: Int64) -> Int64? {
+    func evict(_ victims: [CacheIndex.Victim], upTo wanted: Int64) -> Int64? {
         var chosen: [Eviction] = []
         var sum: Int64 = 0
         for victim in victims where sum < wanted {

@@ -116,6 +116,10 @@ package final class Generation: Sendable {
         var nextWriter = 0
         /// Readers and writers that have it in hand, whether or not they need bytes just now.
         var users = 0
+        /// Of these, those that give it to players.
+        var readers = 0
+        /// How many want the index to know soon what has come.
+        var eager = 0
         /// Chunks of the length that are not present; 0 means complete. Meaningless while the length is unknown.
         var absentChunks = 0
         /// Whether the index has this generation's row.
@@ -271,6 +275,24 @@ package final class Generation: Sendable {
         }
     }
 
+    /// How many bytes of a range are present, in whole chunks.
+    package func presentBytes(of range: Range<Int64>) -> Int64 {
+        guard !range.isEmpty else { return 0 }
+        return state.withLock { state in
+            if let length = state.length, state.absentChunks == 0 { return Int64(range.clamped(to: 0..<length).count) }
+            var (bytes, chunk) = (Int64(0), geometry.chunk(at: range.lowerBound))
+            let limit = min(geometry.chunks(touching: range).upperBound, state.extents.count * ChunkGeometry.chunksPerExtent)
+            while chunk < limit {
+                let first = state.next(from: chunk, isPresent: true, limit: limit)
+                guard first < limit else { break }
+                chunk = state.next(from: first, isPresent: false, limit: limit)
+                let run = geometry.chunkStart(first)..<geometry.chunkBytes(chunk - 1, length: state.length).upperBound
+                bytes += Int64(run.clamped(to: range).count)
+            }
+            return bytes
+        }
+    }
+
     /// The first absent run that begins at or after the start of a range and touches it, in whole chunks; nil where all is present.
     package func gap(in range: Range<Int64>) -> Range<Int64>? {
         state.withLock { state in
@@ -289,6 +311,21 @@ package final class Generation: Sendable {
     package var isInUse: Bool { state.withLock { $0.users > 0 } }
 
     package func endUse() { state.withLock { $0.users -= 1 } }
+
+    /// The same for who gives it to a player.
+    package func beginReading() {
+        state.withLock { state in
+            state.users += 1
+            state.readers += 1
+        }
+    }
+
+    package func endReading() {
+        state.withLock { state in
+            state.users -= 1
+            state.readers -= 1
+        }
+    }
 
     /// Counts a request that was answered from here.
     package func countHit() {

@@ -101,6 +101,14 @@ package struct ResourceDetail: Codable, Sendable, Equatable {
     }
 }
 
+/// What of a resource is cached. Sizes are bytes.
+package struct ResourceCoverage: Sendable, Equatable {
+    package var length: Int64
+    /// What is cached, in order.
+    package var present: [Range<Int64>]
+    package var isPinned: Bool
+}
+
 /// What a removal removed, or would remove.
 package struct RemovalReport: Codable, Sendable, Equatable {
     package var resources: Int

@@ -19,6 +19,7 @@ extension Connection {
         if hasContent, let body {
             output.source = body
             output.isComplete = false
+            output.isEndless = response.isEndless
         } else if keepsReading, let body {
             // What the request's body is for goes on: the answer is over when its source has ended, without a byte.
             output.source = body

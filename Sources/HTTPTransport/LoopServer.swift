@@ -97,13 +97,13 @@ final class LoopServer {
 
     // MARK: Draining
 
-    /// Accepts no more, lets running answers end, then calls back.
+    /// Accepts no more, lets running answers end that have an end, then calls back.
     func drain(whenEmpty: @escaping () -> Void) {
         isDraining = true
         listener = nil
         close(listeningSocket)
         onDrained = whenEmpty
-        for connection in Array(connections.values) where connection.isIdle { connection.close() }
+        for connection in Array(connections.values) where connection.isIdle || connection.output.isEndless { connection.close() }
         drainedIfEmpty()
     }
 

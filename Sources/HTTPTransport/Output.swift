@@ -23,6 +23,8 @@ struct Output {
     /// Bytes of the body that the source has given.
     var bodyBytesTaken = 0
     var keepsAlive = false
+    /// The source has no end.
+    var isEndless = false
 
     var hasUnsent: Bool { framedBytesSent < framed.count || !span.isEmpty }
 
@@ -34,6 +36,7 @@ struct Output {
         framed.removeAll(keepingCapacity: true)
         framedBytesSent = 0
         isComplete = true
+        isEndless = false
         source?.finish()
     }
 

@@ -11,6 +11,8 @@ package struct Response {
     package var hasDate = false
     /// Whether the connection ends with this response.
     package var closes = false
+    /// Whether the body has no end: a server that stops does not wait for it.
+    package var isEndless = false
 
     package init(_ status: Int, length: Int64?) {
         self.status = status

@@ -81,22 +81,40 @@ extension ProxyConfiguration {
         isFilled: Bool = false, isWanted: () -> Bool = { true }, _ body: (any CacheAccess) throws -> Result
     ) throws -> Result {
         var wait = OwnerWait(cacheDirectory: cacheDirectory)
-        let cache: OpenedCache
         switch try wait.access(isWanted, orElse: { try OpenedCache(self, isFilled: isFilled) }) {
         case .running(let proxy): return try body(known(proxy))
-        case .own(let opened): cache = opened
+        case .own(let opened): return try closing(with: opened.close) { try body(opened) }
         }
-        let result = Swift.Result { try body(cache) }
-        // What went wrong before says more than what goes wrong then.
-        do { try cache.close() } catch { if case .success = result { throw error } }
+    }
+
+    /// Gives the downloads of this cache to `body`: through the proxy that owns it, else opened by this process, which then fetches nothing. It
+    /// waits as `withCache`.
+    /// - Parameter makesCache: whether the cache is made where there is none.
+    package func withDownloads<Result>(
+        makesCache: Bool = false, isWanted: () -> Bool = { true }, _ body: (any DownloadAccess) throws -> Result
+    ) throws -> Result {
+        var wait = OwnerWait(cacheDirectory: cacheDirectory)
+        switch try wait.access(isWanted, orElse: { try OpenedDownloads(self, makesCache: makesCache) }) {
+        case .running(let proxy): return try body(known(proxy))
+        case .own(let opened): return try closing(with: opened.close) { try body(opened) }
+        }
+    }
+
+    /// What went wrong in `body` says more than what goes wrong then.
+    private func closing<Result>(with close: () throws -> Void, _ body: () throws -> Result) throws -> Result {
+        let result = Swift.Result { try body() }
+        do { try close() } catch { if case .success = result { throw error } }
         return try result.get()
     }
 
     /// Gives the proxy of the cache to `body`: the one that owns it, else one that runs in this process meanwhile. It waits as `withCache`.
-    package func withProxy<Result>(isWanted: () -> Bool = { true }, _ body: (RunningProxy) throws -> Result) throws -> Result {
+    /// - Parameter carriesOutDownloads: whether one that runs in this process goes on with what is in the queue.
+    package func withProxy<Result>(
+        carriesOutDownloads: Bool = false, isWanted: () -> Bool = { true }, _ body: (RunningProxy) throws -> Result
+    ) throws -> Result {
         var wait = OwnerWait(cacheDirectory: cacheDirectory)
         let proxy: Proxy
-        switch try wait.access(isWanted, orElse: startProxy) {
+        switch try wait.access(isWanted, orElse: { try startProxy(carriesOutDownloads: carriesOutDownloads) }) {
         case .running(let running): return try body(known(running))
         case .own(let started): proxy = started
         }
@@ -104,9 +122,7 @@ extension ProxyConfiguration {
             try proxy.stop(graceSeconds: 0)
             throw CacheAccessError("the proxy that was started for the cache \(cacheDirectory) cannot be found")
         }
-        let result = Swift.Result { try body(known(running)) }
-        do { try proxy.stop(graceSeconds: 0) } catch { if case .success = result { throw error } }
-        return try result.get()
+        return try closing(with: { try proxy.stop(graceSeconds: 0) }) { try body(known(running)) }
     }
 
     /// With what it has mounted, unless its flags say otherwise.
@@ -119,15 +135,18 @@ extension ProxyConfiguration {
     /// - Parameter url: where the proxy listens.
     func place(_ url: String?) throws(ProxyError) -> ProxyPlace { ProxyPlace(url: url, names: names, mounts: try Self.policy(of: mounts)) }
 
-    private func startProxy() throws -> Proxy {
+    private func startProxy(carriesOutDownloads: Bool) throws -> Proxy {
         var configuration = self
         configuration.listen = "127.0.0.1:0"
-        configuration.maxSize = OpenedCache.limit(self, size: try OpenedCache.sizeIfThere(self))
+        let size = try OpenedCache.sizeIfThere(self)
+        // What is downloaded is no small thing: the cache does not grow for it past what it has, or may have.
+        configuration.maxSize = carriesOutDownloads ? max(maxSize, size) : OpenedCache.limit(self, size: size)
         configuration.minFree = OpenedCache.minFree(self)
         // Nobody but this process asks it.
         configuration.servesAnyOrigin = true
         var tuning = ProxyTuning()
         tuning.evictsAhead = false
+        tuning.downloads = carriesOutDownloads
         return try Proxy(configuration, tuning: tuning, logger: OpenedCache.logger)
     }
 }

@@ -17,10 +17,7 @@ package final class OpenedCache: CacheAccess {
         directory = configuration.cacheDirectory
         policy = try configuration.policy()
         place = try configuration.place(configuration.baseURL)
-        if !isFilled { try Self.requireCache(directory) }
-        var settings = StoreConfiguration(directory: directory)
-        (settings.maxSize, settings.minFree, settings.evictsAhead) = (Self.noLimit, 0, false)
-        store = try Self.translated { try CacheStore(settings, metrics: ProxyMetrics(), logger: Self.logger) }
+        store = try Self.openStore(directory, isMade: isFilled)
         guard isFilled else { return }
         do {
             let size = try Self.translated { try store.report().size }
@@ -29,6 +26,14 @@ package final class OpenedCache: CacheAccess {
             try? close()
             throw error
         }
+    }
+
+    /// - Parameter isMade: whether the cache is made where there is none.
+    static func openStore(_ directory: String, isMade: Bool) throws -> CacheStore {
+        if !isMade { try requireCache(directory) }
+        var settings = StoreConfiguration(directory: directory)
+        (settings.maxSize, settings.minFree, settings.evictsAhead) = (noLimit, 0, false)
+        return try translated { try CacheStore(settings, metrics: ProxyMetrics(), logger: logger) }
     }
 
     private static let noLimit = Int64.max / 2
@@ -81,7 +86,7 @@ package final class OpenedCache: CacheAccess {
     }
 
     /// Errors of the store, as they are told to people.
-    private static func translated<Value>(_ body: () throws -> Value) throws -> Value {
+    static func translated<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch let error as CacheAccessError { throw error } catch {
             let error = ControlError(error)
             throw CacheAccessError(error)

@@ -39,8 +39,8 @@ struct OwnerWait {
     }
 
     private var busy: CacheAccessError {
-        let owner = CacheOwner.current(of: cacheDirectory).map { "another reelcache command (process \($0.pid))" } ?? "another process"
-        return CacheAccessError("\(owner) is using the cache \(cacheDirectory): wait until it has ended")
+        let owner = CacheOwner.current(of: cacheDirectory).map { "process \($0.pid)" } ?? "another process"
+        return CacheAccessError("\(owner) has the cache \(cacheDirectory) open and runs no proxy that could be asked: wait until it has ended")
     }
 }
 

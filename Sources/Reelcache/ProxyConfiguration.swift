@@ -33,6 +33,10 @@ public struct ProxyConfiguration: Sendable {
     public var connectTimeoutSeconds: Double = 10
     /// Seconds without a byte after which a transfer is given up; 1 to 3600.
     public var stallTimeoutSeconds: Double = 30
+    /// How many downloads run at once, 1 to 64.
+    public var maxDownloads = 3
+    /// Bytes per second of all downloads together; nil for no limit. What players read does not count.
+    public var downloadRate: Int64?
     /// How some resources are handled: each effect is that of the first rule that matches and names it.
     public var rules: [ResourceRule] = []
     /// Event loops, each with a thread; nil for one for each core.
@@ -42,6 +46,7 @@ public struct ProxyConfiguration: Sendable {
     /// How cached bytes go from the page cache to the socket: `mapping` or `sendfile`. For measuring; `docs/PERFORMANCE.md` compares them.
     public var transmission = "mapping"
 
+    /// The defaults of `reelcache serve`.
     public init() {}
 
     /// Where a proxy that works like this can be reached; nil where only the system will know the port, or `listen` cannot work.

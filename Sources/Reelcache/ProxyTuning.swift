@@ -12,6 +12,8 @@ package struct ProxyTuning: Sendable {
     package var geometry = ChunkGeometry.standard
     /// Whether the store evicts before somebody needs the room.
     package var evictsAhead = true
+    /// Whether downloads are carried out; else orders are kept for the next process that does.
+    package var downloads = true
     /// What is served, and how; nil for what the settings say.
     package var policy: ProxyPolicy?
     /// The time in seconds since 1970, by which the administration tells what is old.

@@ -133,7 +133,7 @@ extension RunningProxy: CacheAccess {
     /// - Parameters:
     ///   - body: goes out as JSON.
     ///   - isShown: whether the token goes with it; methods that change something always show it.
-    private func request(
+    func request(
         _ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil, isShown: Bool = false
     ) throws -> BlockingFetch {
         let query = parameters.map { "\($0)=\(PercentEncoding.encodingReserved($1))" }.joined(separator: "&")
@@ -153,7 +153,7 @@ extension RunningProxy: CacheAccess {
         return request
     }
 
-    private func ask<Value: Decodable>(_ request: BlockingFetch, for type: Value.Type) throws -> Value {
+    func ask<Value: Decodable>(_ request: BlockingFetch, for type: Value.Type) throws -> Value {
         var body: [UInt8] = []
         let head = try perform(request) { _, bytes, _ in
             body.append(contentsOf: bytes)
@@ -166,7 +166,7 @@ extension RunningProxy: CacheAccess {
     }
 
     /// - Parameter failed: says more of what went wrong than that the proxy does not answer, where there is more to say.
-    private func perform(
+    func perform(
         _ request: BlockingFetch, failed: (UpstreamError) -> String? = { _ in nil },
         _ receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand
     ) throws -> BlockingFetch.Head {
@@ -176,7 +176,7 @@ extension RunningProxy: CacheAccess {
         }
     }
 
-    private func refusal(_ status: Int, _ body: [UInt8], _ path: some StringProtocol) -> CacheAccessError {
+    func refusal(_ status: Int, _ body: [UInt8], _ path: some StringProtocol) -> CacheAccessError {
         if status == 401 {
             let token = "what stands in \(cacheDirectory)/control-token"
             return CacheAccessError("the proxy at \(baseURL) does not take \(token), which has changed since it started: restart the proxy (process \(processID))")

@@ -12,6 +12,9 @@ struct Batch<Value: Encodable>: Encodable {
     private(set) var done: [Value] = []
     private(set) var failed: [Failed] = []
 
+    /// All done at once.
+    init(done: [Value]) { self.done = done }
+
     init(_ urls: [String], _ body: (String) throws -> Value) throws {
         for url in urls {
             do {

@@ -43,6 +43,8 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("max_body")) var maxBody: String?
     @Flag(inversion: .prefixedNo, help: .setting("offline")) var offline: Bool?
     @Option(help: .setting("fill")) var fill: String?
+    @Option(help: .setting("max_downloads")) var maxDownloads: String?
+    @Option(help: .setting("download_rate")) var downloadRate: String?
     @Option(help: .setting("linger")) var linger: String?
     @Option(help: .setting("connect_timeout")) var connectTimeout: String?
     @Option(help: .setting("stall_timeout")) var stallTimeout: String?
@@ -55,8 +57,8 @@ struct ServeOptions: ParsableArguments {
     var sources: SettingSources {
         let single = [
             "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "max_body": maxBody,
-            "offline": offline.map(String.init), "fill": fill, "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout, "threads": threads, "ca_file": caFile,
-            "log_level": logLevel,
+            "offline": offline.map(String.init), "fill": fill, "max_downloads": maxDownloads, "download_rate": downloadRate,
+            "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout, "threads": threads, "ca_file": caFile, "log_level": logLevel,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         for (key, texts) in [("names", name), ("allow", allow), ("mounts", mount)] where !texts.isEmpty { flags[key] = texts }

@@ -16,3 +16,12 @@ extension Import: JSONCommand {}
 extension Verify: JSONCommand {}
 extension ConfigCheck: JSONCommand {}
 extension ConfigShow: JSONCommand {}
+extension DownloadsList: JSONCommand {}
+extension DownloadsPause: JSONCommand { var json: Bool { naming.json } }
+extension DownloadsResume: JSONCommand { var json: Bool { naming.json } }
+extension DownloadsCancel: JSONCommand { var json: Bool { naming.json } }
+extension DownloadsRetry: JSONCommand { var json: Bool { naming.json } }
+extension DownloadsMove: JSONCommand {}
+extension DownloadsSet: JSONCommand {}
+extension DownloadsClear: JSONCommand {}
+extension History: JSONCommand {}

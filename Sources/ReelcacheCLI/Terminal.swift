@@ -12,6 +12,13 @@ enum Terminal {
         return width > 0 ? width : nil
     }
 
+    /// Columns and rows of standard error; nil where that is no terminal, or one that cannot draw.
+    static var drawingSize: (columns: Int, rows: Int)? {
+        let (columns, rows) = (Int(reel_terminal_width(STDERR_FILENO)), Int(reel_terminal_height(STDERR_FILENO)))
+        let kind = ProcessInfo.processInfo.environment["TERM"] ?? ""
+        return isOne(STDERR_FILENO) && columns > 0 && rows > 0 && !kind.isEmpty && kind != "dumb" ? (columns, rows) : nil
+    }
+
     /// Whether the locale has block characters.
     static var isUnicode: Bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { ProcessInfo.processInfo.environment[$0] }.first { !$0.isEmpty } ?? ""
@@ -21,8 +28,8 @@ enum Terminal {
     /// Says a line on standard error. What a terminal would obey in it is shown instead.
     static func writeError(_ line: String, end: String = "\n") { write(line.printable + end) }
 
-    /// Where standard error takes nothing, nobody is left to be told.
-    fileprivate static func write(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
+    /// As it is, on standard error. Where that takes nothing, nobody is left to be told.
+    static func write(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
 }
 
 /// How far long work is: one line on standard error that is written again and again, where that is a terminal.

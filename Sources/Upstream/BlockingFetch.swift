@@ -33,7 +33,7 @@ package struct BlockingFetch {
     package var timeout: Double? = 10
     /// Seconds without a byte in either direction.
     package var stallTimeout = 600
-    /// Asked about once a second, and after each piece; false ends it with `UpstreamError.interrupted`.
+    /// Asked at least four times a second, and after each piece; false ends it with `UpstreamError.interrupted`.
     package var isWanted: () -> Bool = { true }
     /// Asked when the last bytes of a file are read, before they go out: without them the other side has nothing whole. False ends it with
     /// `UpstreamError.interrupted`.
@@ -163,7 +163,7 @@ private final class BlockingExchange {
     }
 
     func perform(host: String) throws(UpstreamError) -> BlockingFetch.Head {
-        let code = curl_easy_perform(easy.curl)
+        let code = transfer()
         if hasEnough, let head { return head }
         if isUnwanted { throw .interrupted }
         if let readError { throw .broken(detail: "the file cannot be read: \(String(cString: strerror(readError)))") }
@@ -174,6 +174,28 @@ private final class BlockingExchange {
         }
         return head
     }
+
+    /// As `curl_easy_perform`, which asks for progress once a second only.
+    private func transfer() -> CURLcode {
+        guard let multi = curl_multi_init() else { fatalError("curl_multi_init: out of memory") }
+        defer { curl_multi_cleanup(multi) }
+        let added = curl_multi_add_handle(multi, easy.curl)
+        precondition(added == CURLM_OK, "curl_multi_add_handle: \(String(cString: curl_multi_strerror(added)))")
+        defer { curl_multi_remove_handle(multi, easy.curl) }
+        var running: Int32 = 1
+        while running > 0 {
+            var code = curl_multi_perform(multi, &running)
+            if code == CURLM_OK, running > 0 { code = curl_multi_poll(multi, nil, 0, Self.pollMilliseconds, nil) }
+            guard code == CURLM_OK else { return code == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_BAD_FUNCTION_ARGUMENT }
+        }
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(multi, &left) {
+            if message.pointee.msg == CURLMSG_DONE { return message.pointee.data.result }
+        }
+        return CURLE_FAILED_INIT
+    }
+
+    private static let pollMilliseconds: Int32 = 200
 
     private var currentHead: BlockingFetch.Head {
         var status = 0

@@ -90,7 +90,7 @@ import Testing
     @Test(arguments: [
         ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
         ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"),
-        ("offline", "false"), ("fill", "whole"),
+        ("offline", "false"), ("fill", "whole"), ("max_downloads", "5"), ("download_rate", "2MB"), ("download_rate", "none"),
         ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
@@ -131,6 +131,8 @@ import Testing
             "max_body         (any size)                          default",
             "offline          true                                --offline",
             "fill             ahead 32MiB                         default",
+            "max_downloads    3                                   default",
+            "download_rate    none                                default",
             "linger           5s                                  default",
             "connect_timeout  10s                                 default",
             "stall_timeout    30s                                 default",

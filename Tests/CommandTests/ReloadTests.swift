@@ -44,6 +44,17 @@ import Testing
         #expect(try proxy.process.terminate() == .exited(0))
     }
 
+    @Test func howManyDownloadsRunAndHowFastChangesAtOnce() throws {
+        let proxy = try serve("download_rate: 1MB", "--max-downloads", "2")
+        func settings() throws -> NSDictionary? {
+            try JSONSerialization.jsonObject(with: Data(try proxy.get("/api/v1/downloads/settings").body)) as? NSDictionary
+        }
+        #expect(try settings() == ["max_active": 2, "limit_rate": 1_000_000])
+        try reload(proxy, "download_rate: none\nmax_downloads: 9", until: "download_rate is none now (\(file):1), it was 1MB")
+        #expect(try settings() == ["max_active": 2])
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
     @Test func aPrivateOriginIsAllowedAndForbiddenAgain() throws {
         let origin = try ScriptedOrigin()
         for path in ["/a.mp4", "/b.mp4"] { origin.serve(path, Media(seed: 1, size: 1000)) }

@@ -63,6 +63,42 @@ import Testing
         #expect(all.resources == 1 && all.pinned == 0 && all.size >= opened.dataBytes && all.maxSize == 1 << 30)
     }
 
+    @Test func coverageKnowsWhatTheIndexDoesNotYet() throws {
+        let generation = try opened.make("a", media, filling: 0..<64 * 4096, 128 * 4096..<media.size)
+        #expect(try opened.row("a") == nil)
+        let part = ResourceCoverage(length: media.size, present: [0..<64 * 4096, 128 * 4096..<media.size], isPinned: false)
+        #expect(try store.coverage(key("a")) == part)
+        #expect(try !store.isComplete(key("a")))
+        try opened.fill(generation, media, 64 * 4096..<128 * 4096)
+        #expect(try store.isComplete(key("a")))
+        #expect(try store.coverage(key("a"))?.present == [whole])
+        // Nothing is there that could be called cached.
+        _ = try opened.make("b", length: nil)
+        _ = try opened.make("c", length: media.size)
+        #expect(try store.coverage(key("b")) == nil && store.coverage(key("c")) == nil && store.coverage(key("d")) == nil)
+        #expect(try !store.isComplete(key("b")) && !store.isComplete(key("c")) && !store.isComplete(key("d")))
+    }
+
+    @Test func coverageOfWhatIsClosedIsThatOfTheIndex() throws {
+        do { _ = try opened.make("a", media, filling: 0..<64 * 4096, 64 * 4096..<128 * 4096) }
+        opened.checkpoint()
+        opened.closeUnused()
+        #expect(store.openCount == 0)
+        #expect(try store.setPinned(true, key("a")))
+        #expect(try store.coverage(key("a")) == ResourceCoverage(length: media.size, present: [0..<128 * 4096], isPinned: true))
+        #expect(try !store.isComplete(key("a")))
+    }
+
+    @Test func whatIsTouchedIsEvictedLast() throws {
+        for name in ["a", "b"] { try opened.make(name, media, filling: 0..<64 * 4096).touch(0, at: 1_000_000_000_000_000) }
+        opened.checkpoint()
+        opened.closeUnused()
+        #expect(try store.touch(key("a")))
+        #expect(try !store.touch(key("c")))
+        opened.evict(64 * 4096)
+        #expect(try store.coverage(key("a")) != nil && store.coverage(key("b")) == nil)
+    }
+
     @Test func cachedBytesFollowEvictionDamageAndReplacement() throws {
         func cached() throws -> Int64? { try store.resource(key("a"))?.resource.cached }
         do { _ = try opened.make("a", media, filling: whole) }

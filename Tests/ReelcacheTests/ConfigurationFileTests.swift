@@ -24,6 +24,8 @@ import Testing
             max_body: 7MB
             offline: true
             fill: whole
+            max_downloads: 5
+            download_rate: 2MB
             linger: 2m
             connect_timeout: 3s
             stall_timeout: 1h
@@ -43,10 +45,11 @@ import Testing
         #expect(all.proxy.mounts == ["/tv/": "https://origin.example/vod/"] && !all.proxy.servesAnyOrigin && all.proxy.isOffline)
         #expect(all.proxy.largestMountBody == 7_000_000)
         #expect(all.proxy.fill == .whole && all.proxy.lingerSeconds == 120)
+        #expect(all.proxy.maxDownloads == 5 && all.proxy.downloadRate == 2_000_000)
         #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
         #expect(all.logLevel == .debug)
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttlSeconds) == [86400])
-        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 6, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21].map { "r.yaml:\($0)" })
+        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 6, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23].map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {
@@ -76,8 +79,8 @@ import Testing
         ("max_sise: 1GB", "r.yaml:1:1: max_sise: is no setting; did you mean max_size?"),
         ("Max-Size: 1GB", "r.yaml:1:1: Max-Size: is no setting; did you mean max_size?"),
         ("cachedir: /a", "r.yaml:1:1: cachedir: is no setting; did you mean cache_dir?"),
-        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, names, cache_dir, max_size, min_free, allow, mounts, any_origin, max_body, offline, fill, linger, "
-            + "connect_timeout, stall_timeout, threads, ca_file, log_level, rules"),
+        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, names, cache_dir, max_size, min_free, allow, mounts, any_origin, max_body, offline, fill, max_downloads, download_rate, "
+            + "linger, connect_timeout, stall_timeout, threads, ca_file, log_level, rules"),
         ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("{threads: 1, threads: 2}", "r.yaml:1:14: threads: is there already, on line 1; remove one of them"),
@@ -100,6 +103,9 @@ import Testing
         ("threads: 0", "r.yaml:1:10: threads: 0 is out of range; write a number from 1 to 256"),
         ("threads: 257", "r.yaml:1:10: threads: 257 is out of range; write a number from 1 to 256"),
         ("threads: 2.5", "r.yaml:1:10: threads: '2.5' is no whole number; write one from 1 to 256"),
+        ("max_downloads: 65", "r.yaml:1:16: max_downloads: 65 is out of range; write a number from 1 to 64"),
+        ("download_rate: fast", "r.yaml:1:16: download_rate: 'fast' is no size; write it like 2MB or 500KiB, or none for no limit"),
+        ("download_rate: 0", "r.yaml:1:16: download_rate: '0' is too small; write 1 or more"),
         ("listen: 7335", "r.yaml:1:9: listen: cannot listen on '7335'; write HOST:PORT, such as 127.0.0.1:7335"),
         ("listen: 127.0.0.1:65536", "r.yaml:1:9: listen: cannot listen on '127.0.0.1:65536'; write HOST:PORT, such as 127.0.0.1:7335"),
         (

@@ -21,6 +21,9 @@ import Testing
         ({ @Sendable in $0.lingerSeconds = -1 }, "lingerSeconds of -1.0 cannot work; choose 0.0 to 600.0"),
         ({ @Sendable in $0.connectTimeoutSeconds = .nan }, "connectTimeoutSeconds of nan"),
         ({ @Sendable in $0.stallTimeoutSeconds = 0 }, "stallTimeoutSeconds of 0.0"),
+        ({ @Sendable in $0.maxDownloads = 0 }, "maxDownloads of 0 cannot work; choose 1 to 64"),
+        ({ @Sendable in $0.maxDownloads = 65 }, "maxDownloads of 65"),
+        ({ @Sendable in $0.downloadRate = 0 }, "downloadRate of 0 cannot work"),
         ({ @Sendable in $0.rules = [ResourceRule(), ResourceRule(hosts: ["a b"])] }, "rules[1]: 'a b' is no host"),
         ({ @Sendable in $0.rules = [ResourceRule(paths: ["vod"])] }, "rules[0]: 'vod' matches no path"),
         ({ @Sendable in $0.rules = [rule { $0.headers = ["Host": "a"] }] }, "rules[0]: the proxy writes Host itself"),
@@ -61,9 +64,9 @@ import Testing
         defer { try? proxy.stop(graceSeconds: 0) }
         func status() throws -> Int { try RawClient.get(port: proxy.port, path: ProxyProcess.target(origin.url("/a.mp4"))).status }
 
-        #expect(throws: ProxyError.self) { try proxy.setAllow(["127.0.0.1", "not/valid"]) }
+        #expect(throws: ProxyError.self) { try proxy.cache.setAllow(["127.0.0.1", "not/valid"]) }
         #expect(try status() == 403)
-        try proxy.setAllow(["127.0.0.1"])
+        try proxy.cache.setAllow(["127.0.0.1"])
         #expect(try status() == 200)
     }
 }

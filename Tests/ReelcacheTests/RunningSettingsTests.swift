@@ -19,22 +19,22 @@ import Testing
         let proxy = try Proxy(settings.proxy, logger: logger)
         defer { try? proxy.stop(graceSeconds: 0) }
         let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: AdjustableLogLevel(.error), logger: logger)
-        let before = proxy.policy.version
+        let before = proxy.cache.engine.policy.version
 
         try write(
             "listen: 127.0.0.1:0\ncache_dir: \(directory.file("cache"))\nmounts: {/tv/: https://o.example/}\nany_origin: false\noffline: true\nfill: read\n"
                 + "rules: [{bypass: true}]\nallow: [nas.local]\n")
         running.reload()
-        #expect(proxy.policy.version == before + 1)
-        let policy = proxy.policy.value
+        #expect(proxy.cache.engine.policy.version == before + 1)
+        let policy = proxy.cache.engine.policy.value
         #expect(policy.mounts.map(\.path) == ["/tv/"] && !policy.servesAnyOrigin && policy.isOffline && policy.fill == .read && policy.rules.count == 1)
 
         running.reload()
-        #expect(proxy.policy.version == before + 1)
+        #expect(proxy.cache.engine.policy.version == before + 1)
         try write("listen: 127.0.0.1:0\ncache_dir: \(directory.file("cache"))\nallow: [nas.local]\n")
         running.reload()
-        #expect(proxy.policy.version == before + 2)
-        #expect(proxy.policy.value.mounts == [] && proxy.policy.value.servesAnyOrigin && proxy.policy.value.rules == [])
+        #expect(proxy.cache.engine.policy.version == before + 2)
+        #expect(proxy.cache.engine.policy.value.mounts == [] && proxy.cache.engine.policy.value.servesAnyOrigin && proxy.cache.engine.policy.value.rules == [])
     }
 
     @Test func allOfThePolicyIsInThatStep() {

@@ -26,7 +26,7 @@ private func withdrawal(
             case .setting:
                 isOffline.update { $0 = true }
                 try stage.restart()
-            case .running: stage.proxy.setOffline(true)
+            case .running: stage.proxy.cache.setOffline(true)
             }
         }
     }
@@ -85,7 +85,7 @@ extension Scenarios {
                 try stage.settle()
                 let asked = stage.origin.requestCount("/film.mp4")
                 try goOffline()
-                try stage.proxy.setFill(fill)
+                try stage.proxy.cache.setFill(fill)
                 let (player, head) = try stage.playerOf("/film.mp4")
                 #expect(head.status == 200 && head.headers["Content-Length"] == "3000000")
                 #expect(head.cacheStatus == "reelcache; fwd=partial; detail=\"offline\"")
@@ -101,7 +101,7 @@ extension Scenarios {
                 #expect(try stage.get("/film.mp4", method: "HEAD").status == 200)
                 #expect(stage.origin.requestCount("/film.mp4") == asked)
                 // It is all there still, for when the origin may be asked again.
-                stage.proxy.setOffline(false)
+                stage.proxy.cache.setOffline(false)
                 expectWhole(try stage.get("/film.mp4"), film)
             }
         }
@@ -134,7 +134,7 @@ extension Scenarios {
                 #expect(head.status == 504 && head.cacheStatus == "reelcache; detail=\"offline\"")
                 #expect(stage.origin.snapshot.connectionCount == 0)
                 #expect(try stage.stats.upstream.openFetches == 0)
-                stage.proxy.setOffline(false)
+                stage.proxy.cache.setOffline(false)
                 expectWhole(try stage.get("/film.mp4"), film)
             }
         }
@@ -143,9 +143,9 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/vod/film.mp4", film)
                 stage.origin.script("/vod/in") { $0.status = 201 }
-                try stage.proxy.setMounts(["/tv/": stage.origin.url("/vod/")])
+                try stage.proxy.cache.setMounts(["/tv/": stage.origin.url("/vod/")])
                 expectWhole(try stage.ask("/tv/film.mp4"), film)
-                stage.proxy.setOffline(true)
+                stage.proxy.cache.setOffline(true)
                 let asked = stage.origin.snapshot.requests.count
                 for method in ["POST", "PUT", "DELETE"] {
                     let response = try stage.send(method, "/tv/in", [1, 2, 3])
@@ -157,7 +157,7 @@ extension Scenarios {
                 #expect(try stage.ask("/tv/film.mp4").isHit)
                 #expect(try stage.ask("/tv/none.mp4").status == 504)
                 #expect(stage.origin.snapshot.requests.count == asked)
-                stage.proxy.setOffline(false)
+                stage.proxy.cache.setOffline(false)
                 #expect(try stage.send("POST", "/tv/in", [1]).status == 201)
             }
         }
@@ -168,8 +168,8 @@ extension Scenarios {
                 _ = try stage.get("/film.mp4")
                 var rule = ResourceRule()
                 rule.bypass = true
-                try stage.proxy.setRules([rule])
-                stage.proxy.setOffline(true)
+                try stage.proxy.cache.setRules([rule])
+                stage.proxy.cache.setOffline(true)
                 expectOneLine(try stage.get("/film.mp4"), status: 504)
                 #expect(try stage.get("/film.mp4", method: "HEAD").status == 504)
                 #expect(stage.origin.requestCount("/film.mp4") == 1)
@@ -184,7 +184,7 @@ extension Scenarios {
                 let (player, head) = try stage.playerOf("/film.mp4")
                 #expect(head.status == 200)
                 #expect(try player.difference(from: film, in: 0..<900_000) == nil)
-                stage.proxy.setOffline(true)
+                stage.proxy.cache.setOffline(true)
                 #expect(try stage.get("/other.mp4").status == 504)
                 stage.origin.release("/film.mp4")
                 #expect(try player.difference(from: film, in: 900_000..<film.size) == nil)

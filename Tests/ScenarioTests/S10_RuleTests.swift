@@ -65,13 +65,13 @@ extension Scenarios {
                 _ = try get("/film.mp4?a")
                 #expect(try get("/film.mp4?a").isHit)
                 // What was asked for before, and is known by another key now.
-                try stage.proxy.setRules([.init { $0.ignoredQuery = .all }])
+                try stage.proxy.cache.setRules([.init { $0.ignoredQuery = .all }])
                 let moved = try get("/film.mp4?a")
                 #expect(!moved.isHit)
                 #expect(try get("/film.mp4?b").isHit)
-                #expect(throws: ProxyError.self) { try stage.proxy.setRules([.init { $0.key = "nonsense" }]) }
+                #expect(throws: ProxyError.self) { try stage.proxy.cache.setRules([.init { $0.key = "nonsense" }]) }
                 #expect(try get("/film.mp4?a").isHit)
-                try stage.proxy.setRules([])
+                try stage.proxy.cache.setRules([])
                 #expect(try get("/film.mp4?a").isHit)
                 let other = try get("/film.mp4?b")
                 #expect(!other.isHit)
@@ -168,13 +168,5 @@ extension Scenarios {
                 #expect(other.snapshot.requests.map { $0.headers["X-Key"] } == Array(repeating: nil, count: method == "GET" ? 2 : 1))
             }
         }
-    }
-}
-
-private extension ResourceRule {
-    /// A rule with what `change` gives it.
-    init(hosts: [String] = [], paths: [String] = [], _ change: (inout ResourceRule) -> Void) {
-        self.init(hosts: hosts, paths: paths)
-        change(&self)
     }
 }

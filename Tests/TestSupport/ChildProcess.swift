@@ -131,7 +131,7 @@ package final class ChildProcess: Sendable {
     }
 }
 
-private func mergedEnvironment(_ changes: [String: String?]) -> [String] {
+func mergedEnvironment(_ changes: [String: String?]) -> [String] {
     var environment = ProcessInfo.processInfo.environment
     for (name, value) in changes { environment[name] = value }
     return environment.map { "\($0)=\($1)" }
@@ -157,12 +157,31 @@ private func spawnWithPipes(_ arguments: [String], _ environment: [String], coun
 
 /// Starts the program with descriptors 1, 2, … from `outputs`, default signal handling and nothing blocked.
 private func spawn(_ arguments: [String], _ environment: [String], outputs: [Int32]) throws -> pid_t {
+    try spawn(arguments, environment, flags: 0) { actions in
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        for (index, output) in outputs.enumerated() { posix_spawn_file_actions_adddup2(&actions, output, Int32(index + 1)) }
+    }
+}
+
+/// Starts the program as the leader of a session, with this terminal for everything: the first that such a leader opens is its own.
+func spawn(_ arguments: [String], _ environment: [String], terminal: String) throws -> pid_t {
+    try spawn(arguments, environment, flags: spawnsSession) { actions in
+        posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0)
+        for descriptor in 1...2 { posix_spawn_file_actions_adddup2(&actions, 0, Int32(descriptor)) }
+    }
+}
+
+/// POSIX_SPAWN_SETSID of glibc, which declares it only with _GNU_SOURCE.
+private let spawnsSession: Int16 = 0x80
+
+private func spawn(
+    _ arguments: [String], _ environment: [String], flags: Int16, _ open: (inout posix_spawn_file_actions_t) -> Void
+) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-    for (index, output) in outputs.enumerated() { posix_spawn_file_actions_adddup2(&actions, output, Int32(index + 1)) }
-    var attributes = defaultSignals()
+    open(&actions)
+    var attributes = defaultSignals(flags)
     defer { posix_spawnattr_destroy(&attributes) }
     let argv = CStrings(arguments), envp = CStrings(environment)
     var pid = pid_t()
@@ -171,7 +190,7 @@ private func spawn(_ arguments: [String], _ environment: [String], outputs: [Int
     return pid
 }
 
-private func defaultSignals() -> posix_spawnattr_t {
+private func defaultSignals(_ flags: Int16) -> posix_spawnattr_t {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     var signals = sigset_t()
@@ -179,7 +198,7 @@ private func defaultSignals() -> posix_spawnattr_t {
     posix_spawnattr_setsigmask(&attributes, &signals)
     sigaddset(&signals, SIGPIPE)
     posix_spawnattr_setsigdefault(&attributes, &signals)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | flags)
     return attributes
 }
 
@@ -207,11 +226,19 @@ private func collect(_ stream: ChildProcess.Stream, from descriptor: Int32, into
 
 /// Waits for the end, and takes the pid back only under the lock, so that `signal` never meets a reused one.
 private func reap(_ pid: pid_t, into state: Monitor<ChildProcess.State>) {
+    waitForEnd(of: pid)
+    state.update { $0.exit = takeBack(pid) }
+}
+
+/// Leaves it as it is.
+func waitForEnd(of pid: pid_t) {
     var info = siginfo_t()
     _ = try? retryingInterrupts("waitid") { waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) }
-    state.update {
-        var status: Int32 = 0
-        waitpid(pid, &status, 0)
-        $0.exit = status & 0x7F == 0 ? .exited((status >> 8) & 0xFF) : .signalled(status & 0x7F)
-    }
+}
+
+/// How a program ended that has.
+func takeBack(_ pid: pid_t) -> ChildProcess.Exit {
+    var status: Int32 = 0
+    waitpid(pid, &status, 0)
+    return status & 0x7F == 0 ? .exited((status >> 8) & 0xFF) : .signalled(status & 0x7F)
 }

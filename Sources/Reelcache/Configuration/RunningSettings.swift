@@ -3,7 +3,7 @@ import Logging
 
 /// What settings can be changed in while it runs.
 struct RunningParts: Sendable {
-    let proxy: Proxy
+    let cache: MediaCache
     let logLevel: AdjustableLogLevel
 }
 
@@ -16,7 +16,7 @@ package final class RunningSettings {
 
     /// - Parameter settings: those that the proxy was started with.
     package init(_ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger) {
-        parts = RunningParts(proxy: proxy, logLevel: logLevel)
+        parts = RunningParts(cache: proxy.cache, logLevel: logLevel)
         self.sources = sources
         self.logger = logger
         current = settings

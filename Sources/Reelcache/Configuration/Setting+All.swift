@@ -15,14 +15,14 @@ extension Setting {
         Setting(
             "max_size", .size(atLeast: CapacityLedger.smallestLimit), at: \.proxy.maxSize,
             "What the cache may take on the disk, such as 20GB or 500MiB; at least 16MB.",
-            reload: { try $0.proxy.setLimits(maxSize: $1.proxy.maxSize) }),
+            reload: { try $0.cache.setLimits(maxSize: $1.proxy.maxSize) }),
         Setting(
             "min_free", .size(atLeast: 0), at: \.proxy.minFree, "What always stays free on the disk.",
-            reload: { try $0.proxy.setLimits(minFree: $1.proxy.minFree) }),
+            reload: { try $0.cache.setLimits(minFree: $1.proxy.minFree) }),
         Setting(
             listOf: .privateOrigin, "allow", at: \.proxy.allow,
             "A private origin that may be fetched from: a host name, an address, or a network such as 192.168.1.0/24.", standard: "none",
-            reload: { try $0.proxy.setAllow($1.proxy.allow) }),
+            reload: { try $0.cache.setAllow($1.proxy.allow) }),
         Setting(
             "mounts", .mounts, at: \.proxy.mounts,
             "A place of the proxy's own with the URL that is mounted there: /tv/=https://origin.example/vod/ (both end with /).", standard: "none",
@@ -40,6 +40,12 @@ extension Setting {
         Setting(
             "fill", .fill, at: \.proxy.fill, "How much to fetch beyond what is asked for: read (nothing), ahead SIZE, end or whole.",
             isPolicy: true),
+        Setting(
+            "max_downloads", .number(in: ProxyConfiguration.maxDownloadsRange), at: \.proxy.maxDownloads, "How many downloads run at once; 1 to 64.",
+            reload: { try $0.cache.setMaxDownloads($1.proxy.maxDownloads) }),
+        Setting(
+            "download_rate", .rate, at: \.proxy.downloadRate, "Bytes per second of all downloads together, such as 2MB, or none for no limit.",
+            reload: { try $0.cache.setDownloadRate($1.proxy.downloadRate) }),
         Setting(
             "linger", .seconds(in: ProxyConfiguration.lingerRange), at: \.proxy.lingerSeconds,
             "How long a transfer is kept after its last reader has left; 0s to 10m."),

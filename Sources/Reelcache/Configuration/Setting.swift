@@ -28,7 +28,7 @@ package struct Setting: Sendable {
 
     typealias Reload = @Sendable (RunningParts, Settings) throws -> Void
 
-    private static let changePolicy: Reload = { try $0.proxy.setPolicy(as: $1.proxy) }
+    private static let changePolicy: Reload = { try $0.cache.setPolicy(as: $1.proxy) }
 
     /// - Parameters:
     ///   - standard: nil for the default as it is written.

@@ -45,6 +45,20 @@ extension SettingKind<Int64> {
     }
 }
 
+extension SettingKind<Int64?> {
+    /// Bytes per second; nil is written `none`.
+    static var rate: Self {
+        let size = SettingKind<Int64>.size(atLeast: 1)
+        return SettingKind("size|none") { (text, origin) throws(InvalidValue) in
+            if text == "none" { return nil }
+            guard ByteSize(text) != nil else { throw InvalidValue(reason: "'\(text)' is no size; write it like 2MB or 500KiB, or none for no limit") }
+            return try size.read(text, origin)
+        } write: {
+            $0.map(ByteSize.exactText) ?? "none"
+        }
+    }
+}
+
 extension SettingKind<Int> {
     static func number(in range: ClosedRange<Int>) -> Self {
         SettingKind("number") { (text, _) throws(InvalidValue) in

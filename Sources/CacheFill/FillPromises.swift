@@ -1,0 +1,43 @@
+import DiskCache
+import Synchronization
+
+/// What prefetches that run have yet to bring: room that is not to be had for another.
+final class FillPromises: Sendable {
+    private let state = Mutex(State())
+
+    private struct State {
+        var promises: [ObjectIdentifier: Promise] = [:]
+        var turn: UInt64 = 0
+    }
+
+    private struct Promise {
+        let wanted: Int64
+        let generation: Generation
+        /// Who comes first has it.
+        let turn: UInt64
+
+        var missing: Int64 { wanted - generation.presentBytes(of: 0..<wanted) }
+    }
+
+    /// - Parameter wanted: bytes of the beginning of a generation.
+    func note(_ id: ObjectIdentifier, _ wanted: Int64, _ generation: Generation) {
+        state.withLock { state in
+            state.turn += 1
+            state.promises[id] = Promise(wanted: wanted, generation: generation, turn: state.promises[id]?.turn ?? state.turn)
+        }
+    }
+
+    func drop(_ id: ObjectIdentifier) { state.withLock { $0.promises[id] = nil } }
+
+    /// - Returns: what is missing of one, and of all others that have begun before; of the same resource only once.
+    func missing(for id: ObjectIdentifier) -> (own: Int64, others: Int64) {
+        let all = state.withLock { $0.promises }
+        guard let own = all[id] else { return (0, 0) }
+        var others: [ObjectIdentifier: Int64] = [:]
+        for promise in all.values where promise.turn < own.turn && promise.generation !== own.generation {
+            let missing = promise.missing
+            others[ObjectIdentifier(promise.generation)] = max(others[ObjectIdentifier(promise.generation)] ?? 0, missing)
+        }
+        return (own.missing, others.values.reduce(0, +))
+    }
+}

@@ -1,0 +1,385 @@
+import CachePolicy
+import DiskCache
+import EventIO
+import HTTPModel
+
+/// Brings a resource, or the beginning of one, into the cache without anybody reading it. Loop-bound.
+///
+///     look up ── all of it there ────────────────────────────────▶ saved, completed
+///        ├────── a part of it ── fill its gaps ─────────────────────────┤
+///        └────── unknown ── open ── stored ── follow, fill the rest ────┘
+///                             └── not to be stored: failed
+package final class Prefetch {
+    package struct Order: Sendable {
+        package let url: OriginURL
+        /// How many bytes of its beginning; nil for all.
+        package let first: Int64?
+        /// How many transfers at once, where the origin sends ranges.
+        package let connections: Int
+        package let isPinned: Bool
+
+        package init(url: OriginURL, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true) {
+            (self.url, self.first, self.connections, self.isPinned) = (url, first, connections, isPinned)
+        }
+    }
+
+    package enum End: Sendable {
+        /// All that is wanted is in the cache, and the index knows.
+        case completed
+        case failed(PrefetchError)
+    }
+
+    /// How far it is, for any thread.
+    package let state: PrefetchState
+    private let order: Order
+    private let pace: FillPace
+    private let loop: LoopFiller
+    private let follower = FollowerID(.download)
+    private var onEnd: ((End) -> Void)?
+
+    private let key: CacheKey
+    private let treatment: Treatment
+    private let pins: Bool
+    private var resource: OpenResource
+    private var turns = 0
+    private var mayOpenAPart = true
+    /// How often it has begun anew.
+    private var restarts = 0
+    private static let maxRestarts = 4
+    private var opening: FetchStatus?
+    private var fills: [ObjectIdentifier: ResourceFill] = [:]
+    private var blocks: Blocks?
+    private var generation: Generation?
+    private var isSettling = false
+    private var pinning = Pinning.notYet
+    private enum Pinning { case notYet, running, done }
+    /// With several transfers, what is handed out at a time, in bytes.
+    private static let blockRange: ClosedRange<Int64> = 1 << 20...16 << 20
+
+    /// - Parameter end: called once, on the loop, unless `stop` was called before.
+    package init(_ order: Order, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void) {
+        self.order = order
+        self.pace = pace
+        self.loop = loop
+        onEnd = end
+        var (key, treatment) = loop.filler.policy.value.resolve(order.url)
+        // It follows its fetch closely, so that its pace is the fetch's: what comes at once, over and above, is less than a second's worth.
+        treatment.fill = pace.rate.map { $0 < 2 << 20 } == true ? .read : .ahead(1 << 20)
+        (self.key, self.treatment) = (key, treatment)
+        pins = treatment.pins || order.isPinned
+        resource = loop.filler.resource(key)
+        state = PrefetchState(first: order.first)
+        loop.keep(self)
+    }
+
+    package func start() {
+        guard !treatment.bypasses else { return fail(.notStorable(.rule)) }
+        proceed()
+    }
+
+    /// Leaves what has come.
+    package func stop() {
+        onEnd = nil
+        release()
+    }
+
+    // MARK: What is there
+
+    private func proceed() {
+        guard onEnd != nil else { return }
+        switch resource.view() {
+        case .generation(let generation): consider(generation)
+        case .unknown: open()
+        case .unreadable: fail(.unreadable)
+        case .mustLookUp:
+            resource.whenLookedUp(wake { $0.proceed() })
+            loop.filler.lookUp(resource)
+        case .lookingUp: resource.whenLookedUp(wake { $0.proceed() })
+        }
+    }
+
+    /// What it was about has changed meanwhile.
+    private func restart(after error: PrefetchError) {
+        endFills()
+        restarts += 1
+        guard restarts <= Self.maxRestarts else { return fail(error) }
+        proceed()
+    }
+
+    private func wake(_ body: @escaping @Sendable (Prefetch) -> Void) -> @Sendable () -> Void {
+        let bound = LoopBound(self, on: loop.loop)
+        return { bound.post { if $0.onEnd != nil { body($0) } } }
+    }
+
+    private func demand(_ span: ByteRangeSpec?) -> Demand { Demand(url: order.url, span: span, treatment: treatment) }
+
+    /// - Returns: whether this generation is for requests with other fields, and another one was turned to (RFC 9111 §4.1).
+    private func turns(from generation: Generation) -> Bool {
+        let selecting = generation.head.selecting
+        guard !selecting.isEmpty else { return false }
+        let own = selecting.of(demand(nil).sentFields, fingerprint: loop.filler.store.fingerprint)
+        guard own != selecting else { return false }
+        leaveOpening()
+        turns += 1
+        if turns > 3 {
+            fail(.notStorable(.varyAny))
+        } else {
+            resource = loop.filler.resource(own.variantKey(of: key))
+            proceed()
+        }
+        return true
+    }
+
+    private func consider(_ generation: Generation) {
+        if turns(from: generation) { return }
+        let isOnItsWay = generation.length == nil || !ResourceFill.isPossible(generation)
+        guard isOnItsWay, generation.length.map({ generation.coverage(of: wanted(of: $0)) != .whole }) ?? true else {
+            return fill(generation, following: nil)
+        }
+        // It comes in one way only: with the transfer that runs, or all over again.
+        if let status = resource.joinOnlyWay(follower, of: generation, at: 0) { return fill(generation, following: status) }
+        loop.filler.discard(generation, of: resource)
+        restart(after: .fill(.changed))
+    }
+
+    private func wanted(of length: Int64) -> Range<Int64> { 0..<min(length, order.first ?? .max) }
+
+    // MARK: Unknown
+
+    private func open() {
+        let first = mayOpenAPart ? order.first.map { $0 - 1 } ?? (order.connections > 1 ? Self.blockRange.lowerBound * 4 - 1 : nil) : nil
+        guard let (status, _) = loop.open(resource, demand(first.map { .bounded(first: 0, last: $0) }), follower: follower, alone: false) else {
+            return restart(after: .fill(.changed))
+        }
+        opening = status
+        awaitOpening()
+    }
+
+    private func awaitOpening() {
+        guard let status = opening else { return }
+        switch status.opening {
+        case .stored(let generation):
+            if turns(from: generation) { return }
+            opening = nil
+            return fill(generation, following: status)
+        case .validated:
+            leaveOpening()
+            return restart(after: .fill(.changed))
+        case .passing(let generation, let owner, _, _):
+            let (lacksRoom, reason) = (status.lacksRoom, status.passingReason)
+            leaveOpening()
+            let code = generation.head.status
+            // Of what is empty no part can be had.
+            if code == 416, mayOpenAPart {
+                mayOpenAPart = false
+                return proceed()
+            }
+            if code != 200 { return fail(.status(code, retryAfter: wait(for: generation))) }
+            if lacksRoom { return fail(.noRoom("the disk takes no more")) }
+            // What came for another request may be no more than that request's.
+            return owner == follower ? fail(.notStorable(reason)) : restart(after: .notStorable(reason))
+        case nil: break
+        }
+        if case .ended(let end, _) = status.view {
+            leaveOpening()
+            if case .failed(let error) = end { return fail(.fill(error)) }
+            return restart(after: .fill(.unusable("it ended before its head")))
+        }
+        if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
+    }
+
+    private func leaveOpening() {
+        opening?.leave(follower)
+        opening = nil
+    }
+
+    // MARK: Gaps
+
+    private func fill(_ generation: Generation, following status: FetchStatus?) {
+        use(generation)
+        if let length = generation.length, generation.coverage(of: wanted(of: length)) == .whole {
+            status?.leave(follower)
+            return completed(generation)
+        }
+        checkRoom(generation)
+        // What cannot be gone on with is not kept before it is whole.
+        let canStop = ResourceFill.isPossible(generation)
+        let stretch = generation.length.map { canStop ? wanted(of: $0) : 0..<$0 } ?? 0..<Int64.max
+        let connections = canStop ? order.connections : 1
+        blocks = connections > 1 ? Blocks(of: stretch, for: connections, Self.blockRange) : Blocks(of: stretch)
+        // The first one follows the fetch that has opened it, if there is one, for as far as that goes.
+        var opened: Int64?
+        if case .running(let range, _)? = status?.view { opened = range.upperBound }
+        guard let first = blocks?.next(upTo: opened) else {
+            status?.leave(follower)
+            return completed(generation)
+        }
+        let others = (1..<connections).compactMap { _ in blocks?.next() }
+        begin(first, of: generation, following: status)
+        for block in others where self.generation === generation { begin(block, of: generation, following: nil) }
+    }
+
+    private func begin(_ block: Range<Int64>, of generation: Generation, following status: FetchStatus?) {
+        let fill = ResourceFill(resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(.download) : follower, pace: pace)
+        fill.whereNext = { [unowned self] _ in blocks?.next() }
+        fill.onAdvance = { [unowned self] in pinWhenThere(generation) }
+        fill.onEnd = { [unowned self] fill, end in ended(fill, end, generation) }
+        fills[ObjectIdentifier(fill)] = fill
+        fill.start(block, following: status)
+    }
+
+    private func ended(_ fill: ResourceFill, _ end: ResourceFill.End, _ generation: Generation) {
+        // Those that `endFills` ends are none of its any more.
+        guard fills.removeValue(forKey: ObjectIdentifier(fill)) != nil, onEnd != nil else { return }
+        let rest = fill.rest
+        // Not from inside of its own `start`.
+        loop.loop.afterCallback { [self] in
+            guard onEnd != nil, self.generation === generation else { return }
+            switch end {
+            case .completed: if fills.isEmpty { completed(generation) }
+            case .stopped, .failed(.changed): restart(after: .fill(.changed))
+            // Some origins serve a client so many connections at once, and no more: the others go on.
+            case .failed where !fills.isEmpty: blocks?.giveBack(rest)
+            case .failed(.originStatus(let code)): fail(.status(code, retryAfter: wait(for: generation)))
+            case .failed(.notStored(let why)): fail(.noRoom(why))
+            case .failed(let error): fail(.fill(error))
+            }
+        }
+    }
+
+    /// For how long the origin wants to be left alone: the one that was asked, or the one that it has sent us to.
+    private func wait(for generation: Generation) -> Double {
+        max(loop.filler.manners.wait(before: order.url.absolute), loop.filler.manners.wait(before: generation.head.finalURL))
+    }
+
+    private func endFills() {
+        let running = fills.values
+        fills = [:]
+        for fill in running { fill.stop() }
+        blocks = nil
+        use(nil)
+    }
+
+    private func use(_ generation: Generation?) {
+        guard self.generation !== generation else { return }
+        if let former = self.generation { loop.filler.store.savesSoon(former, false) }
+        self.generation = generation
+        if let generation { loop.filler.store.savesSoon(generation, true) }
+        state.follow(generation)
+        if pinning == .done { pinning = .notYet }
+    }
+
+    // MARK: Room
+
+    /// Before everything else is evicted for what cannot be kept in the end.
+    private func checkRoom(_ generation: Generation) {
+        guard let length = generation.length else { return }
+        let needed = wanted(of: length).upperBound
+        let (filler, key, bound) = (loop.filler, generation.key, LoopBound(self, on: loop.loop))
+        filler.promises.note(ObjectIdentifier(state), needed, generation)
+        filler.store.perform { [state] in
+            let room = Result { () throws(StoreError) in try filler.store.room(for: key) }
+            let (missing, promised) = filler.promises.missing(for: ObjectIdentifier(state))
+            bound.post { prefetch in
+                guard prefetch.onEnd != nil else { return }
+                switch room {
+                case .success((missing + promised)...): break
+                case .success(let room):
+                    let others = promised > 0 ? ", beside \(ByteSize(bytes: promised)) for what is being downloaded" : ""
+                    prefetch.fail(.noRoom("\(ByteSize(bytes: missing)) of it are missing, and no more than \(ByteSize(bytes: max(0, room))) can be had\(others)"))
+                case .failure(let error): prefetch.fail(.store(error))
+                }
+            }
+        }
+    }
+
+    /// What is pinned is not evicted while the rest comes in. The index has to know of it first.
+    private func pinWhenThere(_ generation: Generation) {
+        guard pins, pinning == .notYet, generation.length != nil, state.progress.bytes > 0 else { return }
+        pinning = .running
+        let (store, logger, bound) = (loop.filler.store, loop.filler.logger, LoopBound(self, on: loop.loop))
+        store.perform { [state] in
+            var isPinned = false
+            // It may have been stopped on the way, and what it has brought removed.
+            do throws(StoreError) { isPinned = state.isWanted ? try store.setPinned(true, generation.key) : false } catch {
+                logger.error("could not pin \(generation.key.text): \(error)")
+            }
+            let result = isPinned ? Pinning.done : .notYet
+            bound.post { if $0.generation === generation { $0.pinning = result } }
+        }
+    }
+
+    // MARK: The end
+
+    /// It is complete when it is so after a kill as well.
+    private func completed(_ generation: Generation) {
+        guard !isSettling else { return }
+        guard let length = generation.length else { return restart(after: .fill(.changed)) }
+        isSettling = true
+        let (store, wanted, pins, bound) = (loop.filler.store, wanted(of: length), pins, LoopBound(self, on: loop.loop))
+        store.perform { [state] in
+            let outcome = Result { () throws(StoreError) in try store.settle(wanted, of: generation, isPinned: pins) { state.isWanted } }
+            bound.post { prefetch in
+                prefetch.isSettling = false
+                guard prefetch.onEnd != nil else { return }
+                if case .failure(let error) = outcome { return prefetch.fail(.store(error)) }
+                // Something was evicted meanwhile, or the disk did not take it.
+                guard !generation.isRetired, generation.coverage(of: wanted) == .whole else {
+                    return prefetch.restart(after: .noRoom("a part of it was evicted before the rest had come"))
+                }
+                prefetch.end(.completed)
+            }
+        }
+    }
+
+    private func fail(_ error: PrefetchError) { end(.failed(error)) }
+
+    private func end(_ end: End) {
+        guard let tell = onEnd else { return }
+        onEnd = nil
+        let progress = state.progress
+        release()
+        state.settle(progress)
+        tell(end)
+    }
+
+    private func release() {
+        state.end()
+        loop.filler.promises.drop(ObjectIdentifier(state))
+        leaveOpening()
+        endFills()
+        loop.letGo(self)
+    }
+}
+
+/// Stretches of a resource on their way to those who fill them, in order.
+private struct Blocks {
+    private var rest: Range<Int64>
+    private var returned: [Range<Int64>] = []
+    private let size: Int64
+
+    /// One for all.
+    init(of stretch: Range<Int64>) { (rest, size) = (stretch, .max) }
+
+    /// So that each has several, and they end at nearly the same time.
+    init(of stretch: Range<Int64>, for connections: Int, _ sizes: ClosedRange<Int64>) {
+        rest = stretch
+        let share = Int64(stretch.count) / Int64(connections * 8)
+        size = min(max(share & ~(sizes.lowerBound - 1), sizes.lowerBound), sizes.upperBound)
+    }
+
+    /// Somebody else has to do it.
+    mutating func giveBack(_ block: Range<Int64>) {
+        if !block.isEmpty { returned.append(block) }
+    }
+
+    /// - Parameter end: where it is to end, if that is known already.
+    mutating func next(upTo end: Int64? = nil) -> Range<Int64>? {
+        if let block = returned.popLast() { return block }
+        guard !rest.isEmpty else { return nil }
+        let count = end.map { max(1, $0 - rest.lowerBound) } ?? size
+        let block = rest.lowerBound..<(Int64(rest.count) > count ? rest.lowerBound + count : rest.upperBound)
+        rest = block.upperBound..<rest.upperBound
+        return block
+    }
+}

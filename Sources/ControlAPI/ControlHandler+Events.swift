@@ -1,0 +1,122 @@
+import Downloads
+import EventIO
+import HTTPTransport
+import Synchronization
+
+extension ControlHandler {
+    /// Tells what happens to downloads, as server-sent events, until the client leaves.
+    func followDownloads(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        let events = DownloadEvents(
+            downloads.board, session: session, ids: try parameters.ids().map(Set.init), hasEnded: try parameters.flag("ended"),
+            lastID: exchange.request.value(of: "Last-Event-ID"))
+        var response = Response(200, length: nil)
+        response.field("Content-Type", "text/event-stream")
+        response.field("Cache-Control", "no-store")
+        // The answer does not end, so no other can follow it.
+        (response.closes, response.isEndless) = (true, true)
+        exchange.respond(response, body: DownloadEventSource(exchange, downloads.board, events))
+    }
+}
+
+/// The events for one client. Loop-bound.
+///
+/// The board holds states and not events, so that a slow client misses what was between two of its batches, and costs one batch at the most.
+private final class DownloadEventSource: BodySource {
+    private let exchange: Exchange
+    private let board: DownloadBoard
+    private var events: DownloadEvents
+    private var part = BytesSource([])
+    /// Set by whoever changes the board, from any thread.
+    private let news = News()
+    /// nil before the client takes anything: an answer to HEAD has no body.
+    private var watch: UInt64?
+    private var pace: LoopTimer?
+    private var pulse: LoopTimer?
+    /// A batch is under way: parts of it may be left.
+    private var isTelling = false
+    /// The others of the loop have their turn.
+    private var isYielding = false
+    /// The next batch has to wait, or others on the loop would when much happens.
+    private var isPaced = false
+    private var isPulseDue = false
+
+    private static let batchSeconds = 0.1
+    private static let pulseSeconds = 15.0
+    /// A comment: intermediaries see that the connection lives, and the kernel whether the client does.
+    private static let comment = Array(": \n\n".utf8)
+
+    final class News: Sendable {
+        /// The first batch is everything.
+        private let isThere = Atomic<Bool>(true)
+
+        /// - Returns: whether nobody has said so before.
+        func come() -> Bool { !isThere.exchange(true, ordering: .acquiringAndReleasing) }
+
+        func take() -> Bool { isThere.exchange(false, ordering: .acquiringAndReleasing) }
+    }
+
+    init(_ exchange: Exchange, _ board: DownloadBoard, _ events: DownloadEvents) {
+        (self.exchange, self.board, self.events) = (exchange, board, events)
+    }
+
+    func next(limit: Int) -> BodyStep {
+        if watch == nil { begin() }
+        if case .span(let span) = part.next(limit: limit) { return .span(span) }
+        guard !isYielding else { return .wait }
+        do {
+            guard let bytes = try nextPart() else { return .wait }
+            part = BytesSource(bytes)
+            yield()
+            return part.next(limit: limit)
+        } catch {
+            // A report that is no JSON; the client sees that the rest is missing.
+            return .cut
+        }
+    }
+
+    private func nextPart() throws -> [UInt8]? {
+        if !isTelling, !isPaced, news.take() {
+            events.begin()
+            (isTelling, isPaced) = (true, true)
+            pace?.schedule(afterSeconds: Self.batchSeconds)
+        }
+        if isTelling, let bytes = try events.next() { return bytes }
+        isTelling = false
+        guard isPulseDue else { return nil }
+        isPulseDue = false
+        return Self.comment
+    }
+
+    /// Lets the others of the loop have their turn before the next part.
+    private func yield() {
+        isYielding = true
+        LoopBound(self, on: exchange.loop).post {
+            $0.isYielding = false
+            $0.exchange.resume()
+        }
+    }
+
+    private func begin() {
+        pace = LoopTimer(on: exchange.loop) { [weak self] in
+            self?.isPaced = false
+            self?.exchange.resume()
+        }
+        pulse = LoopTimer(on: exchange.loop) { [weak self] in self?.beat() }
+        pulse?.schedule(afterSeconds: Self.pulseSeconds)
+        let (bound, news) = (LoopBound(exchange, on: exchange.loop), news)
+        watch = board.watch {
+            if news.come() { bound.post { $0.resume() } }
+        }
+    }
+
+    private func beat() {
+        pulse?.schedule(afterSeconds: Self.pulseSeconds)
+        isPulseDue = true
+        exchange.resume()
+    }
+
+    func finish() {
+        if let watch { board.unwatch(watch) }
+        (pace, pulse) = (nil, nil)
+    }
+}

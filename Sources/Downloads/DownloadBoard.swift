@@ -1,0 +1,150 @@
+import Synchronization
+
+/// How all downloads are at this moment: what the manager writes and anybody reads, from any thread, without waiting for it.
+package final class DownloadBoard: Sendable {
+    private let state = Mutex(State())
+
+    private struct State {
+        var revision: UInt64 = 0
+        private(set) var entries: [Int64: Entry] = [:]
+        /// The downloads of each URL, in no order.
+        private(set) var idsByURL: [String: [Int64]] = [:]
+        /// Which changed at which revision, the latest last: who looks often need not go through all.
+        var log: [(revision: UInt64, id: Int64)] = []
+        /// Those that were forgotten, the latest last; before `removalsFrom` there may have been more.
+        var removals: [(revision: UInt64, id: Int64)] = []
+        var removalsFrom: UInt64 = 0
+        var summary = DownloadSummary()
+        var watchers: [UInt64: @Sendable () -> Void] = [:]
+        var nextWatcher: UInt64 = 0
+
+        mutating func put(_ entry: Entry) {
+            let (id, url) = (entry.report.id, entry.report.url)
+            if entries.updateValue(entry, forKey: id) == nil { idsByURL[url, default: []].append(id) }
+        }
+
+        mutating func forget(_ id: Int64) {
+            guard let url = entries.removeValue(forKey: id)?.report.url, var ids = idsByURL[url] else { return }
+            ids.removeAll { $0 == id }
+            idsByURL[url] = ids.isEmpty ? nil : ids
+        }
+
+        /// Leaves out what has changed again since.
+        mutating func shortenLog() {
+            guard log.count > 1000, log.count > 2 * entries.count else { return }
+            log.removeAll { entries[$0.id]?.revision != $0.revision }
+        }
+
+        mutating func noteRemovals(_ ids: [Int64]) {
+            removals += ids.map { (revision, $0) }
+            let surplus = removals.count - 2 * DownloadBoard.removalsKept
+            guard surplus > 0 else { return }
+            removalsFrom = removals[surplus + DownloadBoard.removalsKept - 1].revision
+            removals.removeFirst(surplus + DownloadBoard.removalsKept)
+        }
+
+        func entries(since revision: UInt64) -> [Entry] {
+            guard revision > 0 else { return Array(entries.values) }
+            return log.reversed().prefix { $0.revision > revision }.compactMap { change in
+                entries[change.id].flatMap { $0.revision == change.revision ? $0 : nil }
+            }
+        }
+    }
+
+    private struct Entry {
+        var report: DownloadReport
+        /// Sorts the listing.
+        var place: Place
+        var revision: UInt64
+    }
+
+    /// At least so many of those that were forgotten are remembered.
+    private static let removalsKept = 4096
+
+    /// What has changed.
+    package struct Changes: Sendable {
+        /// Up to here it has.
+        package let revision: UInt64
+        package let listing: DownloadListing
+        /// Those that were forgotten; nil where that is too long ago to be known.
+        package let removed: [Int64]?
+    }
+
+    /// Where a download stands in a listing.
+    package struct Place: Sendable, Comparable {
+        /// Running ones, then those that wait, then paused ones, then those that have ended.
+        package var group: Int
+        package var priority: DownloadPriority
+        package var order: Double
+
+        package init(group: Int, priority: DownloadPriority, order: Double) { (self.group, self.priority, self.order) = (group, priority, order) }
+
+        package static func < (a: Place, b: Place) -> Bool { (a.group, a.priority, a.order) < (b.group, b.priority, b.order) }
+    }
+
+    package init() {}
+
+    // MARK: For the manager
+
+    /// - Parameter removed: downloads that are forgotten.
+    package func post(_ changed: [(DownloadReport, Place)], removed: [Int64] = [], summary: DownloadSummary) {
+        let watchers = state.withLock { state in
+            state.revision += 1
+            for id in removed { state.forget(id) }
+            state.noteRemovals(removed)
+            for (report, place) in changed {
+                state.put(Entry(report: report, place: place, revision: state.revision))
+                state.log.append((state.revision, report.id))
+            }
+            state.shortenLog()
+            state.summary = summary
+            return Array(state.watchers.values)
+        }
+        for wake in watchers { wake() }
+    }
+
+    // MARK: For readers
+
+    package var summary: DownloadSummary { state.withLock { $0.summary } }
+
+    package subscript(_ id: Int64) -> DownloadReport? { state.withLock { $0.entries[id]?.report } }
+
+    /// All downloads of a URL, whatever has become of them, in the order of a listing. Quick, however many there are of others.
+    package func downloads(of url: String) -> [DownloadReport] {
+        let entries = state.withLock { state in state.idsByURL[url, default: []].compactMap { state.entries[$0] } }
+        return entries.sorted { $0.place < $1.place }.map(\.report)
+    }
+
+    /// - Parameter isWanted: picks from all downloads; what it gives comes in order.
+    package func listing(where isWanted: (DownloadReport) -> Bool = { !$0.state.hasEnded }) -> DownloadListing {
+        let (entries, summary) = state.withLock { (Array($0.entries.values), $0.summary) }
+        return Self.listing(entries, summary, isWanted)
+    }
+
+    /// How often it has changed.
+    package var revision: UInt64 { state.withLock { $0.revision } }
+
+    /// What has changed since a revision; 0 for everything.
+    package func changes(since revision: UInt64, where isWanted: (DownloadReport) -> Bool) -> Changes {
+        let (entries, removals, summary, current) = state.withLock { state in
+            let removals = state.removals.reversed().prefix { $0.revision > revision }.map(\.id)
+            return (state.entries(since: revision), revision < state.removalsFrom ? nil : removals, state.summary, state.revision)
+        }
+        return Changes(revision: current, listing: Self.listing(entries, summary, isWanted), removed: removals)
+    }
+
+    private static func listing(_ entries: [Entry], _ summary: DownloadSummary, _ isWanted: (DownloadReport) -> Bool) -> DownloadListing {
+        DownloadListing(downloads: entries.filter { isWanted($0.report) }.sorted { $0.place < $1.place }.map(\.report), summary: summary)
+    }
+
+    /// - Parameter wake: called after each change, on any thread: it must not block. Until `unwatch`.
+    package func watch(_ wake: @escaping @Sendable () -> Void) -> UInt64 {
+        state.withLock { state in
+            state.nextWatcher += 1
+            state.watchers[state.nextWatcher] = wake
+            return state.nextWatcher
+        }
+    }
+
+    package func unwatch(_ id: UInt64) { state.withLock { $0.watchers[id] = nil } }
+}

@@ -1,0 +1,43 @@
+@preconcurrency import Dispatch
+import EventIO
+import Foundation
+import Synchronization
+
+/// Time, as downloads see it.
+package protocol DownloadClock: Sendable {
+    /// Seconds since 1970.
+    var now: Double { get }
+    /// Seconds by a clock that never goes back.
+    var monotonic: Double { get }
+    /// Calls `wake` again and again, four times a second, until told `false`.
+    func tick(_ isWanted: Bool, _ wake: @escaping @Sendable () -> Void)
+}
+
+/// The system's time, with a timer of its own.
+package final class SystemDownloadClock: DownloadClock {
+    private static let interval = DispatchTimeInterval.milliseconds(250)
+    private let timer = Mutex<(any DispatchSourceTimer)?>(nil)
+
+    package init() {}
+
+    deinit { timer.withLock { $0?.cancel() } }
+
+    package var now: Double { Date().timeIntervalSince1970 }
+
+    package var monotonic: Double { Double(MonotonicClock.nanoseconds()) / 1e9 }
+
+    package func tick(_ isWanted: Bool, _ wake: @escaping @Sendable () -> Void) {
+        timer.withLock { timer in
+            timer?.cancel()
+            timer = isWanted ? Self.timer(wake) : nil
+        }
+    }
+
+    private static func timer(_ wake: @escaping @Sendable () -> Void) -> any DispatchSourceTimer {
+        let timer = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
+        timer.setEventHandler(handler: wake)
+        timer.schedule(deadline: .now() + interval, repeating: interval)
+        timer.resume()
+        return timer
+    }
+}

@@ -1,0 +1,189 @@
+import DiskCache
+import Foundation
+import GRDB
+import Logging
+
+/// All downloads on the disk, in `downloads.sqlite`. What is saved is durable when that returns. Blocks.
+///
+/// It serves one thread. A damaged database is set aside (`downloads.sqlite.damaged`) and a new one is begun.
+final class DownloadDatabase {
+    private let path: String
+    private let logger: Logger
+    private var database: DatabaseQueue
+
+    /// What another process has left.
+    struct Contents {
+        var jobs: [DownloadJob] = []
+        /// Greater than all that were ever given.
+        var nextID: Int64 = 1
+    }
+
+    init(directory: String, logger: Logger) throws(DownloadError) {
+        path = CacheStore.downloads(in: directory)
+        self.logger = logger
+        do {
+            do { database = try Self.open(path) } catch let error where Self.isDamage(error) {
+                try Self.setAside(path, error, logger)
+                database = try Self.open(path)
+            }
+        } catch { throw Self.error("open", path, error) }
+    }
+
+    private static func open(_ path: String) throws -> DatabaseQueue {
+        // SQLite gives the files beside it the same mode. URLs may hold what opens them.
+        let descriptor = Foundation.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else {
+            let code = errno
+            if descriptor >= 0 { Foundation.close(descriptor) }
+            throw DownloadError(.disk, "cannot make \(path): \(String(cString: strerror(code)))")
+        }
+        Foundation.close(descriptor)
+        var configuration = Configuration()
+        configuration.label = "downloads"
+        configuration.journalMode = .wal
+        // Somebody looks into it with another program.
+        configuration.busyMode = .timeout(5)
+        configuration.prepareDatabase { db in
+            try db.execute(sql: "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000; PRAGMA temp_store = MEMORY")
+        }
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        // GRDB sets NORMAL when it has made the connection.
+        try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+        let found = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
+        guard found == "ok" else { throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: found?.split(separator: "\n").last.map(String.init)) }
+        guard try !database.read(migrator.hasBeenSuperseded) else {
+            throw DownloadError(.disk, "\(path) was made by another version of reelcache; use that one, or choose another --cache-dir")
+        }
+        try migrator.migrate(database)
+        return database
+    }
+
+    private static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        // `place` is the order of those that wait; `ended` counts up as downloads end; `key` is the resource's, and `claim`, as JSON, what was
+        // cached of it before. The number of one that is forgotten is not given again.
+        migrator.registerMigration("1: downloads") { db in
+            try db.execute(sql: """
+                CREATE TABLE download (
+                    id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL, first INTEGER, priority TEXT NOT NULL, connections INTEGER NOT NULL,
+                    limit_rate INTEGER, category TEXT, pinned INTEGER NOT NULL, state TEXT NOT NULL, place REAL NOT NULL, ended INTEGER,
+                    bytes INTEGER NOT NULL, total INTEGER, file_name TEXT, network_failures INTEGER NOT NULL, busy_failures INTEGER NOT NULL,
+                    retry_at REAL, added REAL NOT NULL, started REAL, finished REAL, message TEXT, key TEXT, claim TEXT);
+                """)
+        }
+        return migrator
+    }
+
+    // MARK: Damage
+
+    private static func isDamage(_ error: any Error) -> Bool {
+        guard let error = error as? DatabaseError else { return false }
+        return error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
+    }
+
+    /// Once it is open, tables that are not as they were made are damage as well.
+    private static func isDamageInUse(_ error: any Error) -> Bool { isDamage(error) || (error as? DatabaseError)?.resultCode == .SQLITE_ERROR }
+
+    private static func setAside(_ path: String, _ error: any Error, _ logger: Logger) throws {
+        let aside = path + ".damaged"
+        for suffix in ["-wal", "-shm"] { unlink(aside + suffix) }
+        guard rename(path, aside) == 0 else {
+            throw DownloadError(.disk, "cannot rename \(path), which is damaged: \(String(cString: strerror(errno))); move it away")
+        }
+        // Its log may hold what can still be read of it.
+        rename(path + "-wal", aside + "-wal")
+        unlink(path + "-shm")
+        logger.error("the downloads in \(path) are damaged (\(reason(error))): they are kept as \(aside), and a new database is begun")
+    }
+
+    /// Begins a new one in the place of one that turns out to be damaged.
+    private func startAnew(_ error: any Error) throws {
+        try? database.close()
+        try Self.setAside(path, error, logger)
+        database = try Self.open(path)
+    }
+
+    // MARK: Reading and writing
+
+    /// Rows that cannot be are left out, and removed.
+    func load() throws(DownloadError) -> Contents {
+        do {
+            do { return try read() } catch let error where Self.isDamageInUse(error) {
+                try startAnew(error)
+                return Contents()
+            }
+        } catch { throw Self.error("read", path, error) }
+    }
+
+    private func read() throws -> Contents {
+        let (contents, damaged) = try database.read { db in
+            var contents = Contents()
+            var damaged: [Int64] = []
+            let rows = try Row.fetchCursor(db, sql: "SELECT * FROM download")
+            while let row = try rows.next() {
+                if let job = DownloadJob(row) { contents.jobs.append(job) } else { damaged.append(row["id"]) }
+            }
+            contents.nextID = (try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'download'") ?? 0) + 1
+            return (contents, damaged)
+        }
+        if !damaged.isEmpty {
+            logger.error("\(damaged.count) of the downloads in \(path) cannot be read: they are left out; order them again")
+            try database.write { db in try Self.remove(damaged, in: db) }
+        }
+        return contents
+    }
+
+    /// All of it or nothing, in one transaction.
+    /// - Parameter all: every download there is but these, for a new database in the place of one that turns out to be damaged.
+    func save(_ jobs: [DownloadJob], removing ids: Set<Int64> = [], all: () -> [DownloadJob]) throws(DownloadError) {
+        do {
+            do { try write(jobs, removing: ids) } catch let error where Self.isDamageInUse(error) {
+                try startAnew(error)
+                try write(all() + jobs, removing: [])
+            }
+        } catch { throw Self.error("write", path, error) }
+    }
+
+    private func write(_ jobs: [DownloadJob], removing ids: Set<Int64>) throws {
+        try database.write { db in
+            try Self.remove(ids, in: db)
+            let statement = try db.cachedStatement(sql: Self.insert)
+            for job in jobs { try statement.execute(arguments: StatementArguments(try job.columns)) }
+        }
+    }
+
+    private static func remove(_ ids: some Sequence<Int64>, in db: Database) throws {
+        let statement = try db.cachedStatement(sql: "DELETE FROM download WHERE id = ?")
+        for id in ids { try statement.execute(arguments: [id]) }
+    }
+
+    private static let insert: String = {
+        let names = DownloadJob.columnNames
+        let updates = names.dropFirst().map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        let marks = names.map { _ in "?" }.joined(separator: ", ")
+        return "INSERT INTO download (\(names.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT(id) DO UPDATE SET \(updates)"
+    }()
+
+    func close() throws(DownloadError) {
+        do {
+            _ = try database.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+            try database.close()
+        } catch { throw Self.error("close", path, error) }
+    }
+
+    private static func error(_ operation: String, _ path: String, _ error: any Error) -> DownloadError {
+        if let error = error as? DownloadError { return error }
+        let advice =
+            switch (error as? DatabaseError)?.resultCode {
+            case .SQLITE_FULL?: "the disk is full: make room, then try again"
+            case .SQLITE_BUSY?, .SQLITE_LOCKED?: "another program holds it: close that one, then try again"
+            case .SQLITE_CORRUPT?, .SQLITE_NOTADB?: "\(reason(error)): restart to begin a new one"
+            default: reason(error)
+            }
+        return DownloadError(.disk, "cannot \(operation) the downloads in \(path): \(advice)")
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        (error as? DatabaseError).map { $0.message ?? "\($0.resultCode)" } ?? "\(error)"
+    }
+}

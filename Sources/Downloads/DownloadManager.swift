@@ -1,0 +1,384 @@
+import CachePolicy
+import Foundation
+import Logging
+import Synchronization
+
+/// Downloads, one and all: the queue, its database, and what is under way.
+///
+/// It has a dispatch queue of its own, on which it may block. What the queue of downloads decides is saved first and done then: a download is
+/// in the database before its first byte, and one that is cancelled before its bytes go.
+package actor DownloadManager {
+    package nonisolated let board = DownloadBoard()
+
+    private nonisolated let executor = QueueExecutor(label: "reelcache.downloads")
+    /// Whether the next tick is on its way already: while this is busy they do not pile up.
+    private nonisolated let isTickPosted = Mutex(false)
+    private let database: DownloadDatabase
+    private let source: (any DownloadSource)?
+    private let claims: any ClaimKeeper
+    private let clock: any DownloadClock
+    private let logger: Logger
+    private let ordered: @Sendable ([Int64]) -> Void
+
+    private var queue: DownloadQueue
+    private var phase = Phase.idle
+    private var attempts: [Int64: Attempt] = [:]
+    private var attemptCount: Int64 = 0
+    private var isTicking = false
+
+    // What is not in the database yet
+    private var unsaved: Set<Int64> = []
+    private var unsavedRemovals: Set<Int64> = []
+    /// By the clock that never goes back; of the last try.
+    private var savedAt = 0.0
+    /// Whether more than progress waits for being saved.
+    private var isSavingUrgent = false
+    /// Why the last try was in vain; nil where it was not.
+    private var savingFailure: String?
+    /// Of those that are being begun: their claims are to be saved first.
+    private var unsavedClaimIDs: Set<Int64> = []
+    /// Cancelled or failed ones whose bytes could not be removed: tried again by the next process.
+    private var stuck: Set<Int64> = []
+
+    // What is not on the board yet
+    private var unposted: Set<Int64> = []
+    private var unpostedRemovals: [Int64] = []
+
+    private enum Phase { case idle, started, stopped }
+
+    /// A transfer of a download. Each has its own number, so that a late end of one before is known.
+    private struct Attempt {
+        let number: Int64
+        let running: any RunningDownload
+    }
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// - Parameters:
+    ///   - directory: the cache directory; the database is `downloads.sqlite` in it.
+    ///   - source: nil where nothing is to be fetched by this process: then orders are kept for the next that does.
+    ///   - ordered: told, inside, which downloads somebody has ordered who does not wait for them.
+    /// - Throws: `.disk` where the database cannot be opened. One that is damaged is set aside.
+    package init(
+        directory: String, source: (any DownloadSource)?, claims: any ClaimKeeper, settings: DownloadSettings, clock: any DownloadClock, logger: Logger,
+        ordered: @escaping @Sendable ([Int64]) -> Void = { _ in }
+    ) throws(DownloadError) {
+        let database = try DownloadDatabase(directory: directory, logger: logger)
+        let contents = try database.load()
+        let queue = DownloadQueue(settings: settings, restoring: contents.jobs, nextID: contents.nextID, now: clock.now, monotonic: clock.monotonic)
+        (self.database, self.source, self.claims, self.clock, self.logger, self.queue) = (database, source, claims, clock, logger, queue)
+        self.ordered = ordered
+        var summary = queue.summary
+        summary.isOffline = source?.isOffline ?? false
+        board.post(queue.jobs.values.map { ($0.report, $0.listingPlace) }, summary: summary)
+    }
+
+    /// Does work inside, and waits for it: not on a loop, nor inside of the manager.
+    package nonisolated func perform<Result: Sendable>(_ work: @Sendable (isolated DownloadManager) throws -> Result) rethrows -> Result {
+        try executor.queue.sync { try assumeIsolated(work) }
+    }
+
+    // MARK: From beginning to end
+
+    /// Goes on with what was interrupted. Nothing is fetched before.
+    package func start() {
+        guard phase == .idle else { return }
+        phase = .started
+        source?.limitAll(to: queue.settings.limitRate)
+        releaseLeftovers()
+        settle()
+    }
+
+    /// Cancelled downloads still have a claim where the process ended before their bytes were gone.
+    private func releaseLeftovers() {
+        var freed: Int64 = 0
+        for job in queue.endedIDs.compactMap({ queue[$0] }) where job.claim != nil {
+            if job.state == .completed { queue.dropClaim(job.id) }
+            if job.state == .cancelled { freed += release(job.id) }
+        }
+        if freed > 0 { logger.notice("removed \(ByteSize(bytes: freed)) of partial data that cancelled downloads had left") }
+    }
+
+    /// Stops what is under way, which goes on at the next start, and saves everything.
+    package func stop() {
+        guard phase != .stopped else { return }
+        readProgress()
+        for effect in queue.suspendAll() { act(effect) }
+        phase = .stopped
+        collect()
+        save()
+        post()
+        tickIfWanted()
+        do { try database.close() } catch { logger.error("\(error)") }
+    }
+
+    private func checkOpen() throws(DownloadError) {
+        guard phase != .stopped else { throw DownloadError(.conflict, "the cache is closing") }
+    }
+
+    // MARK: What people want
+
+    /// Saves orders, and begins those whose turn it is. A URL that is downloaded already is that download, which is resumed if it was paused.
+    /// All or none.
+    /// - Parameter waits: whether they are wanted only for as long as somebody in this process waits for them.
+    /// - Returns: for each order its download.
+    package func add(_ orders: [DownloadOrder], waits: Bool = false) throws(DownloadError) -> [DownloadReport] {
+        try checkOpen()
+        readProgress()
+        let plan = try queue.plan(orders, now: clock.now)
+        try database.save(Array(plan.jobs.values)) { everything(except: plan.jobs) }
+        collect()
+        let effects = queue.take(plan)
+        collect(exceptSaving: plan.jobs)
+        if !waits { ordered(plan.ids) }
+        settle(effects)
+        return plan.ids.compactMap { queue[$0]?.report }
+    }
+
+    /// - Returns: those that are named and there, or of all those that were changed, as they are now.
+    package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws(DownloadError) -> [DownloadReport] {
+        try checkOpen()
+        readProgress()
+        let (ids, effects) = try queue.change(selection, change, now: clock.now)
+        let changed = ids.compactMap { queue[$0]?.report }
+        settle(effects)
+        // Of thousands that were cancelled, most are forgotten by now.
+        return changed.map { queue[$0.id]?.report ?? $0 }
+    }
+
+    /// What cannot be meant becomes the nearest that can.
+    package func set(_ settings: DownloadSettings) {
+        guard phase != .stopped else { return }
+        readProgress()
+        let before = queue.settings.limitRate
+        let effects = queue.set(settings)
+        if queue.settings.limitRate != before { source?.limitAll(to: queue.settings.limitRate) }
+        settle(effects)
+    }
+
+    /// The newest first.
+    package func history(limit: Int?, category: String?) -> [DownloadReport] {
+        let found = queue.endedIDs.reversed().lazy.compactMap { self.queue[$0] }.filter { category == nil || $0.category == category }
+        return found.prefix(max(0, limit ?? .max)).map(\.report)
+    }
+
+    /// Forgets what has ended.
+    /// - Returns: how many.
+    package func clearHistory() throws(DownloadError) -> Int {
+        try checkOpen()
+        let forgotten = queue.endedIDs.count { forget($0) }
+        settle()
+        return forgotten
+    }
+
+    // MARK: What time and transfers bring
+
+    private nonisolated func post(_ work: @escaping @Sendable (isolated DownloadManager) -> Void) {
+        executor.queue.async { self.assumeIsolated(work) }
+    }
+
+    private nonisolated func postTick() {
+        let isFirst = isTickPosted.withLock { isPosted in
+            defer { isPosted = true }
+            return !isPosted
+        }
+        if isFirst { post { $0.tick() } }
+    }
+
+    private func tick() {
+        isTickPosted.withLock { $0 = false }
+        guard phase == .started else { return }
+        readProgress()
+        queue.wake(monotonic: clock.monotonic)
+        collect()
+        if isSavingDue { save() }
+        settle()
+    }
+
+    private var isSavingDue: Bool { (!unsaved.isEmpty || !unsavedRemovals.isEmpty) && clock.monotonic - savedAt >= 1 }
+
+    private func readProgress() {
+        let time = clock.monotonic
+        for (id, attempt) in attempts { queue.progress(id, attempt.running.progress, monotonic: time) }
+    }
+
+    private func attemptEnded(_ id: Int64, _ number: Int64, _ end: DownloadEnd) {
+        guard attempts[id]?.number == number else { return }
+        attempts[id] = nil
+        queue.attemptEnded(id, end, now: clock.now, monotonic: clock.monotonic)
+        settle()
+    }
+
+    // MARK: Doing what was decided
+
+    /// Saves what has changed, does what is to be done, and begins whose turn it is, until nothing changes any more.
+    private func settle(_ effects: [DownloadQueue.Effect] = []) {
+        var effects = effects
+        repeat {
+            if mayBegin { effects += queue.begin(now: clock.now) }
+            let faults = claim(effects)
+            collect()
+            if isSavingUrgent { save() }
+            holdBackUnsaved()
+            for effect in effects {
+                if case .begin(let id) = effect, let fault = faults[id] { fail(id, fault) } else { act(effect) }
+            }
+            effects = []
+        } while queue.isAltered
+        for id in queue.surplusEndedIDs { _ = forget(id) }
+        collect()
+        if isSavingUrgent { save() }
+        post()
+        tickIfWanted()
+    }
+
+    private var mayBegin: Bool { phase == .started && savingFailure == nil && source.map { !$0.isOffline } ?? false }
+
+    private func act(_ effect: DownloadQueue.Effect) {
+        switch effect {
+        case .stop(let id): attempts.removeValue(forKey: id)?.running.stop()
+        case .limit(let id): attempts[id]?.running.limit(to: queue[id]?.limitRate)
+        case .release(let id): _ = release(id)
+        case .begin(let id): begin(id)
+        }
+    }
+
+    private func begin(_ id: Int64) {
+        guard let source, let job = queue[id], job.state == .downloading else { return }
+        attemptCount += 1
+        let number = attemptCount
+        do {
+            let url = try OriginURL(url: job.url)
+            let work = DownloadWork(url: url, first: job.first, connections: job.connections, isPinned: job.isPinned, limitRate: job.limitRate)
+            let running = source.begin(work) { [weak self] end in self?.post { $0.attemptEnded(id, number, end) } }
+            attempts[id] = Attempt(number: number, running: running)
+        } catch {
+            fail(id, DownloadFault(.final, "cannot download \(job.url): \(error)"))
+        }
+    }
+
+    /// Ends an attempt before it is begun.
+    private func fail(_ id: Int64, _ fault: DownloadFault) {
+        guard let job = queue[id] else { return }
+        queue.attemptEnded(id, .failed(fault, job.progress), now: clock.now, monotonic: clock.monotonic)
+    }
+
+    // MARK: Claims
+
+    /// Notes what is cached before the first byte of those that are to be begun.
+    /// - Returns: why that cannot be known.
+    private func claim(_ effects: [DownloadQueue.Effect]) -> [Int64: DownloadFault] {
+        var faults: [Int64: DownloadFault] = [:]
+        for case .begin(let id) in effects {
+            guard let job = queue[id], job.claim == nil else { continue }
+            do {
+                queue.setClaim(id, try claims.claim(try OriginURL(url: job.url)))
+                unsavedClaimIDs.insert(id)
+            } catch {
+                faults[id] = DownloadFault(.network, "cannot look at what is cached of it: \(error)")
+            }
+        }
+        return faults
+    }
+
+    /// Where the disk does not take what was there before its first byte, nothing is fetched, as later nobody would know: it is begun when
+    /// saving works again.
+    private func holdBackUnsaved() {
+        if let savingFailure {
+            for id in unsavedClaimIDs { queue.holdBack(id, savingFailure) }
+        }
+        unsavedClaimIDs = []
+    }
+
+    /// Removes what a download has brought.
+    /// - Returns: bytes that are free again.
+    private func release(_ id: Int64) -> Int64 {
+        guard let claim = queue.release(id) else { return 0 }
+        do {
+            let freed = try claims.release(claim)
+            queue.dropClaim(id)
+            return freed
+        } catch {
+            if stuck.insert(id).inserted {
+                logger.error("cannot remove what download \(id) of \(queue[id]?.url ?? "") has left: \(error); it is tried again at the next start")
+            }
+            return 0
+        }
+    }
+
+    /// Forgets a download that has ended. Nobody can go on with what it has left: that is removed first.
+    /// - Returns: whether it is forgotten.
+    private func forget(_ id: Int64) -> Bool {
+        if let job = queue[id], job.claim != nil {
+            guard !stuck.contains(id) else { return false }
+            if job.state == .completed { queue.dropClaim(id) } else { _ = release(id) }
+            guard !stuck.contains(id) else { return false }
+        }
+        collect()
+        queue.forget(id)
+        unsaved.remove(id)
+        unposted.remove(id)
+        unsavedRemovals.insert(id)
+        isSavingUrgent = true
+        unpostedRemovals.append(id)
+        return true
+    }
+
+    // MARK: Saving and telling
+
+    /// Notes what has changed as not saved and not told.
+    private func collect(exceptSaving saved: [Int64: DownloadJob] = [:]) {
+        let (altered, progressed) = queue.takeChanges()
+        let fresh = altered.filter { saved[$0] == nil }
+        isSavingUrgent = isSavingUrgent || !fresh.isEmpty
+        unsaved.formUnion(fresh)
+        unsaved.formUnion(progressed)
+        unposted.formUnion(altered)
+        unposted.formUnion(progressed)
+    }
+
+    /// What cannot be saved is kept for the next time.
+    private func save() {
+        guard !unsaved.isEmpty || !unsavedRemovals.isEmpty else { return }
+        (savedAt, isSavingUrgent) = (clock.monotonic, false)
+        do {
+            try database.save(unsaved.compactMap { queue[$0] }, removing: unsavedRemovals) { everything() }
+            (unsaved, unsavedRemovals) = ([], [])
+            if savingFailure != nil { logger.notice("downloads are saved again") }
+            savingFailure = nil
+        } catch {
+            if savingFailure == nil { logger.error("\(error); downloads go on, and saving is tried again") }
+            savingFailure = error.description
+        }
+    }
+
+    private func everything(except some: [Int64: DownloadJob] = [:]) -> [DownloadJob] { queue.jobs.values.filter { some[$0.id] == nil } }
+
+    private func post() {
+        let changed = unposted.compactMap { queue[$0] }.map { ($0.report, $0.listingPlace) }
+        var summary = queue.summary
+        summary.isOffline = source?.isOffline ?? false
+        guard !changed.isEmpty || !unpostedRemovals.isEmpty || summary != board.summary else { return }
+        board.post(changed, removed: unpostedRemovals, summary: summary)
+        (unposted, unpostedRemovals) = ([], [])
+    }
+
+    /// Time is asked for only while it changes something.
+    private func tickIfWanted() {
+        let isWanted = phase == .started && (queue.isWaitingForTime || isOfflineInVain || savingFailure != nil)
+        guard isWanted != isTicking else { return }
+        isTicking = isWanted
+        clock.tick(isWanted) { [weak self] in self?.postTick() }
+    }
+
+    private var isOfflineInVain: Bool { queue.hasReady && source?.isOffline == true }
+}
+
+extension DownloadJob {
+    /// As far as it is known to be.
+    fileprivate var progress: DownloadProgress {
+        var progress = DownloadProgress()
+        (progress.bytes, progress.total, progress.fileName) = (bytes, total, fileName)
+        return progress
+    }
+}

@@ -1,0 +1,251 @@
+import CachePolicy
+
+/// Which downloads there are, which of them run, and whose turn is next. Nothing is done here: operations say what is to be done, as effects.
+///
+/// A download *waits* for its turn or for its next attempt, *runs*, is *paused*, or has *ended* and belongs to the history. Whatever
+/// changes goes through `put`, which keeps the orders and sums beside the jobs in step with them.
+struct DownloadQueue {
+    /// So many that have ended are remembered.
+    static let longestHistory = 1000
+
+    enum Effect: Equatable {
+        /// An attempt that runs is ended.
+        case stop(Int64)
+        /// The one that runs gets another limit.
+        case limit(Int64)
+        /// What a cancelled one has brought is removed, unless somebody else wants it.
+        case release(Int64)
+        /// An attempt is begun.
+        case begin(Int64)
+    }
+
+    private(set) var jobs: [Int64: DownloadJob] = [:]
+    private(set) var settings: DownloadSettings
+    var nextID: Int64 = 1
+    var nextPlace = 1.0
+    private var nextEnded: Int64 = 1
+    private var nextBegun: Int64 = 1
+
+    /// Those whose turn it can be, by their priority, in order.
+    private var ready = [SortedLine](repeating: SortedLine(), count: DownloadPriority.allCases.count)
+    /// Those that wait for their next attempt, by when that is due.
+    private var delayed = SortedLine()
+    /// The latest begun last.
+    private var running = SortedLine()
+    /// The latest ended last.
+    private var ended = SortedLine()
+    /// Those that have not ended.
+    private var live: [DownloadJob.Identity: Int64] = [:]
+    /// Those that have failed and whose bytes are still theirs.
+    private var failed: [DownloadJob.Identity: Int64] = [:]
+    /// Who wants the bytes of a resource.
+    private var sharers: [String: [Int64]] = [:]
+    private var sums = Sums()
+
+    /// What has changed that must not get lost, since somebody took it.
+    private var altered: Set<Int64> = []
+    /// What has come further only.
+    private var progressed: Set<Int64> = []
+
+    /// Of all that have not ended.
+    private struct Sums {
+        var paused = 0
+        var bytes: Int128 = 0
+        var total: Int128 = 0
+        /// Those whose total is not known.
+        var unknown = 0
+
+        mutating func add(_ job: DownloadJob, _ sign: Int) {
+            paused += job.state == .paused ? sign : 0
+            bytes += Int128(job.bytes) * Int128(sign)
+            total += Int128(job.total ?? 0) * Int128(sign)
+            unknown += job.total == nil ? sign : 0
+        }
+    }
+
+    init(settings: DownloadSettings = DownloadSettings()) { self.settings = settings.bounded }
+
+    /// With what another process has left: what was running waits for its turn, at its old place.
+    init(settings: DownloadSettings, restoring saved: [DownloadJob], nextID: Int64, now: Double, monotonic: Double) {
+        self.init(settings: settings)
+        for var job in saved.sorted(by: { ($0.place, $0.id) < ($1.place, $1.id) }) {
+            job.best = job.bytes
+            if job.state == .downloading { job.state = .waiting }
+            // Another hour than then may be it now.
+            if let retryAt = job.retryAt { job.due = monotonic + min(max(0, retryAt - now), Self.longestDelay) }
+            put(job)
+            nextPlace = max(nextPlace, job.place + 1)
+            nextEnded = max(nextEnded, (job.ended ?? 0) + 1)
+            self.nextID = max(self.nextID, job.id + 1)
+        }
+        self.nextID = max(self.nextID, nextID)
+        _ = takeChanges()
+    }
+
+    subscript(_ id: Int64) -> DownloadJob? { jobs[id] }
+
+    // MARK: Keeping in step
+
+    /// - Parameter isProgress: whether only that has changed which may be saved later.
+    mutating func put(_ job: DownloadJob, isProgress: Bool = false) {
+        if let old = jobs[job.id] { unlist(old) }
+        jobs[job.id] = job
+        list(job)
+        if isProgress { progressed.insert(job.id) } else { altered.insert(job.id) }
+    }
+
+    private mutating func list(_ job: DownloadJob) {
+        switch job.state {
+        case .waiting:
+            if let due = job.due { delayed.insert(job.id, at: due) } else { ready[job.priority.rank].insert(job.id, at: job.place) }
+        case .downloading: running.insert(job.id, at: Double(job.begun))
+        case .paused: break
+        case .completed, .failed, .cancelled: ended.insert(job.id, at: Double(job.ended ?? 0))
+        }
+        if !job.state.hasEnded {
+            live[job.identity] = job.id
+            sums.add(job, 1)
+        }
+        if job.state == .failed, job.claim != nil { failed[job.identity] = job.id }
+        for name in job.sharedNames { sharers[name, default: []].append(job.id) }
+    }
+
+    private mutating func unlist(_ job: DownloadJob) {
+        switch job.state {
+        case .waiting:
+            if let due = job.due { delayed.remove(job.id, at: due) } else { ready[job.priority.rank].remove(job.id, at: job.place) }
+        case .downloading: running.remove(job.id, at: Double(job.begun))
+        case .paused: break
+        case .completed, .failed, .cancelled: ended.remove(job.id, at: Double(job.ended ?? 0))
+        }
+        if !job.state.hasEnded { sums.add(job, -1) }
+        if live[job.identity] == job.id { live[job.identity] = nil }
+        if failed[job.identity] == job.id { failed[job.identity] = nil }
+        for name in job.sharedNames {
+            sharers[name]?.removeAll { $0 == job.id }
+            if sharers[name]?.isEmpty == true { sharers[name] = nil }
+        }
+    }
+
+    /// Forgets one that has ended.
+    mutating func forget(_ id: Int64) {
+        guard let job = jobs[id], job.state.hasEnded else { return }
+        unlist(job)
+        jobs[id] = nil
+        altered.remove(id)
+        progressed.remove(id)
+    }
+
+    var isAltered: Bool { !altered.isEmpty }
+
+    /// What has changed since the last call.
+    mutating func takeChanges() -> (altered: Set<Int64>, progressed: Set<Int64>) {
+        defer { (altered, progressed) = ([], []) }
+        return (altered, progressed)
+    }
+
+    // MARK: Looking
+
+    func liveOne(_ identity: DownloadJob.Identity) -> DownloadJob? { live[identity].flatMap { jobs[$0] } }
+
+    func failedOne(_ identity: DownloadJob.Identity) -> DownloadJob? { failed[identity].flatMap { jobs[$0] } }
+
+    func jobs(sharing name: String) -> [DownloadJob] { (sharers[name] ?? []).compactMap { jobs[$0] } }
+
+    var runningIDs: [Int64] { Array(running.ids) }
+
+    /// The oldest first.
+    var endedIDs: [Int64] { Array(ended.ids) }
+
+    /// Those that have ended and are too many, the oldest first.
+    var surplusEndedIDs: [Int64] { ended.count > Self.longestHistory ? Array(ended.ids.prefix(ended.count - Self.longestHistory)) : [] }
+
+    /// Those of a priority that wait, for whatever, in order.
+    func waiting(_ priority: DownloadPriority) -> [DownloadJob] {
+        let delayed = delayed.ids.compactMap { jobs[$0] }.filter { $0.priority == priority }
+        return (ready[priority.rank].ids.compactMap { jobs[$0] } + delayed).sorted { ($0.place, $0.id) < ($1.place, $1.id) }
+    }
+
+    /// Whether some wait for nothing but their turn.
+    var hasReady: Bool { ready.contains { !$0.isEmpty } }
+
+    /// Whether time alone changes something.
+    var isWaitingForTime: Bool { !running.isEmpty || !delayed.isEmpty }
+
+    var summary: DownloadSummary {
+        var summary = DownloadSummary()
+        summary.downloading = running.count
+        summary.waiting = delayed.count + ready.reduce(0) { $0 + $1.count }
+        summary.paused = sums.paused
+        summary.bytes = Int64(clamping: sums.bytes)
+        summary.total = sums.unknown == 0 ? Int64(clamping: sums.total) : nil
+        summary.rate = running.ids.reduce(0) { $0 + (jobs[$1]?.rate.bytesPerSecond ?? 0) }
+        summary.eta = TransferRate.seconds(for: summary.total.map { $0 - summary.bytes }, at: summary.rate)
+        summary.settings = settings
+        return summary
+    }
+
+    // MARK: Turns
+
+    /// Begins those whose turn it is.
+    mutating func begin(now: Double) -> [Effect] {
+        var effects: [Effect] = []
+        while running.count < settings.maxActive, let id = ready.lazy.compactMap(\.first).first, var job = jobs[id] {
+            job.state = .downloading
+            job.started = job.started ?? now
+            job.begun = nextBegun
+            job.rate = TransferRate()
+            nextBegun += 1
+            put(job)
+            effects.append(.begin(id))
+        }
+        return effects
+    }
+
+    /// More may run, or fewer: then those go back to their places that were begun last.
+    mutating func set(_ settings: DownloadSettings) -> [Effect] {
+        self.settings = settings.bounded
+        var effects: [Effect] = []
+        while running.count > self.settings.maxActive, let id = running.last { effects += suspend(id) }
+        return effects
+    }
+
+    /// Nothing runs any more, until it is begun again.
+    mutating func suspendAll() -> [Effect] { runningIDs.flatMap { suspend($0) } }
+
+    private mutating func suspend(_ id: Int64) -> [Effect] {
+        guard var job = jobs[id] else { return [] }
+        job.state = .waiting
+        put(job)
+        return [.stop(id)]
+    }
+
+    /// Those whose next attempt is due wait for their turn only.
+    mutating func wake(monotonic: Double) {
+        while let due = delayed.firstKey, due <= monotonic, let id = delayed.first, var job = jobs[id] {
+            (job.due, job.retryAt) = (nil, nil)
+            put(job)
+        }
+    }
+
+    /// It belongs to the history from now on.
+    mutating func end(_ job: DownloadJob, as state: DownloadState, now: Double) {
+        var job = job
+        job.state = state
+        job.finished = now
+        (job.retryAt, job.due) = (nil, nil)
+        job.ended = nextEnded
+        nextEnded += 1
+        put(job)
+    }
+}
+
+extension DownloadSettings {
+    /// What can be meant by it.
+    fileprivate var bounded: DownloadSettings {
+        var settings = self
+        settings.maxActive = min(max(maxActive, Self.maxActiveRange.lowerBound), Self.maxActiveRange.upperBound)
+        settings.limitRate = limitRate.flatMap { $0 > 0 ? $0 : nil }
+        return settings
+    }
+}

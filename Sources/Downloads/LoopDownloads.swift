@@ -1,0 +1,103 @@
+import CacheFill
+import CachePolicy
+import EventIO
+import HTTPModel
+import Synchronization
+import Upstream
+
+/// Downloads on the loops of a cache, each on the next one. Not to be called on a loop.
+package final class LoopDownloads: DownloadSource {
+    private let loops: [LoopBound<LoopFiller>]
+    private let filler: CacheFiller
+    private let line: DownloadLine
+    private let turn = Atomic<Int>(0)
+
+    package init(_ loops: [LoopBound<LoopFiller>], of filler: CacheFiller) {
+        self.loops = loops
+        self.filler = filler
+        line = DownloadLine(of: filler)
+    }
+
+    package var isOffline: Bool { filler.policy.value.isOffline }
+
+    package func begin(_ work: DownloadWork, onEnd end: @escaping @Sendable (DownloadEnd) -> Void) -> any RunningDownload {
+        let loop = loops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % loops.count]
+        let pace = FillPace(line, rate: work.limitRate)
+        let order = Prefetch.Order(url: work.url, first: work.first, connections: work.connections, isPinned: work.isPinned)
+        return loop.loop.sync {
+            var state: PrefetchState?
+            let prefetch = Prefetch(order, pace: pace, on: loop.value) { result in
+                let progress = state.map { DownloadProgress($0.progress) } ?? DownloadProgress()
+                switch result {
+                case .completed: end(.completed(progress))
+                case .failed(let error): end(.failed(DownloadFault(error), progress))
+                }
+            }
+            state = prefetch.state
+            // What it finds at once would come before the caller knows it.
+            loop.loop.afterCallback { prefetch.start() }
+            return Running(prefetch: LoopBound(prefetch, on: loop.loop), state: prefetch.state, pace: pace)
+        }
+    }
+
+    package func limitAll(to rate: Int64?) { line.limit(to: rate) }
+
+    private struct Running: RunningDownload {
+        let prefetch: LoopBound<Prefetch>
+        let state: PrefetchState
+        let pace: FillPace
+
+        var progress: DownloadProgress { DownloadProgress(state.progress) }
+        func limit(to rate: Int64?) { pace.limit(to: rate) }
+        func stop() { prefetch.loop.sync { prefetch.value.stop() } }
+    }
+}
+
+extension DownloadProgress {
+    init(_ progress: PrefetchState.Progress) {
+        self.init()
+        bytes = progress.bytes
+        total = progress.total
+        fileName = progress.disposition.flatMap { ContentDisposition(parsing: $0)?.fileName }
+    }
+}
+
+extension DownloadFault {
+    init(_ error: PrefetchError) {
+        switch error {
+        case .fill(.upstream(.addressRefused(let host, let address))):
+            self.init(.final, "\(UpstreamError.addressRefused(host: host, address: address)): allow private origins with --allow \(host)")
+        case .fill(.upstream(let error)): self.init(error.isTransient ? .network : .final, "\(error)")
+        case .fill(.busy(let seconds)): self.init(.busy(retryAfter: Double(seconds)), "\(FillError.busy(retryAfter: seconds))")
+        case .fill(.offline): self.init(.offline, "no origin is asked, as the proxy is offline")
+        case .fill(.originStatus(let code)): self.init(code: code, retryAfter: 0)
+        case .fill(.notStored(let why)), .noRoom(let why): self.init(.final, "there is no room for it in the cache: \(why); raise max_size, free the disk, or unpin what is no longer wanted")
+        case .fill(let error): self.init(.network, "\(error)")
+        case .status(let code, let seconds): self.init(code: code, retryAfter: seconds)
+        case .notStorable(let reason): self.init(.final, Self.words(reason))
+        case .unreadable: self.init(.network, "the cache's index cannot be read; the log says why")
+        case .store(let error): self.init(.final, "\(error)")
+        }
+    }
+
+    private init(code: Int, retryAfter seconds: Double) {
+        let kind: Kind = code == 429 || code >= 500 ? .busy(retryAfter: seconds > 0 ? seconds : nil) : .final
+        self.init(kind, "the origin answers \(code)" + (Self.meaning[code].map { ", \($0)" } ?? ""))
+    }
+
+    private static let meaning = [
+        401: "it wants credentials: a rule can send them", 403: "it forbids this", 404: "there is nothing at this URL", 410: "it is gone",
+        416: "it has no such part", 429: "too many requests", 503: "it is busy",
+    ]
+
+    private static func words(_ reason: Storing.Reason?) -> String {
+        switch reason {
+        case .noStore: "its origin lets it not be kept (no-store): a rule with ignore_no_store keeps it all the same"
+        case .rule: "a rule says that it is not to be cached"
+        case .tooLong: "it is longer than a rule's max_object"
+        case .varyAny: "its origin chooses it by more than the request says (Vary), so that it cannot be kept"
+        case .encoded: "it comes encoded, so that it cannot be kept"
+        case .requestNoStore, .status, nil: "what the origin sends cannot be kept"
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import CachePolicy
+import DiskCache
+
+/// What the store has of a resource, before a download and after.
+package struct StoreClaims: ClaimKeeper {
+    private let store: CacheStore
+    private let policy: @Sendable () -> ProxyPolicy
+
+    /// - Parameter policy: under which key a URL is cached, as of now.
+    package init(_ store: CacheStore, policy: @escaping @Sendable () -> ProxyPolicy) {
+        self.store = store
+        self.policy = policy
+    }
+
+    package func claim(_ url: OriginURL) throws -> DownloadClaim {
+        let key = policy().resolve(url).key
+        let content = try store.content(of: key)
+        return DownloadClaim(
+            key: key.text, wasPinned: content.isPinned,
+            former: content.parts.map { part in
+                DownloadClaim.Former(
+                    generation: part.generation, present: part.present.flatMap { [$0.lowerBound, $0.upperBound] }, hits: part.hits, isPinned: part.isPinned)
+            })
+    }
+
+    package func release(_ claim: DownloadClaim) throws -> Int64 {
+        let parts = claim.former.map { former in
+            FormerContent.Part(
+                generation: former.generation, isPinned: former.isPinned, hits: former.hits,
+                present: stride(from: 0, to: former.present.count - 1, by: 2).compactMap { place in
+                    let (first, end) = (former.present[place], former.present[place + 1])
+                    return first < end ? first..<end : nil
+                })
+        }
+        let former = FormerContent(isPinned: claim.wasPinned, parts: parts)
+        return try store.restore(former, of: CacheKey(text: claim.key))
+    }
+}

@@ -1,0 +1,42 @@
+import Downloads
+import Synchronization
+
+/// Wakes whoever watches the downloads of a cache: at once, after each change, and when the cache is closed.
+final class BoardBell: Sendable {
+    private let board: DownloadBoard
+    private let state = Mutex(State())
+
+    private struct State {
+        var isOver = false
+        var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
+    }
+
+    init(_ board: DownloadBoard) { self.board = board }
+
+    /// An element now, and one after each change, but never two at a time: whoever is slow looks once. Ends when the cache is closed.
+    func rings() -> AsyncStream<Void> {
+        let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let watcher = board.watch { continuation.yield() }
+        continuation.onTermination = { [board, weak self] _ in
+            board.unwatch(watcher)
+            _ = self?.state.withLock { $0.listeners.removeValue(forKey: watcher) }
+        }
+        let isOver = state.withLock { state in
+            if !state.isOver { state.listeners[watcher] = continuation }
+            return state.isOver
+        }
+        if isOver { continuation.finish() } else { continuation.yield() }
+        return rings
+    }
+
+    var listenerCount: Int { state.withLock { $0.listeners.count } }
+
+    /// No more changes will come.
+    func end() {
+        let listeners = state.withLock { state in
+            state.isOver = true
+            return Array(state.listeners.values)
+        }
+        for listener in listeners { listener.finish() }
+    }
+}

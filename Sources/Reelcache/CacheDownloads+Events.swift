@@ -1,0 +1,145 @@
+import Downloads
+import Foundation
+
+/// Watching downloads. What is told comes from the download itself: nothing is asked for again and again.
+extension CacheDownloads {
+    /// Tells what happens to a download, beginning with how it is now. Ends after `.completed` or `.failed`. Watching changes nothing: the
+    /// download goes on whether somebody watches or not.
+    ///
+    /// ```swift
+    /// for await event in cache.downloads.events(of: download.id) {
+    ///     switch event {
+    ///     case .progress(let download): print(download.fractionCompleted ?? 0)
+    ///     case .completed(_, let localURL): if let localURL { player.open(localURL) }
+    ///     case .failed(let error): print(error)
+    ///     }
+    /// }
+    /// ```
+    public func events(of id: Download.ID) -> AsyncStream<DownloadEvent> { events(of: id, lastKnown: self[id]) }
+
+    /// - Parameter lastKnown: how it was before; it may be forgotten by now.
+    func events(of id: Download.ID, lastKnown: Download?) -> AsyncStream<DownloadEvent> {
+        let (events, continuation) = AsyncStream.makeStream(of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(1))
+        let watching = Task {
+            continuation.yield(await watch(id, lastKnown) { continuation.yield(.progress($0)) })
+            continuation.finish()
+        }
+        continuation.onTermination = { _ in watching.cancel() }
+        return events
+    }
+
+    /// - Parameter tell: told each time that it is otherwise.
+    /// - Returns: the last event.
+    private func watch(_ id: Download.ID, _ lastKnown: Download?, _ tell: (Download) -> Void) async -> DownloadEvent {
+        var (last, told) = (lastKnown, nil as Download?)
+        for await _ in cache.bell.rings() {
+            guard let download = self[id] else { return await end(ofForgotten: id, last) }
+            if download != told { tell(download) }
+            (last, told) = (download, download)
+            if download.state.hasEnded { return await end(of: download) }
+        }
+        // Or nobody listens any more.
+        return .failed(.closed)
+    }
+
+    private func end(of download: Download) async -> DownloadEvent {
+        switch download.state {
+        case .cancelled: return .failed(.downloadCancelled(download))
+        case .failed: return .failed(.downloadFailed(download))
+        default:
+            // What has none is completed all the same: `localURL(of:)` tells whoever asks why.
+            guard let url = download.url, let local = try? await cache.localURL(of: url) else { return .completed(download, localURL: nil) }
+            return .completed(download, localURL: local)
+        }
+    }
+
+    /// It has ended and was forgotten before anybody looked: what is cached tells how.
+    /// - Parameter last: how it was when somebody looked; nil where nobody has.
+    private func end(ofForgotten id: Download.ID, _ last: Download?) async -> DownloadEvent {
+        if cache.isClosed { return .failed(.closed) }
+        guard let last else { return .failed(.unknownDownload(id)) }
+        if last.state.hasEnded { return await end(of: last) }
+        var report = last.report
+        guard isCached(last) else { return .failed(.downloadCancelled(last)) }
+        report.state = .completed
+        if let total = report.total { report.bytes = total }
+        (report.rate, report.eta) = (nil, nil)
+        return await end(of: Download(report))
+    }
+
+    /// Whether all that a download wants is there.
+    private func isCached(_ download: Download) -> Bool {
+        guard let url = download.url else { return false }
+        guard let first = download.report.first else { return cache.isCached(url) }
+        do {
+            guard let coverage = try cache.coverage(of: url) else { return false }
+            return coverage.contains(0..<min(first, coverage.length))
+        } catch {
+            cache.logger.error("could not look up what \(download.urlText) has cached: \(error)")
+            return false
+        }
+    }
+
+    /// A `Progress` of a download, in bytes, for a program's user interface: it is kept up to date on the main actor for as long as somebody
+    /// has it. Cancelling, pausing and resuming it does that to the download.
+    ///
+    /// `throughputKey` and `estimatedTimeRemainingKey` of its `userInfo` are bytes per second and seconds. It is indeterminate until the total
+    /// is known, and is cancelled where the download fails or is cancelled by others.
+    @MainActor public func progress(of id: Download.ID) -> Progress {
+        let progress = FollowingProgress(totalUnitCount: -1)
+        progress.kind = .file
+        progress.setUserInfoObject(Progress.FileOperationKind.downloading, forKey: .fileOperationKindKey)
+        progress.isPausable = true
+        progress.cancellationHandler = { Task { await attempt("cancel", id) { try await cancel(id) } } }
+        progress.pausingHandler = { Task { await attempt("pause", id) { try await pause(id) } } }
+        progress.resumingHandler = { Task { await attempt("resume", id) { try await resume(id) } } }
+        let events = events(of: id)
+        progress.following = Task { @MainActor [weak progress] in
+            for await event in events {
+                guard let progress else { return }
+                progress.show(event)
+            }
+        }
+        return progress
+    }
+
+    /// Nobody is there to whom an error could be thrown.
+    private func attempt(_ what: String, _ id: Download.ID, _ change: () async throws -> Download) async {
+        guard self[id]?.state.hasEnded == false else { return }
+        do { _ = try await change() } catch { cache.logger.error("could not \(what) the download \(id): \(error)") }
+    }
+}
+
+/// Follows a download for as long as somebody has it, also where nothing happens to the download any more.
+///
+/// `@unchecked Sendable`, as `Progress` is, because `following` is set before anybody else has it.
+private final class FollowingProgress: Progress, @unchecked Sendable {
+    var following: Task<Void, Never>?
+
+    deinit { following?.cancel() }
+}
+
+extension Progress {
+    @MainActor fileprivate func show(_ event: DownloadEvent) {
+        switch event {
+        case .progress(let download):
+            if let total = download.total { totalUnitCount = total }
+            completedUnitCount = download.bytes
+            setUserInfoObject(download.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
+            setUserInfoObject(download.secondsLeft.map { TimeInterval($0) }, forKey: .estimatedTimeRemainingKey)
+        case .completed:
+            if totalUnitCount < 0 { totalUnitCount = completedUnitCount }
+            completedUnitCount = totalUnitCount
+            end()
+        case .failed:
+            end()
+            if !isCancelled { cancel() }
+        }
+    }
+
+    private func end() {
+        setUserInfoObject(nil, forKey: .throughputKey)
+        setUserInfoObject(nil, forKey: .estimatedTimeRemainingKey)
+        (isPausable, isCancellable) = (false, false)
+    }
+}

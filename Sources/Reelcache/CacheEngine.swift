@@ -1,0 +1,99 @@
+import CacheFill
+import CachePolicy
+import DiskCache
+import EventIO
+import Foundation
+import HTTPModel
+import Logging
+import Metrics
+import Upstream
+
+/// What works in an open cache: the store, the loops, and what fills the one on the others.
+struct CacheEngine: Sendable {
+    let store: CacheStore
+    let loops: EventLoopGroup
+    let filler: CacheFiller
+    let fillers: [LoopBound<LoopFiller>]
+    let metrics = ProxyMetrics()
+    let addresses: Current<AddressPolicy>
+    let policy: Current<ProxyPolicy>
+    /// This proxy among others.
+    let via = Via(pseudonym: "reelcache-" + String(UInt32.random(in: .min ... .max), radix: 16))
+    /// How many files this process may have open: resources get a third, connections another.
+    let openFiles: Int
+    /// The counters now.
+    let snapshot: @Sendable () -> StatsSnapshot
+
+    /// Opens the store and starts the loops.
+    /// - Parameter threads: how many loops.
+    init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, threads: Int, logger: Logger) throws {
+        let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
+        policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
+        openFiles = OpenFileLimit.raise()
+        let settings = Self.upstreamSettings(configuration, tuning, via)
+        loops = try EventLoopGroup(count: threads)
+        store = try Self.openStore(configuration, tuning, metrics, logger)
+        let filler = CacheFiller(
+            store: store, settings: Self.fillSettings(configuration, tuning), policy: policy, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics,
+            logger: logger, now: tuning.now)
+        snapshot = Self.snapshot(metrics, store, filler)
+        loops.start()
+        fillers = loops.loops.map { loop in
+            loop.sync { LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: addresses, settings: settings), loop: loop), on: loop) }
+        }
+        self.filler = filler
+        self.addresses = addresses
+    }
+
+    /// Ends all transfers and the loops, and closes the store. Blocks.
+    func shutDown() throws(StoreError) {
+        for filler in fillers {
+            filler.loop.sync { filler.value.shutdown() }
+        }
+        // What is called back on the loops has to come before they end.
+        store.endThreads()
+        loops.stop()
+        filler.closeAll()
+        try store.close()
+    }
+
+    private static func fillSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning) -> FillSettings {
+        var settings = tuning.fill
+        settings.lingerSeconds = tuned(tuning.fill, \.lingerSeconds, unlessAs: FillSettings()) ?? configuration.lingerSeconds
+        return settings
+    }
+
+    /// What somebody has tuned; nil for what is as it was.
+    private static func tuned<Root, Value: Equatable>(_ settings: Root, _ path: KeyPath<Root, Value>, unlessAs standard: Root) -> Value? {
+        settings[keyPath: path] == standard[keyPath: path] ? nil : settings[keyPath: path]
+    }
+
+    private static func upstreamSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ via: Via) -> UpstreamSettings {
+        var settings = tuning.upstream
+        settings.connectTimeout = tuned(tuning.upstream, \.connectTimeout, unlessAs: UpstreamSettings()) ?? configuration.connectTimeoutSeconds
+        settings.stallTimeout = tuned(tuning.upstream, \.stallTimeout, unlessAs: UpstreamSettings()) ?? configuration.stallTimeoutSeconds
+        settings.caFile = configuration.certificateFile
+        settings.userAgent = "reelcache/\(Proxy.version)"
+        settings.via = via.element
+        return settings
+    }
+
+    private static func openStore(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ metrics: ProxyMetrics, _ logger: Logger) throws(StoreError) -> CacheStore {
+        var store = StoreConfiguration(directory: configuration.cacheDirectory)
+        store.maxSize = configuration.maxSize
+        store.minFree = configuration.minFree
+        store.geometry = tuning.geometry
+        store.evictsAhead = tuning.evictsAhead
+        return try CacheStore(store, metrics: metrics, logger: logger)
+    }
+
+    /// What takes the statistics, from now on.
+    private static func snapshot(_ metrics: ProxyMetrics, _ store: CacheStore, _ filler: CacheFiller) -> @Sendable () -> StatsSnapshot {
+        let started = MonotonicClock.nanoseconds()
+        return {
+            StatsSnapshot(
+                metrics, version: Proxy.version, uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
+                size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree, openResources: filler.openCount)
+        }
+    }
+}

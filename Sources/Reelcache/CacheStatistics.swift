@@ -1,0 +1,36 @@
+import Metrics
+
+/// The counters of an open cache at a moment. Counts are since it was opened, sizes are bytes.
+public struct CacheStatistics: Sendable, Equatable {
+    /// What the cache takes on the disk, its index included.
+    public let size: Int64
+    /// The limit of that.
+    public let maxSize: Int64
+    /// What always stays free on the disk.
+    public let minFree: Int64
+    /// Requests of players.
+    public let requests: UInt64
+    /// Requests answered from the cache alone.
+    public let hits: UInt64
+    /// Requests answered from the cache in part.
+    public let partialHits: UInt64
+    /// Requests for which all bytes came from the origin.
+    public let misses: UInt64
+    /// Bytes that players got from the cache.
+    public let bytesFromCache: UInt64
+    /// Bytes that players got as they came from origins.
+    public let bytesFromOrigins: UInt64
+    /// Bytes received from origins, downloads included.
+    public let receivedBytes: UInt64
+    /// Bytes evicted to make room.
+    public let evictedBytes: UInt64
+    /// Connections of players that are open.
+    public let connections: Int64
+
+    init(_ stats: StatsSnapshot) {
+        (size, maxSize, minFree) = (stats.cache.size, stats.cache.limit, stats.cache.minFree)
+        (requests, hits, partialHits, misses) = (stats.requests.total, stats.requests.hits, stats.requests.partialHits, stats.requests.misses)
+        (bytesFromCache, bytesFromOrigins, receivedBytes) = (stats.bytes.fromCache, stats.bytes.fromUpstream, stats.upstream.bytes)
+        (evictedBytes, connections) = (stats.cache.evictedBytes, stats.connections)
+    }
+}

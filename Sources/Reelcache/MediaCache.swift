@@ -1,0 +1,214 @@
+import CachePolicy
+import ControlAPI
+import DiskCache
+import Downloads
+import EventIO
+import Foundation
+import HTTPModel
+import HTTPTransport
+import Logging
+import Metrics
+import Synchronization
+import Upstream
+
+/// An open cache in this process: what is on the disk, what fills it, and the proxy through which players use it, while that runs.
+///
+/// One process at a time can have a cache directory open. Safe to use from any thread. Opening, starting, stopping and closing wait for
+/// the disk and for what is running, so they are not for the main actor of a program with a window.
+///
+/// Whoever opens a cache closes it. One that is let go of without `close` is not closed by that: its threads go on, its directory stays
+/// locked, and nobody can open it again until the process ends.
+///
+/// ```swift
+/// let cache = try MediaCache()
+/// try cache.startProxy()
+/// player.open(try cache.proxiedURL(for: film))
+/// try await cache.download(nextEpisode)
+/// try cache.close()
+/// ```
+public final class MediaCache: Sendable {
+    /// What it was opened with. What was changed since by `setLimits` and its like is not in it.
+    public let configuration: ProxyConfiguration
+    let tuning: ProxyTuning
+    let engine: CacheEngine
+    package let manager: DownloadManager
+    package let source: LoopDownloads
+    package let claims: StoreClaims
+    let bell: BoardBell
+    let wants = DownloadWants()
+    /// Shared by all who read everything again.
+    let audits = AuditTurn()
+    /// Tells the events of this process from those of another.
+    let session = String(UInt64.random(in: .min ... .max), radix: 36)
+    let logger: Logger
+    /// Where the proxy is started and stopped and the cache is closed, one after the other.
+    private let changes = DispatchQueue(label: "reelcache.cache")
+    private let state = Mutex(State())
+
+    private struct State {
+        /// The one that runs.
+        var proxy: Proxy?
+        var isClosed = false
+    }
+
+    /// Opens the cache, making it where there is none, and goes on with the downloads that were interrupted. No proxy runs yet.
+    /// - Parameters:
+    ///   - configuration: the cache directory and all else; where to listen is used by `startProxy`.
+    ///   - logger: where events go that nobody asked for.
+    /// - Throws: `ProxyError`: a setting that cannot work, a cache directory that another process has, a disk that fails.
+    public convenience init(_ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache")) throws {
+        try self.init(configuration, tuning: ProxyTuning(), logger: logger)
+    }
+
+    package convenience init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
+        try self.init(opening: configuration, tuning: tuning, logger: logger)
+        startDownloads()
+    }
+
+    /// Opens it. Until `startDownloads` nothing is fetched that nobody asks for.
+    init(opening configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
+        do {
+            let threads = try Self.check(configuration)
+            let engine = try CacheEngine(configuration, tuning: tuning, threads: threads, logger: logger)
+            source = LoopDownloads(engine.fillers, of: engine.filler)
+            claims = StoreClaims(engine.store) { engine.policy.value }
+            do throws(DownloadError) {
+                manager = try DownloadManager(
+                    directory: configuration.cacheDirectory, source: tuning.downloads ? source : nil, claims: claims,
+                    settings: DownloadSettings(configuration), clock: SystemDownloadClock(), logger: logger
+                ) { [wants] ids in
+                    for id in ids { wants.keep(id) }
+                }
+            } catch {
+                try engine.shutDown()
+                throw error
+            }
+            // With the database of downloads, which is there by now.
+            engine.store.countIndexNow()
+            bell = BoardBell(manager.board)
+            self.configuration = configuration
+            self.tuning = tuning
+            self.engine = engine
+            self.logger = logger
+        } catch let error as ProxyError {
+            throw error
+        } catch {
+            throw ProxyError("\(error)")
+        }
+    }
+
+    /// - Returns: how many loops there are.
+    private static func check(_ configuration: ProxyConfiguration) throws(ProxyError) -> Int {
+        _ = try configuration.address()
+        _ = try configuration.checkedTransmission()
+        try configuration.checkDownloads()
+        let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
+        guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
+        if let name = configuration.names.first(where: { !HostName.isOne($0) }) {
+            throw ProxyError("'\(name)' in names is no host name: write it without a port, like tv.example; addresses need no entry")
+        }
+        if let file = configuration.certificateFile, access(file, R_OK) != 0 {
+            throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
+        }
+        for (name, seconds, range) in [
+            ("lingerSeconds", configuration.lingerSeconds, ProxyConfiguration.lingerRange),
+            ("connectTimeoutSeconds", configuration.connectTimeoutSeconds, ProxyConfiguration.connectTimeoutRange),
+            ("stallTimeoutSeconds", configuration.stallTimeoutSeconds, ProxyConfiguration.stallTimeoutRange),
+        ] where !range.contains(seconds) {
+            throw ProxyError("\(name) of \(seconds) cannot work; choose \(range.lowerBound) to \(range.upperBound)")
+        }
+        return threads
+    }
+
+    // MARK: The proxy
+
+    /// The proxy that runs; nil while none does.
+    public var proxy: Proxy? { state.withLock { $0.proxy } }
+
+    /// Starts the proxy, where none runs yet: it listens at `listen` of the configuration, and other processes find it. It may be started
+    /// again after it was stopped; with port 0 it then has another port.
+    /// - Returns: the proxy that runs from now on, or did already.
+    /// - Throws: `ProxyError`: a port that another process has; `CacheError.closed`.
+    @discardableResult
+    public func startProxy() throws -> Proxy {
+        try changes.sync {
+            let (running, isClosed) = state.withLock { ($0.proxy, $0.isClosed) }
+            guard !isClosed else { throw CacheError.closed }
+            return try running ?? Proxy(of: self, closesCache: false)
+        }
+    }
+
+    /// Stops the proxy, if it runs: it accepts no more requests, lets running answers end for so long, and cuts what is left. The cache
+    /// stays open, and downloads go on.
+    /// - Parameter graceSeconds: seconds that running answers have.
+    public func stopProxy(graceSeconds: Double = 5) {
+        changes.sync {
+            guard let proxy else { return }
+            stop(proxy, graceSeconds: graceSeconds)
+        }
+    }
+
+    /// The same for one that may have been followed by another.
+    func stopProxy(_ proxy: Proxy, graceSeconds: Double) {
+        changes.sync {
+            if self.proxy === proxy { stop(proxy, graceSeconds: graceSeconds) }
+        }
+    }
+
+    /// On `changes`.
+    private func stop(_ proxy: Proxy, graceSeconds: Double) {
+        proxy.server.stop(graceSeconds: graceSeconds)
+        state.withLock { $0.proxy = nil }
+        do throws(StoreError) { try engine.store.announce(url: "") } catch { logger.error("other processes still look for the proxy at \(proxy.baseURL): \(error)") }
+    }
+
+    func began(_ proxy: Proxy) throws(StoreError) {
+        try engine.store.announce(url: proxy.baseURL)
+        state.withLock { $0.proxy = proxy }
+    }
+
+    // MARK: Closing
+
+    /// Stops the proxy as `stopProxy` does, then downloads, which go on when the cache is opened again, and saves everything. Later calls do
+    /// nothing; of all others those that throw throw `CacheError.closed`, and what they would change stays as it is.
+    /// - Parameter graceSeconds: seconds that running answers have.
+    /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
+    public func close(graceSeconds: Double = 5) throws {
+        try changes.sync {
+            let isFirst = state.withLock { state in
+                defer { state.isClosed = true }
+                return !state.isClosed
+            }
+            guard isFirst else { return }
+            if let proxy { stop(proxy, graceSeconds: graceSeconds) }
+            bell.end()
+            // While there is still something to stop it with.
+            manager.perform { $0.stop() }
+            do throws(StoreError) { try engine.shutDown() } catch { throw ProxyError("the cache could not be closed in order: \(error)") }
+        }
+    }
+
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    func checkOpen() throws(CacheError) {
+        if isClosed { throw .closed }
+    }
+
+    /// Goes on with what was interrupted.
+    func startDownloads() { manager.perform { $0.start() } }
+}
+
+extension ProxyConfiguration {
+    /// Where to listen.
+    func address() throws(ProxyError) -> ListenAddress {
+        guard let address = ListenAddress(listen) else { throw ProxyError("cannot listen on '\(listen)': write HOST:PORT, such as 127.0.0.1:7335") }
+        return address
+    }
+
+    func checkedTransmission() throws(ProxyError) -> Transmission {
+        guard let transmission = Transmission(rawValue: transmission) else {
+            throw ProxyError("there is no transmission '\(transmission)': mapping or sendfile")
+        }
+        return transmission
+    }
+}

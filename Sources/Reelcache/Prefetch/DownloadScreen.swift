@@ -1,0 +1,136 @@
+import CachePolicy
+import Downloads
+
+/// Downloads as they are drawn on a terminal: a line for each that runs, and one for all.
+package struct DownloadScreen: Sendable {
+    /// Columns and rows that may be used.
+    package var width: Int
+    package var height: Int
+    package var isUnicode: Bool
+    /// Seconds since 1970.
+    package var now: Int64
+
+    package init(width: Int, height: Int, isUnicode: Bool, now: Int64) {
+        (self.width, self.height, self.isUnicode, self.now) = (width, height, isUnicode, now)
+    }
+
+    /// - Parameter note: what is done besides, as a line of its own.
+    package func lines(_ followed: FollowedDownloads, note: String? = nil) -> [String] {
+        let active = followed.active
+        let running = active.filter { $0.state == .downloading }
+        let retried = active.filter { $0.state != .downloading }
+        // One that is followed alone says all about itself.
+        let isAlone = followed.totals.count == 1 && running.count == 1
+        let room = max(0, height - (isAlone ? 0 : 1) - (note == nil ? 0 : 1))
+        let bars = running.prefix(room)
+        let waits = retried.prefix(room - bars.count)
+        var lines = Layout(self, bars.map { Cells($0) }).lines
+        lines += waits.map { "\($0.name): \($0.attempt(now: now) ?? "")" }
+        if let note { lines.append(note) }
+        if !isAlone { lines.append(summary(followed.totals, hidden: running.count - bars.count)) }
+        return lines.suffix(max(1, height)).map { $0.cut(toColumns: width, isUnicode: isUnicode) }
+    }
+
+    private func summary(_ totals: FollowedTotals, hidden: Int) -> String {
+        let counts: [(Int, String)] = [
+            (totals[.downloading], "downloading"), (totals[.waiting], "waiting"), (totals[.paused], "paused"), (totals[.failed], "failed"),
+            (totals[.cancelled], "cancelled"),
+        ]
+        var parts = ["\(totals[.completed]) of \(totals.count) completed"]
+        parts += counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        if hidden > 0 { parts.append("\(hidden) not shown") }
+        var line = parts.joined(separator: ", ")
+        if let total = totals.total { line += "; \(DownloadReport.percent(totals.bytes, of: total)) %" }
+        line += ", \(DownloadReport.amount(totals.bytes, of: totals.total))"
+        if totals.rate > 0 { line += ", \(ProgressText.rate(totals.rate))" }
+        if let eta = totals.eta { line += ", \(ProgressText.time(eta)) left" }
+        return line
+    }
+}
+
+/// What is said of one download, in columns.
+private struct Cells {
+    let name: String
+    let bytes: Int64
+    let total: Int64?
+    let percent: String
+    let amount: String
+    let rate: String
+    let eta: String
+
+    init(_ report: DownloadReport) {
+        (name, bytes, total, amount) = (report.name, report.bytes, report.total, report.amount)
+        percent = report.percent.map { "\($0) %" } ?? ""
+        rate = report.rate.map(ProgressText.rate) ?? ""
+        eta = report.eta.map(ProgressText.time) ?? ""
+    }
+}
+
+/// Columns that fit a width: what tells least goes first, where there is no room.
+private struct Layout {
+    private let screen: DownloadScreen
+    private let rows: [Cells]
+    private var columns: [Column] = [.bar, .percent, .amount, .rate, .eta]
+    private var nameWidth = 0
+    private var barWidth = 0
+
+    private enum Column {
+        case bar, percent, amount, rate, eta
+
+        /// Wide enough for almost all, so that lines do not jump.
+        var width: Int {
+            switch self {
+            case .bar: Layout.smallestBar
+            case .percent: 5
+            case .amount: 18
+            case .rate: 9
+            case .eta: 7
+            }
+        }
+    }
+
+    private static let gap = 2
+    private static let smallestBar = 8
+    private static let widestBar = 40
+    private static let smallestName = 16
+
+    init(_ screen: DownloadScreen, _ rows: [Cells]) {
+        (self.screen, self.rows) = (screen, rows)
+        let longestName = rows.map(\.name.columns).max() ?? 0
+        for column in [Column.amount, .bar, .rate, .eta, .percent] where rest < min(longestName, Self.smallestName) { columns.removeAll { $0 == column } }
+        nameWidth = max(0, min(longestName, rest))
+        guard columns.contains(.bar) else { return }
+        // A long name and the bar share what is left.
+        let spare = rest + Self.smallestBar
+        nameWidth = min(longestName, max(Self.smallestName, spare / 2), rest)
+        barWidth = min(Self.widestBar, max(Self.smallestBar, spare - nameWidth))
+    }
+
+    /// What the columns leave for the name.
+    private var rest: Int { screen.width - columns.reduce(0) { $0 + $1.width + Self.gap } }
+
+    var lines: [String] {
+        rows.map { row in
+            let name = row.name.cut(toColumns: nameWidth, isUnicode: screen.isUnicode).padded(toColumns: nameWidth)
+            let line = columns.reduce(name) { $0 + String(repeating: " ", count: Self.gap) + text($1, row) }
+            return String(line[..<(line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex)])
+        }
+    }
+
+    private func text(_ column: Column, _ row: Cells) -> String {
+        switch column {
+        case .bar: bar(row)
+        case .percent: row.percent.padded(toColumns: -column.width)
+        case .amount: row.amount.padded(toColumns: -column.width)
+        case .rate: row.rate.padded(toColumns: -column.width)
+        case .eta: row.eta.padded(toColumns: -column.width)
+        }
+    }
+
+    private func bar(_ row: Cells) -> String {
+        guard let total = row.total, total > 0 else { return String(repeating: " ", count: barWidth) }
+        let done = min(max(0, row.bytes), total)
+        let bar = CoverageBar(present: done > 0 ? [0..<done] : [], length: total, width: barWidth)
+        return bar.text(isUnicode: screen.isUnicode).padded(toColumns: barWidth)
+    }
+}

@@ -1,0 +1,43 @@
+extension String {
+    /// How many columns of a terminal it takes.
+    package var columns: Int { reduce(0) { $0 + $1.columns } }
+
+    /// Cut so that it takes no more, with a mark where something is missing.
+    package func cut(toColumns width: Int, isUnicode: Bool) -> String {
+        guard columns > width else { return self }
+        let mark = isUnicode ? "…" : "~"
+        var (text, taken) = ("", 0)
+        for character in self {
+            guard taken + character.columns < width else { break }
+            text.append(character)
+            taken += character.columns
+        }
+        return width > 0 ? text + mark : ""
+    }
+
+    /// With spaces behind it, or before it where `width` is negative; longer ones stay as they are.
+    package func padded(toColumns width: Int) -> String {
+        let spaces = String(repeating: " ", count: Swift.max(0, abs(width) - columns))
+        return width < 0 ? spaces + self : self + spaces
+    }
+}
+
+private extension Character {
+    /// 2 for what East Asian scripts and emoji take, 0 for marks that stand alone.
+    var columns: Int {
+        guard let first = unicodeScalars.first else { return 0 }
+        if first.isASCII { return 1 }
+        switch first.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format, .control: return 0
+        default: break
+        }
+        let isWide = first.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}") || Self.wide.contains { $0 ~= first.value }
+        return isWide ? 2 : 1
+    }
+
+    /// The great blocks of Unicode's East_Asian_Width W and F.
+    private static let wide: [ClosedRange<UInt32>] = [
+        0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
+        0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
+    ]
+}

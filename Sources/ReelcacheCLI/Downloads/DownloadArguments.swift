@@ -1,0 +1,59 @@
+import ArgumentParser
+import CachePolicy
+import Downloads
+import Foundation
+import Reelcache
+
+extension DownloadPriority: ExpressibleByArgument {}
+extension DownloadState: ExpressibleByArgument {}
+
+/// Values of flags, each with what to write instead where it is none.
+enum DownloadArgument {
+    static func size(_ text: String) throws -> Int64 {
+        guard let size = ByteSize(text), size.bytes > 0 else { throw ValidationError("write a size like 500kB or 10MiB") }
+        return size.bytes
+    }
+
+    /// Bytes per second.
+    static func rate(_ text: String) throws -> Int64 {
+        guard let size = ByteSize(text.hasSuffix("/s") ? String(text.dropLast(2)) : text), size.bytes > 0 else {
+            throw ValidationError("write what may come in a second, like 500kB or 2MB")
+        }
+        return size.bytes
+    }
+
+    /// 0 for no limit.
+    static func rateOrNone(_ text: String) throws -> Int64 { text == "none" ? 0 : try rate(text) }
+}
+
+extension ProxyConfiguration {
+    /// URLs that a person names.
+    /// - Parameter file: with one on each line; `-` for standard input.
+    /// - Throws: where there are none, or something else is among them.
+    func urls(_ arguments: [String], file: String?) throws -> [OriginURL] {
+        var list = try urlList()
+        for argument in arguments { list.add(argument: argument) }
+        if let file { list.add(lines: try Self.text(of: file), of: file == "-" ? "standard input" : file) }
+        guard list.problems.isEmpty else {
+            let shown = list.problems.prefix(10) + (list.problems.count > 10 ? ["and \((list.problems.count - 10).grouped) more"] : [])
+            throw ValidationError(shown.joined(separator: "\n"))
+        }
+        guard !list.urls.isEmpty else { throw ValidationError("there is no URL in \(file.map { $0 == "-" ? "standard input" : $0 } ?? "the arguments")") }
+        return list.urls
+    }
+
+    private static func text(of file: String) throws -> String {
+        let descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
+        var (bytes, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 1 << 16))
+        while true {
+            let count = descriptor >= 0 ? read(descriptor, &buffer, buffer.count) : -1
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw CacheAccessError("cannot read \(file == "-" ? "standard input" : file): \(String(cString: strerror(errno)))") }
+            if count == 0 { break }
+            bytes += buffer[..<count]
+        }
+        if descriptor != STDIN_FILENO { close(descriptor) }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw CacheAccessError("\(file) is not in UTF-8: write one URL on each line") }
+        return text
+    }
+}

@@ -1,0 +1,108 @@
+import ArgumentParser
+import ControlAPI
+import Downloads
+import Foundation
+import Reelcache
+
+/// How a command tells of downloads while it waits: on a terminal as lines that are drawn again and again, else by a line for each change, or
+/// by an object for each with `--json`.
+final class DownloadDisplay {
+    private let isJSON: Bool
+    private let isQuiet: Bool
+    private let isDrawn: Bool
+    private var block = TerminalBlock()
+    private var drawnAt: ContinuousClock.Instant?
+    /// Lines that come above the block with its next drawing: to move it for each of thousands would take longer than they do.
+    private var held: [String] = []
+
+    init(isJSON: Bool, isQuiet: Bool = false) {
+        (self.isJSON, self.isQuiet) = (isJSON, isQuiet)
+        isDrawn = !isQuiet && Terminal.drawingSize != nil && !(isJSON && Terminal.isOne(STDOUT_FILENO))
+        StandardOutput.useLines()
+    }
+
+    // MARK: Lines
+
+    /// - Parameters:
+    ///   - isError: whether a failure is one of this command.
+    ///   - remark: ends its line.
+    func tell(_ report: DownloadReport, _ change: FollowedDownloads.Change, isError: Bool, remark: String = "") {
+        guard change != .nothing else { return }
+        if isJSON { event(DownloadEvent(report)) }
+        guard change == .state, let line = report.line(now: Self.now).map({ $0 + remark }) else { return }
+        if isError && (report.state == .failed || report.state == .cancelled) {
+            warn(line)
+        } else if !(isDrawn && (report.state == .downloading || report.state == .waiting)) {
+            say(line)
+        }
+    }
+
+    /// A line of text, where standard output has no JSON.
+    func say(_ line: String) {
+        guard !isJSON && !isQuiet else { return }
+        if block.isEmpty { print(line) } else { held.append(line) }
+    }
+
+    /// On standard error.
+    func warn(_ line: String) {
+        clear()
+        Terminal.writeError("reelcache: \(line)")
+    }
+
+    /// An object, where standard output has JSON.
+    func event(_ event: some Encodable) {
+        guard isJSON, let line = try? ControlJSON.line(event) else { return }
+        clear()
+        print(String(decoding: line, as: UTF8.self), terminator: "")
+    }
+
+    private struct ErrorEvent: Encodable {
+        let event = "error"
+        let error: String
+    }
+
+    /// Why a command ends, as a line like all others that it prints with `--json`.
+    static func tellAsJSON(_ error: any Error) {
+        guard !(error is ExitCode) else { return }
+        let text = (error as? SettingsError)?.lines.joined(separator: "\n") ?? "\(error)"
+        guard let line = try? ControlJSON.line(ErrorEvent(error: text)) else { return }
+        print(String(decoding: line, as: UTF8.self), terminator: "")
+    }
+
+    // MARK: Drawing
+
+    private static let interval = Duration.milliseconds(100)
+
+    /// Draws them as they are, though not more often than people can read.
+    func draw(_ followed: FollowedDownloads, note: String? = nil) {
+        guard isDrawn, drawnAt.map({ .now - $0 > Self.interval }) ?? true, let size = Terminal.drawingSize else { return }
+        if !held.isEmpty { clear() }
+        // The last column stays free: behind it, terminals differ.
+        let screen = DownloadScreen(width: size.columns - 1, height: size.rows - 1, isUnicode: Terminal.isUnicode, now: Self.now)
+        Terminal.write(block.show(screen.lines(followed, note: note)))
+        drawnAt = .now
+    }
+
+    func clear() {
+        if !block.isEmpty { Terminal.write(block.clear()) }
+        for line in held { print(line) }
+        held = []
+    }
+
+    static var now: Int64 { Int64(time(nil)) }
+}
+
+/// What a download is, as a line of JSON says it.
+struct DownloadEvent: Encodable {
+    private let report: DownloadReport
+
+    init(_ report: DownloadReport) { self.report = report }
+
+    private enum Key: CodingKey { case event }
+
+    func encode(to encoder: any Encoder) throws {
+        try report.encode(to: encoder)
+        var members = encoder.container(keyedBy: Key.self)
+        try members.encode("download", forKey: .event)
+    }
+}

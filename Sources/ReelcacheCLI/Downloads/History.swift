@@ -1,0 +1,31 @@
+import ArgumentParser
+import ControlAPI
+import Downloads
+import Foundation
+import Reelcache
+
+struct History: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show what became of downloads, the newest first.", discussion: "Of the last 1,000; reelcache downloads clear forgets them.")
+
+    @Option(help: ArgumentHelp("At most so many. (default: all)", valueName: "number"))
+    var limit: Int?
+    @Option(help: ArgumentHelp("Only those of this category.", valueName: "name"))
+    var category: String?
+    @Flag(help: "Print JSON, an array with all that is known of each.")
+    var json = false
+    @OptionGroup var cache: CacheOptions
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit \(limit) shows nothing; choose 1 or more") }
+    }
+
+    func run() throws {
+        let reports = try cache.configuration.withKnownDownloads { try $0.history(limit: limit, category: category) }
+        guard !json else { return print(try ControlJSON.pretty(reports)) }
+        let table = DownloadTable(width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)))
+        for line in table.history(reports) { print(line) }
+        let bytes = reports.filter { $0.state == .completed }.reduce(0) { $0 + $1.bytes }
+        print("\(reports.count.of("download")); \(bytes.size) completed")
+    }
+}

@@ -1,0 +1,194 @@
+import ArgumentParser
+import CachePolicy
+import Downloads
+import Foundation
+import Reelcache
+
+/// Downloads that a command has ordered and waits for.
+final class PrefetchSession {
+    private let proxy: RunningProxy
+    private let display: DownloadDisplay
+    private let interruption: Interruption
+    private let placing: Placing?
+    private var followed = FollowedDownloads()
+    /// Of each finished download.
+    private var files: [Int64: File] = [:]
+    private var isOffline = false
+
+    private enum File { case wanted, placed, failed }
+
+    init(_ proxy: RunningProxy, _ display: DownloadDisplay, _ placement: FilePlacement?, _ interruption: Interruption) {
+        (self.proxy, self.display, self.interruption) = (proxy, display, interruption)
+        placing = placement.map { Placing(proxy, $0, interruption) }
+    }
+
+    /// Orders them, and waits until all have ended.
+    /// - Throws: `ExitCode` where not all are completed.
+    func run(_ orders: [DownloadOrder]) throws {
+        defer { display.clear() }
+        try tellOfOthers(besides: Set(orders.map(\.url)))
+        for report in try proxy.add(orders) { note(report) }
+        try watch()
+        if interruption.isWished { try pause() }
+        try finishFiles()
+        display.clear()
+        try end()
+    }
+
+    /// What this process was left by another goes on as long as it runs.
+    private func tellOfOthers(besides urls: Set<String>) throws {
+        guard proxy.processID == getpid() else { return }
+        let others = try proxy.downloads().downloads.filter { ($0.state == .waiting || $0.state == .downloading) && !urls.contains($0.url) }
+        if !others.isEmpty { display.warn("\(others.count.of("download")) that had been left go\(others.count == 1 ? "es" : "") on as well") }
+    }
+
+    // MARK: News
+
+    private func watch() throws {
+        guard !followed.haveAllEnded else { return }
+        do {
+            try proxy.watchDownloads(followed.open.map(\.id), isWanted: { self.goesOn() }) { news in
+                switch news {
+                case .download(let report) where self.followed.contains(report.id): self.note(report)
+                case .removed(let id): self.noteRemoval(id)
+                case .summary(let summary): self.note(summary)
+                case .download: break
+                }
+                return self.goesOn() && !self.followed.haveAllEnded
+            }
+        } catch let error as CacheAccessError {
+            guard !interruption.isWished else { return }
+            throw (try? proxy.get("/healthz")) == nil ? gone : error
+        }
+        if !interruption.isWished && !followed.haveAllEnded { throw gone }
+    }
+
+    private var gone: CacheAccessError {
+        let count = followed.open.count
+        let what = count == 1 ? "1 download stays queued, and goes on" : "\(count.of("download")) stay queued, and go on"
+        return CacheAccessError("the proxy at \(proxy.baseURL) has ended: \(what) when a proxy is started, or by the same command")
+    }
+
+    private func goesOn() -> Bool {
+        tellOfFiles()
+        display.draw(followed, note: placing?.note)
+        return !interruption.isWished
+    }
+
+    private func note(_ report: DownloadReport) {
+        let change = followed.note(report)
+        let isOthers = report.state == .paused && !interruption.isWished
+        let remark = isOthers ? ", by someone else; it goes on with: reelcache downloads resume \(report.id)" : ""
+        display.tell(report, change, isError: true, remark: remark)
+        if change == .state, report.state == .completed, let placing, files.updateValue(.wanted, forKey: report.id) == nil { placing.add(report) }
+    }
+
+    private struct OfflineEvent: Encodable {
+        let event = "offline"
+        let isOffline: Bool
+    }
+
+    private func note(_ summary: DownloadSummary) {
+        guard summary.isOffline != isOffline, !followed.haveAllEnded else { return }
+        isOffline = summary.isOffline
+        display.event(OfflineEvent(isOffline: isOffline))
+        if isOffline {
+            display.warn("waiting: the proxy at \(proxy.baseURL) is offline, so that nothing is begun; it goes on when offline is false in the proxy's configuration")
+        } else {
+            display.say("the proxy at \(proxy.baseURL) is no longer offline")
+        }
+    }
+
+    /// It has ended, and somebody cleared the history at once.
+    private func noteRemoval(_ id: Int64) {
+        guard var report = followed[id], !report.state.hasEnded else { return }
+        (report.state, report.message) = (.failed, "how it ended was forgotten before it could be told: reelcache show says what is cached")
+        note(report)
+    }
+
+    // MARK: Files
+
+    private struct FileEvent: Encodable {
+        let event = "file"
+        let id: Int64
+        let url: String
+        var file: String?
+        var bytes: Int64?
+        var method: String?
+        var error: String?
+    }
+
+    private func tellOfFiles() {
+        for outcome in placing?.takeOutcomes() ?? [] {
+            switch outcome {
+            case .placed(let report, let placed):
+                files[report.id] = .placed
+                let method = placed.method?.rawValue ?? "there"
+                display.event(FileEvent(id: report.id, url: report.url, file: placed.path, bytes: placed.bytes, method: method))
+                display.say(placed.method == nil ? "\(placed.path.printable) is there already, with the same content" : "placed \(placed.path.printable)")
+            case .failed(let report, let reason):
+                files[report.id] = .failed
+                display.event(FileEvent(id: report.id, url: report.url, error: reason))
+                display.warn("\(report.url): \(reason)")
+            case .left(let report):
+                display.event(FileEvent(id: report.id, url: report.url, error: CacheAccessError.interrupted.description))
+            }
+        }
+    }
+
+    private static let stepMicroseconds: UInt32 = 50_000
+
+    private func finishFiles() throws {
+        guard let placing else { return }
+        while !placing.isIdle {
+            _ = goesOn()
+            usleep(Self.stepMicroseconds)
+        }
+        tellOfFiles()
+    }
+
+    // MARK: The end
+
+    /// The same command goes on with what is paused; a process that ends would let it go on by itself when the next begins.
+    private func pause() throws {
+        let open = followed.open
+        // Of more than go into one request, none has its turn when one that runs is paused.
+        let ids = (open.filter { $0.state != .downloading } + open.filter { $0.state == .downloading }).map(\.id)
+        guard !ids.isEmpty else { return }
+        do {
+            let reports = try proxy.change(.possible(ids), DownloadChange(action: .pause))
+            for report in reports { note(report) }
+            for id in Set(ids).subtracting(reports.map(\.id)) { noteRemoval(id) }
+        } catch let error as CacheAccessError {
+            throw CacheAccessError("the downloads cannot be paused: \(error)")
+        }
+    }
+
+    private struct EndEvent: Encodable {
+        let event = "end"
+        let completed: Int
+        let failed: Int
+        let paused: Int
+        /// Completed ones without their file, as the command was interrupted; nil where no files are wanted.
+        let unplaced: Int?
+    }
+
+    private func end() throws {
+        let all = followed.all
+        let completed = all.filter { $0.state == .completed && files[$0.id] ?? .placed == .placed }
+        let unplaced = files.values.count { $0 == .wanted }
+        let paused = followed.totals[.paused]
+        let failed = all.count - completed.count - unplaced - paused
+        display.event(EndEvent(completed: completed.count, failed: failed, paused: paused, unplaced: placing == nil ? nil : unplaced))
+        if interruption.isWished && paused + unplaced > 0 {
+            var parts: [String] = []
+            if paused > 0 { parts.append("\(paused.of("download")) \(paused == 1 ? "is" : "are") paused") }
+            if unplaced > 0 { parts.append("\(unplaced.of("completed file")) \(unplaced == 1 ? "is" : "are") not placed") }
+            display.warn("interrupted: \(parts.joined(separator: ", ")); the same command goes on")
+            throw ExitCode(1)
+        }
+        let bytes = completed.reduce(0) { $0 + $1.bytes }
+        if all.count > 1 { display.say("\(completed.count.grouped) of \(all.count.of("download")) completed, \(bytes.size)") }
+        if failed > 0 { throw ExitCode(completed.isEmpty ? 1 : 3) }
+    }
+}

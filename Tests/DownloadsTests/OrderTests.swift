@@ -1,0 +1,125 @@
+import Downloads
+import Testing
+
+/// What becomes of orders.
+@Suite struct OrderTests {
+    private static func order(_ change: (inout DownloadOrder) -> Void) -> DownloadOrder {
+        var order = Desk.order("a")
+        change(&order)
+        return order
+    }
+
+    @Test(arguments: [
+        (order { $0.url = "ftp://example.org/a" }, "cannot download 'ftp://example.org/a': "),
+        (order { $0.url = "film\nmp4\u{1b}" }, "cannot download 'film\\nmp4\\u{1B}': "),
+        (order { $0.url = "" }, "cannot download '': "),
+        (order { $0.url = String(repeating: "x", count: 5000) }, "cannot download '\(String(repeating: "x", count: 200))...': "),
+        (order { $0.first = 0 }, "cannot download the first 0 bytes of https://example.org/a: "),
+        (order { $0.connections = 0 }, "cannot download https://example.org/a through 0 connections: "),
+        (order { $0.connections = 9 }, "cannot download https://example.org/a through 9 connections: "),
+        (order { $0.limitRate = 0 }, "cannot download https://example.org/a at 0 bytes per second: "),
+        (order { $0.category = "" }, "the category of https://example.org/a is empty: "),
+        (order { $0.category = String(repeating: "x", count: 101) }, "the category of https://example.org/a has 101 characters: "),
+        (order { $0.category = "a\tb" }, "the category 'a\\tb' of https://example.org/a holds a control character: "),
+    ])
+    func whatMakesNoSenseIsRefusedWithAllThatIsOrderedWithIt(order: DownloadOrder, message: String) throws {
+        let desk = try Desk()
+        let error = #expect(throws: DownloadError.self) { try desk.add([Desk.order("good"), order]) }
+        #expect(error?.kind == .invalid)
+        #expect(error?.description.hasPrefix(message) == true, "\(error?.description ?? "")")
+        #expect(error?.description.contains("\n") == false)
+        #expect(desk.listing == [])
+        #expect(try desk.saved("state", as: String.self) == [:])
+    }
+
+    @Test func anOrderIsTakenAsItIs() throws {
+        let desk = try Desk()
+        let order = DownloadOrder(
+            url: "HTTPS://Example.org:443/a?b=c#d", first: 5, priority: .high, connections: 8, limitRate: 1, category: String(repeating: "é", count: 100),
+            isPinned: false)
+        let report = try desk.add([order])[0]
+        #expect(report.url == "https://example.org/a?b=c")
+        #expect((report.first, report.priority, report.connections) == (5, .high, 8))
+        #expect((report.limitRate, report.category, report.isPinned) == (1, order.category, false))
+        #expect((report.added, report.started, report.state) == (1_700_000_000, 1_700_000_000, .downloading))
+        let work = try desk.transfer("a?b=c").work
+        #expect(work == DownloadWork(url: work.url, first: 5, connections: 8, isPinned: false, limitRate: 1))
+        #expect(work.url.absolute == report.url)
+    }
+
+    @Test func theSameAgainIsTheSameDownload() throws {
+        let desk = try Desk(maxActive: 1)
+        try desk.add("running", "a", "b")
+        let again = try desk.add([
+            Self.order { ($0.url, $0.priority, $0.category, $0.limitRate) = ("https://EXAMPLE.org/a#x", .high, "new", 9) }, Desk.order("a", .high),
+        ])
+        #expect(again.map(\.id) == [2, 2])
+        #expect(desk.waiting == ["a", "b"])
+        #expect(desk["a"].priority == .high)
+        #expect(desk["a"].category == nil, "of two orders the last holds")
+        #expect(desk.listing.count == 3)
+
+        try desk.act(.pause, "b")
+        #expect(try desk.add("b") == [3])
+        #expect(desk["b"].state == .waiting)
+        #expect(try desk.add([Self.order { $0.first = 7 }])[0].id == 4, "a part is another download")
+    }
+
+    @Test func theSameTwiceInOneOrderIsOneDownload() throws {
+        let desk = try Desk()
+        #expect(try desk.add("a", "b", "a") == [1, 2, 1])
+        #expect(desk.begun == ["a", "b"])
+    }
+
+    @Test func theSameAgainEndsTheWaitForTheNextAttempt() throws {
+        let desk = try Desk()
+        try desk.add("a")
+        try desk.transfer("a").fail(.busy(retryAfter: 600))
+        #expect(desk["a"].retryAt == 1_700_000_600)
+        try desk.add("a")
+        #expect(desk["a"].state == .downloading)
+        #expect(desk["a"].failures == 0)
+        #expect(desk.begun == ["a", "a"])
+    }
+
+    @Test func whatRunsIsBegunAnewWhereTheOrderIsAnother() throws {
+        let desk = try Desk()
+        try desk.add("a")
+        _ = try desk.add([Self.order { $0.limitRate = 55 }])
+        #expect(desk.begun == ["a"])
+        #expect(try desk.transfer("a").limit == .some(55))
+
+        _ = try desk.add([Self.order { ($0.connections, $0.limitRate) = (4, 55) }])
+        #expect(desk.begun == ["a", "a"])
+        #expect(desk.source.transfers[0].isStopped)
+        #expect(try desk.transfer("a").work.connections == 4)
+        #expect(desk.running == ["a"])
+        try desk.transfer("a").complete()
+        #expect(desk["a"].state == .completed)
+    }
+
+    @Test(arguments: [DownloadState.completed, .failed, .cancelled]) func whatHasEndedIsDownloadedAnew(state: DownloadState) throws {
+        let desk = try Desk()
+        try desk.add("a")
+        switch state {
+        case .completed: try desk.transfer("a").complete()
+        case .failed: try desk.transfer("a").fail(.final)
+        default: try desk.act(.cancel, "a")
+        }
+        desk.settle()
+        #expect(try desk.add("a") == [2])
+        #expect(desk["a"].state == .downloading)
+        #expect(desk.history().map(\.id) == [1])
+        #expect(desk.history().map(\.state) == [state])
+    }
+
+    @Test func numbersAreNeverGivenAgain() throws {
+        let desk = try Desk()
+        try desk.add("a", "b")
+        try desk.act(.cancel, "b")
+        #expect(try desk.manager.perform { try $0.clearHistory() } == 1)
+        desk.manager.perform { $0.stop() }
+        let next = try Desk(after: desk)
+        #expect(try next.add("c") == [3])
+    }
+}

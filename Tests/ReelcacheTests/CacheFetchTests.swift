@@ -1,0 +1,174 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Reelcache
+
+/// Downloads that fetch, as a program sees them.
+@Suite(.timeLimit(.minutes(10))) struct CacheFetchTests {
+    @Test func downloadGivesWhereItCanBePlayed() async throws {
+        try await cacheStory(following: { stage in
+            let cache = stage.cache, url = stage.serve("/a.mp4"), whole = stage.film.bytes(0..<stage.film.size)
+            // Without a proxy it is the file itself.
+            let file = try await cache.download(url)
+            #expect(file.isFileURL && cache.isCached(url))
+            #expect(try [UInt8](Data(contentsOf: file)) == whole)
+            #expect(try cache.coverage(of: url) == CacheCoverage(length: stage.film.size, ranges: [0..<stage.film.size], isPinned: true))
+            // With one it is where players look; and nothing is fetched twice.
+            let played = try await onThread {
+                try cache.startProxy()
+                return try stage.play("/a.mp4")
+            }
+            #expect(played == whole)
+            let local = try await cache.download(url)
+            #expect(try local == cache.proxiedURL(for: url))
+            #expect(stage.origin.requestCount("/a.mp4") == 1)
+            #expect(await cache.downloads.history().map(\.state) == [.completed, .completed])
+        })
+    }
+
+    @Test func eventsLeadToTheEnd() async throws {
+        try await cacheStory(following: { stage in
+            let url = stage.serve("/a.mp4")
+            stage.origin.script("/a.mp4") { $0.stallAfter = 100_000 }
+            var (seen, last): ([Download], DownloadEvent?) = ([], nil)
+            for await event in stage.cache.downloading(url, DownloadOptions { $0.isPinned = false }) {
+                if case .progress(let download) = event { seen.append(download) }
+                if seen.last.map({ $0.bytes > 0 }) == true { stage.origin.release("/a.mp4") }
+                last = event
+            }
+            let file = try await stage.cache.fileURL(of: url)
+            #expect(last == .completed(try #require(stage.cache.downloads.status(of: url)), localURL: file))
+            let bytes = seen.map(\.bytes)
+            #expect(bytes == bytes.sorted() && seen.contains { $0.state == .downloading && $0.total == stage.film.size && $0.fractionCompleted! < 1 })
+            #expect(stage.cache.downloads.status(of: url)?.fractionCompleted == 1)
+            #expect(try stage.cache.coverage(of: url)?.isPinned == false)
+        })
+    }
+
+    @Test func whoeverLeavesHalfWayEndsTheTransferAndLeavesNothing() async throws {
+        try await cacheStory(following: { stage in
+            let cache = stage.cache, url = stage.serve("/a.mp4")
+            stage.origin.script("/a.mp4") { $0.stallAfter = 200_000 }
+            for await event in cache.downloading(url) {
+                if case .progress(let download) = event, download.bytes >= 131_072 { break }
+            }
+            _ = try await cache.states.first(of: url, .cancelled)
+            try await onThread { try stage.origin.waitUntil("the end of the transfer") { $0.requests("/a.mp4").first?.aborted == true } }
+            #expect(try cache.coverage(of: url) == nil)
+        })
+    }
+
+    @Test func pauseKeepsTheBytesAndResumeAsksForTheRest() async throws {
+        try await cacheStory(following: { stage in
+            let downloads = stage.cache.downloads, url = stage.serve("/a.mp4")
+            stage.origin.script("/a.mp4") { $0.stallAfter = 200_000 }
+            let id = try await downloads.add(url).id
+            for await event in downloads.events(of: id) {
+                if case .progress(let download) = event, download.bytes >= 131_072 { break }
+            }
+            try await downloads.pause(id)
+            #expect(try stage.cache.coverage(of: url)?.contains(0..<131_072) == true)
+            stage.origin.release("/a.mp4")
+            try await downloads.resume(id)
+            guard case .completed? = await downloads.events(of: id).last() else { throw DeadlinePassed(what: "the end") }
+            let second = try #require(stage.origin.requests("/a.mp4").dropFirst().first?.range)
+            #expect(second.lowerBound >= 131_072)
+            #expect(try await [UInt8](Data(contentsOf: stage.cache.fileURL(of: url))) == stage.film.bytes(0..<stage.film.size))
+        })
+    }
+
+    @Test func whatTheOriginDoesNotHaveIsAnError() async throws {
+        try await cacheStory(following: { stage in
+            let url = stage.url("/nothing.mp4")
+            let error = await #expect(throws: CacheError.self) { try await stage.cache.download(url) }
+            guard case .downloadFailed(let download)? = error else { throw DeadlinePassed(what: "a failure", instead: "\(error as Any)") }
+            #expect(download.state == .failed && download.url == url)
+            #expect(error?.description == download.message && download.message?.contains("404") == true)
+        })
+    }
+
+    @Test func beginningOfAFilmCanBePlayedThroughTheProxy() async throws {
+        try await cacheStory(following: { stage in
+            let cache = stage.cache, url = stage.serve("/a.mp4"), first = DownloadOptions { $0.first = 65_536 }
+            let error = await #expect(throws: CacheError.self) { try await cache.download(url, first) }
+            guard case .incomplete(url, missing: let missing)? = error else { throw DeadlinePassed(what: "an incomplete file", instead: "\(error as Any)") }
+            #expect(missing <= stage.film.size - 65_536)
+            // The download is completed all the same.
+            guard case .completed(let download, localURL: nil)? = await cache.downloading(url, first).last() else { throw DeadlinePassed(what: "the end") }
+            #expect(download.state == .completed && download.bytes == 65_536)
+            let progress = await cache.downloads.progress(of: download.id)
+            while await MainActor.run(body: { !progress.isFinished && !progress.isCancelled }) { await Task.yield() }
+            #expect(await MainActor.run { progress.isFinished && !progress.isCancelled })
+            _ = try await onThread { try cache.startProxy() }
+            let local = try await cache.download(url, first)
+            #expect(try local == cache.proxiedURL(for: url))
+        })
+    }
+
+    @Test func progressComesToItsTotal() async throws {
+        try await cacheStory(following: { stage in
+            let downloads = stage.cache.downloads, url = stage.serve("/a.mp4")
+            stage.origin.hold("/a.mp4")
+            let id = try await downloads.add(url).id
+            let progress = await downloads.progress(of: id)
+            #expect(await MainActor.run { progress.isIndeterminate })
+            stage.origin.release("/a.mp4")
+            guard case .completed? = await downloads.events(of: id).last() else { throw DeadlinePassed(what: "the end") }
+            // It hears of the same event, in its own time.
+            while await MainActor.run(body: { !progress.isFinished }) { await Task.yield() }
+            #expect(await MainActor.run { progress.totalUnitCount == stage.film.size && progress.fractionCompleted == 1 && !progress.isCancelled })
+        })
+    }
+
+    @Test @MainActor func progressThatNobodyHasFollowsNothing() async throws {
+        try await cacheStory(following: { try await Self.letGoOfProgress($0) })
+    }
+
+    @MainActor private static func letGoOfProgress(_ stage: CacheStage) async throws {
+        let downloads = stage.cache.downloads, url = stage.serve("/a.mp4")
+        stage.origin.script("/a.mp4") { $0.stallAfter = 200_000 }
+        let id = try await downloads.add(url).id
+        for await event in downloads.events(of: id) {
+            if case .progress(let download) = event, download.total != nil { break }
+        }
+        // From now on nothing happens to it.
+        try await downloads.pause(id)
+        var progress: Progress? = downloads.progress(of: id)
+        while progress?.isIndeterminate == true { await Task.yield() }
+        try await stage.cache.bell.wait(listeners: 1)
+        progress = nil
+        try await stage.cache.bell.wait(listeners: 0)
+    }
+
+    @Test(arguments: [nil, 65_536]) func whatIsCompletedAndForgottenAtOnceIsCompleted(first: Int64?) async throws {
+        try await cacheStory(following: { stage in
+            let downloads = stage.cache.downloads, url = stage.serve("/a.mp4")
+            let ordered = try await downloads.add(url, DownloadOptions { $0.first = first })
+            _ = await downloads.events(of: ordered.id).last()
+            try await downloads.clearHistory()
+            guard case .completed(let download, _)? = await downloads.events(of: ordered.id, lastKnown: ordered).last() else {
+                throw DeadlinePassed(what: "the end")
+            }
+            #expect(download.id == ordered.id && download.state == .completed)
+            try stage.cache.remove(url)
+            #expect(await downloads.events(of: ordered.id, lastKnown: ordered).last() == .failed(.downloadCancelled(ordered)))
+        })
+    }
+
+    @Test func aRestartGoesOnByItself() async throws {
+        try await cacheStory(following: { stage in
+            let url = stage.serve("/a.mp4")
+            stage.origin.script("/a.mp4") { $0.stallAfter = 200_000 }
+            let id = try await stage.cache.downloads.add(url).id
+            for await event in stage.cache.downloads.events(of: id) {
+                if case .progress(let download) = event, download.bytes >= 131_072 { break }
+            }
+            // The second transfer is shorter than what the origin sends before it waits.
+            try await onThread { try stage.reopen() }
+            guard case .completed? = await stage.cache.downloads.events(of: id).last() else { throw DeadlinePassed(what: "the end") }
+            #expect(stage.origin.bytesSent("/a.mp4") <= stage.film.size + 200_000 - 131_072)
+            #expect(stage.cache.isCached(url))
+        })
+    }
+}

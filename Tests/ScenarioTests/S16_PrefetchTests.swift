@@ -1,0 +1,600 @@
+import ControlAPI
+import DiskCache
+import Downloads
+import Glibc
+import Synchronization
+import Testing
+import TestSupport
+
+private let chunk: Int64 = 65_536
+private let extent: Int64 = 64 * chunk
+private let film = Media(seed: 160, size: 5_000_000)
+private let remake = Media(seed: 161, size: 6_000_000)
+private let long = Media(seed: 162, size: 40_000_000)
+private let path = "/film.mp4"
+
+/// What a download fetches, and what it leaves alone.
+extension Scenarios {
+    @Suite struct S16Prefetch {
+        /// The whole film is in the cache, and nothing of it is asked for again.
+        private func expectCached(_ stage: Stage, _ film: Media = film, sourceLocation: SourceLocation = #_sourceLocation) throws {
+            let count = stage.origin.requestCount(path)
+            let response = try stage.get(path)
+            expectWhole(response, film, sourceLocation: sourceLocation)
+            #expect(response.isHit, "\(response.cacheStatus)", sourceLocation: sourceLocation)
+            #expect(stage.origin.requestCount(path) == count, sourceLocation: sourceLocation)
+        }
+
+        private func resource(_ stage: Stage) throws -> ResourceReport { try stage.read(ResourceDetail.self, "/resources?" + stage.parameter(path)).resource }
+
+        // MARK: What comes
+
+        @Test func whatIsUnknownComesWithOneRequestAndIsPinned() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.headers = [("Cache-Control", "max-age=600"), ("Content-Disposition", "attachment; filename=\"film one.mp4\"")] }
+                let progress = try stage.download(path).complete()
+                #expect(progress.bytes == film.size && progress.total == film.size && progress.fileName == "film one.mp4")
+                #expect(stage.origin.ranges(path, of: film) == [0..<film.size])
+                #expect(try resource(stage).isPinned)
+                try expectCached(stage)
+            }
+        }
+
+        @Test func whatIsNotToBePinnedIsNot() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                _ = try stage.download(path, isPinned: false).complete()
+                #expect(try !resource(stage).isPinned)
+            }
+        }
+
+        // It is complete: whether it still holds is asked when it is played.
+        @Test func whatIsCompleteIsNotAskedForThoughItIsStale() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.headers = [("Cache-Control", "max-age=60")] }
+                _ = try stage.get(path)
+                stage.wait(seconds: 1000)
+                let progress = try stage.download(path).complete()
+                #expect(progress.bytes == film.size && progress.total == film.size)
+                #expect(stage.origin.requestCount(path) == 1)
+                #expect(try resource(stage).isPinned)
+            }
+        }
+
+        @Test func onlyGapsAreAskedForAndOnlyOfTheSameVersion() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film, etag: "\"one\"")
+                _ = try stage.get(path, range: "bytes=1000000-1999999")
+                try stage.settle()
+                _ = try stage.download(path).complete()
+                let (from, to) = (1_000_000 / chunk * chunk, (2_000_000 + chunk - 1) / chunk * chunk)
+                #expect(stage.origin.ranges(path, of: film) == [from..<to, 0..<from, to..<film.size])
+                #expect(stage.origin.requests(path).dropFirst().allSatisfy { $0.headers["If-Range"] == "\"one\"" })
+                #expect(stage.origin.bytesSent(path) == film.size)
+                try expectCached(stage)
+            }
+        }
+
+        @Test func stoppedOneKeepsItsBytesAndTheNextGoesOn() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.stallAfter = 2_000_000 }
+                let first = try stage.download(path)
+                try first.wait(forBytes: 2_000_000 / chunk * chunk)
+                first.stop()
+                try stage.origin.waitForAbort(path)
+                stage.origin.script(path) { $0.stallAfter = nil }
+                _ = try stage.download(path).complete()
+                #expect(!first.hasEnded)
+                #expect(stage.origin.ranges(path, of: film) == [0..<film.size, 2_000_000 / chunk * chunk..<film.size])
+                #expect(stage.origin.requests(path)[1].headers["If-Range"] != nil)
+                try expectCached(stage)
+            }
+        }
+
+        @Test func contentThatChangesUnderItStartsOver() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film, etag: "\"one\"")
+                stage.origin.script(path) { $0.stallAfter = 2_000_000 }
+                let first = try stage.download(path)
+                try first.wait(forBytes: 1_900_000)
+                first.stop()
+                try stage.settle()
+                stage.origin.serve(path, remake, etag: "\"two\"")
+                stage.origin.script(path) { $0.stallAfter = nil }
+                let progress = try stage.download(path).complete()
+                #expect(progress.total == remake.size && progress.bytes == remake.size)
+                try expectCached(stage, remake)
+            }
+        }
+
+        @Test func onlyItsBeginningIsFetchedWhereNoMoreIsWanted() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                let progress = try stage.download(path, first: 1_000_000).complete()
+                #expect(progress.total == 1_000_000 && progress.bytes == 1_000_000)
+                let end = (1_000_000 + chunk - 1) / chunk * chunk
+                #expect(stage.origin.ranges(path, of: film) == [0..<end])
+                // More of it later: what is there stays.
+                _ = try stage.download(path).complete()
+                #expect(stage.origin.ranges(path, of: film) == [0..<end, end..<film.size])
+                try expectCached(stage)
+            }
+        }
+
+        @Test(arguments: [2, 8]) func severalConnectionsShareItInBlocks(connections: Int) async throws {
+            try await scenario { stage in
+                stage.origin.serve("/long.mp4", long)
+                _ = try stage.download("/long.mp4", connections: connections).complete()
+                let ranges = stage.origin.ranges("/long.mp4", of: long).sorted { $0.lowerBound < $1.lowerBound }
+                #expect(ranges.count > connections)
+                #expect(ranges.first?.lowerBound == 0 && ranges.last?.upperBound == long.size)
+                for (former, next) in zip(ranges, ranges.dropFirst()) { #expect(former.upperBound == next.lowerBound) }
+                #expect(stage.origin.bytesSent("/long.mp4") == long.size)
+                expectWhole(try stage.get("/long.mp4"), long)
+            }
+        }
+
+        @Test func severalConnectionsRunAtOnce() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/long.mp4", long)
+                stage.origin.hold("/long.mp4")
+                let download = try stage.download("/long.mp4", connections: 4)
+                try stage.origin.waitForRequests("/long.mp4", count: 4)
+                stage.origin.release("/long.mp4")
+                _ = try download.complete()
+                expectWhole(try stage.get("/long.mp4"), long)
+            }
+        }
+
+        /// The blocks that are there already are many more than those that are not.
+        @Test func resumingFindsTheGapsAmongManyBlocks() async throws {
+            try await scenario { stage in
+                let large = Media(seed: 163, size: 400_000_000)
+                stage.origin.serve("/large.mp4", large)
+                _ = try stage.download("/large.mp4").complete()
+                #expect(try stage.download("/large.mp4", connections: 8).complete().bytes == large.size)
+                #expect(stage.origin.requestCount("/large.mp4") == 1)
+            }
+        }
+
+        @Test func connectionsThatAreRefusedAreDoneWithout() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/long.mp4", long)
+                stage.origin.hold("/long.mp4")
+                let download = try stage.download("/long.mp4", connections: 4)
+                try stage.origin.waitForRequests("/long.mp4", count: 1)
+                stage.origin.script("/long.mp4") {
+                    $0.status = 503
+                    $0.statusTimes = 3
+                }
+                stage.origin.release("/long.mp4")
+                _ = try download.complete()
+                expectWhole(try stage.get("/long.mp4"), long)
+            }
+        }
+
+        // MARK: Origins that are simple
+
+        @Test func originWithoutRangesSendsItOnce() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.ignoresRange = true }
+                _ = try stage.download(path, connections: 4).complete()
+                #expect(stage.origin.bytesSent(path) == film.size)
+                try expectCached(stage)
+            }
+        }
+
+        @Test(arguments: [1, 3]) func whatHasNoValidatorComesAsAWhole(connections: Int) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) {
+                    $0.noValidators = true
+                    $0.ignoresRange = true
+                }
+                let progress = try stage.download(path, first: connections > 1 ? nil : 1_000_000, connections: connections).complete()
+                #expect(progress.total == (connections > 1 ? film.size : 1_000_000))
+                try expectCached(stage)
+            }
+        }
+
+        @Test(arguments: [true, false]) func whatHasNoLengthComesToItsEnd(isChunked: Bool) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) {
+                    $0.chunkedEncoding = isChunked
+                    $0.closeDelimited = !isChunked
+                    $0.stallAfter = 3_000_000
+                }
+                let download = try stage.download(path)
+                try download.wait(forBytes: 2_900_000)
+                #expect(download.progress.total == nil)
+                stage.origin.release(path)
+                #expect(try download.complete().total == film.size)
+                try expectCached(stage)
+            }
+        }
+
+        @Test(arguments: [(1, nil), (1, 1000), (4, nil)] as [(Int, Int64?)]) func emptyOneIsCompleteAtOnce(connections: Int, first: Int64?) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, Media(seed: 1, size: 0))
+                let progress = try stage.download(path, first: first, connections: connections).complete()
+                #expect(progress.bytes == 0 && progress.total == 0)
+            }
+        }
+
+        @Test func whatItsOriginChoosesByFieldsIsTheOneForNone() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film, etag: "\"de\"")
+                stage.origin.script(path) { $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")] }
+                _ = try stage.get(path, headers: [("Accept-Language", "de")])
+                stage.origin.serve(path, remake, etag: "\"any\"")
+                stage.origin.script(path) { $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")] }
+                _ = try stage.download(path).complete()
+                try expectCached(stage, remake)
+                #expect(try stage.get(path, headers: [("Accept-Language", "de")]).headers["ETag"] == "\"de\"")
+            }
+        }
+
+        // MARK: What goes wrong
+
+        @Test(arguments: [403, 404, 410, 451]) func errorThatStaysEndsItAndKeepsWhatIsThere(status: Int) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                _ = try stage.get(path, range: "bytes=0-999999")
+                try stage.settle()
+                stage.origin.script(path) { $0.status = status }
+                let fault = try stage.download(path).fault()
+                #expect(fault?.kind == .final && fault?.message.contains("\(status)") == true)
+                #expect(stage.origin.requestCount(path) == 2)
+                #expect(try resource(stage).cached == (1_000_000 + chunk - 1) / chunk * chunk)
+                // The same where nothing is there.
+                stage.origin.serve("/other.mp4", film)
+                stage.origin.script("/other.mp4") { $0.status = status }
+                #expect(try stage.download("/other.mp4").fault()?.kind == .final)
+                #expect(stage.origin.requestCount("/other.mp4") == 1)
+            }
+        }
+
+        @Test(arguments: [429, 503, 500]) func errorThatMayPassIsToldWithTheOriginsWish(status: Int) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) {
+                    $0.status = status
+                    $0.retryAfter = 30
+                }
+                let fault = try stage.download(path).fault()
+                guard case .busy(let wish)? = fault?.kind else {
+                    Issue.record("\(fault as Any)")
+                    return
+                }
+                #expect(status == 500 ? wish == nil : (29...30).contains(wish ?? 0))
+                #expect(stage.origin.requestCount(path) == 1)
+                // Meanwhile it is not even asked.
+                guard status != 500, case .busy? = try stage.download(path).fault()?.kind else { return }
+                #expect(stage.origin.requestCount(path) == 1)
+            }
+        }
+
+        @Test func brokenTransferIsNotTriedAgainHereAndKeepsWhatCame() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.cutAfter = 2_000_000 }
+                let download = try stage.download(path)
+                #expect(try download.fault()?.kind == .network)
+                #expect(stage.origin.requestCount(path) == 1)
+                _ = try stage.download(path).complete()
+                #expect(stage.origin.ranges(path, of: film) == [0..<film.size, 2_000_000 / chunk * chunk..<film.size])
+                try expectCached(stage)
+            }
+        }
+
+        @Test func brokenTransferThatAPlayerFollowsGoesOnForIt() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) {
+                    $0.stallAfter = 1_000_000
+                    $0.cutAfter = 2_000_000
+                }
+                let download = try stage.download(path)
+                try download.wait(forBytes: 900_000)
+                let (player, _) = try stage.playerOf(path)
+                #expect(try player.difference(from: film, in: 0..<900_000) == nil)
+                stage.origin.release(path)
+                #expect(try player.difference(from: film, in: 900_000..<film.size) == nil)
+                _ = try download.complete()
+                #expect(stage.origin.requestCount(path) == 2)
+            }
+        }
+
+        @Test func unreachableOriginIsTold() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.stop()
+                let fault = try stage.download(path).fault()
+                #expect(fault?.kind == .network)
+            }
+        }
+
+        @Test func offlineNothingIsAsked() async throws {
+            try await scenario { $0.configure { $0.isOffline = true } } _: { stage in
+                stage.origin.serve(path, film)
+                #expect(stage.proxy.cache.source.isOffline)
+                let fault = try stage.download(path).fault()
+                #expect(fault?.kind == .offline)
+                #expect(stage.origin.requestCount(path) == 0)
+            }
+        }
+
+        @Test func addressThatIsNotPermittedIsFinal() async throws {
+            try await scenario { $0.allow = [] } _: { stage in
+                stage.origin.serve(path, film)
+                let fault = try stage.download(path).fault()
+                #expect(fault?.kind == .final && fault?.message.contains("--allow") == true, "\(fault?.message ?? "")")
+            }
+        }
+
+        @Test func whatMustNotBeKeptIsNotDownloaded() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.headers = [("Cache-Control", "no-store")] }
+                let fault = try stage.download(path).fault()
+                #expect(fault?.kind == .final && fault?.message.contains("ignore_no_store") == true, "\(fault?.message ?? "")")
+                #expect(stage.origin.requestCount(path) == 1)
+            }
+        }
+
+        @Test func whatARuleKeepsAllTheSameIsDownloaded() async throws {
+            try await scenario { $0.configure { $0.rules = [.init { $0.ignoresNoStore = true }] } } _: { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.headers = [("Cache-Control", "no-store")] }
+                _ = try stage.download(path).complete()
+                #expect(try resource(stage).isComplete)
+            }
+        }
+
+        @Test func whatFindsNoRoomFailsBeforeAllElseHasGone() async throws {
+            try await scenario { $0.maxSize = 30_000_000 } _: { stage in
+                stage.origin.serve(path, film)
+                stage.origin.serve("/long.mp4", long)
+                stage.origin.script("/long.mp4") { $0.stallAfter = 1_000_000 }
+                _ = try stage.download(path).complete()
+                let fault = try stage.download("/long.mp4").fault()
+                #expect(fault?.kind == .final && fault?.message.contains("room") == true, "\(fault?.message ?? "")")
+                #expect(stage.origin.requestCount("/long.mp4") == 1)
+                try expectCached(stage)
+            }
+        }
+
+        @Test func downloadsThatDoNotFitTogetherDoNotEvictEachOther() async throws {
+            try await scenario { $0.maxSize = 60_000_000 } _: { stage in
+                stage.origin.serve("/one.mp4", long)
+                stage.origin.serve("/other.mp4", long)
+                stage.origin.script("/one.mp4") { $0.stallAfter = 1_000_000 }
+                let one = try stage.download("/one.mp4")
+                try one.wait(forBytes: 900_000)
+                let fault = try stage.download("/other.mp4").fault()
+                #expect(fault?.kind == .final && fault?.message.contains("being downloaded") == true, "\(fault?.message ?? "")")
+                stage.origin.release("/one.mp4")
+                _ = try one.complete()
+                // What is complete needs no room.
+                _ = try stage.download("/one.mp4").complete()
+            }
+        }
+
+        // MARK: Beside players
+
+        @Test func itSharesBytesAndTransfersWithAPlayer() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.stallAfter = 2_000_000 }
+                let (player, _) = try stage.playerOf(path)
+                #expect(try player.difference(from: film, in: 0..<1_000_000) == nil)
+                let download = try stage.download(path)
+                stage.origin.release(path)
+                #expect(try player.difference(from: film, in: 1_000_000..<film.size) == nil)
+                _ = try download.complete()
+                #expect(stage.origin.requestCount(path) == 1 && stage.origin.bytesSent(path) == film.size)
+            }
+        }
+
+        @Test func playerThatComesLaterSharesItToo() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.stallAfter = 2_000_000 }
+                let download = try stage.download(path)
+                try download.wait(forBytes: 1_900_000)
+                let (player, _) = try stage.playerOf(path)
+                stage.origin.release(path)
+                #expect(try player.difference(from: film, in: 0..<film.size) == nil)
+                _ = try download.complete()
+                #expect(stage.origin.requestCount(path) == 1 && stage.origin.bytesSent(path) == film.size)
+            }
+        }
+
+        @Test func stoppedOneDoesNotStopThePlayerThatSharesIt() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.stallAfter = 2_000_000 }
+                let download = try stage.download(path)
+                try download.wait(forBytes: 1_900_000)
+                let (player, _) = try stage.playerOf(path)
+                #expect(try player.difference(from: film, in: 0..<1_900_000) == nil)
+                download.stop()
+                stage.origin.release(path)
+                #expect(try player.difference(from: film, in: 1_900_000..<film.size) == nil)
+                #expect(stage.origin.requestCount(path) == 1)
+            }
+        }
+
+        // The clock stands: what a download may have beside a player comes no more.
+        @Test func playingGoesFirst() async throws {
+            let time = ManualTime()
+            try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.stallAfter = 1_000_000 }
+                stage.origin.serve("/long.mp4", long)
+                let (player, _) = try stage.playerOf(path)
+                #expect(try player.difference(from: film, in: 0..<1_000_000) == nil)
+                let download = try stage.download("/long.mp4")
+                try stage.origin.waitForRequests("/long.mp4", count: 1)
+                // It is paused by now, or will be: what a transfer brings before its reader is told is bounded.
+                try stage.passTime()
+                #expect(!download.hasEnded && download.progress.bytes <= 2 << 20)
+                stage.origin.release(path)
+                #expect(try player.difference(from: film, in: 1_000_000..<film.size) == nil)
+                time.advance(bySeconds: 1)
+                _ = try download.complete()
+            }
+        }
+
+        @Test func rateIsKept() async throws {
+            let time = ManualTime()
+            try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                let download = try stage.download("/long.mp4", limitRate: 1_000_000)
+                try stage.origin.waitForRequests("/long.mp4", count: 1)
+                try stage.passTime()
+                let first = download.progress.bytes
+                #expect(!download.hasEnded && first <= 2 << 20)
+                // Four times a quarter of a second, which is as much as it may catch up at once.
+                for _ in 0..<8 {
+                    time.advance(bySeconds: 0.25)
+                    try stage.passTime()
+                }
+                #expect(!download.hasEnded && download.progress.bytes <= 5 << 20)
+                download.limit(to: nil)
+                _ = try download.complete()
+                expectWhole(try stage.get("/long.mp4"), long)
+            }
+        }
+
+        @Test func rateOfAllIsKept() async throws {
+            let time = ManualTime()
+            try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
+                stage.origin.serve("/long.mp4", long)
+                stage.proxy.cache.source.limitAll(to: 100_000)
+                let download = try stage.download("/long.mp4")
+                try stage.origin.waitForRequests("/long.mp4", count: 1)
+                try stage.passTime()
+                #expect(!download.hasEnded && download.progress.bytes <= 2 << 20)
+                stage.proxy.cache.source.limitAll(to: nil)
+                // Nobody plays any more.
+                time.advance(bySeconds: 1)
+                _ = try download.complete()
+            }
+        }
+
+        // MARK: What a cancelled one leaves
+
+        @Test func whatWasNotThereBeforeGoes() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                let claim = try stage.claim(path)
+                _ = try stage.download(path).complete()
+                #expect(try resource(stage).isPinned)
+                #expect(try stage.proxy.cache.claims.release(claim) >= film.size)
+                #expect(try stage.control("GET", "/resources?" + stage.parameter(path), .nothing).status == 404)
+                #expect(stage.dataFiles.isEmpty)
+            }
+        }
+
+        @Test func whatWasThereBeforeStays() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/long.mp4", long)
+                let seek = 3 * extent
+                expectPart(try stage.get("/long.mp4", range: "bytes=\(seek)-\(seek + 99)"), seek..<seek + 100, of: long)
+                try stage.settle()
+                let claim = try stage.claim("/long.mp4")
+                _ = try stage.download("/long.mp4").complete()
+                _ = try stage.proxy.cache.claims.release(claim)
+                let detail = try stage.read(ResourceDetail.self, "/resources?" + stage.parameter("/long.mp4"))
+                #expect(detail.present == [ByteSpan(seek..<seek + extent)])
+                #expect(!detail.resource.isPinned)
+                #expect(try stage.get("/long.mp4", range: "bytes=\(seek)-\(seek + 99)").isHit)
+                expectWhole(try stage.get("/long.mp4"), long)
+            }
+        }
+
+        @Test func whatWasPinnedBeforeStaysSo() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                _ = try stage.download(path, first: 1000).complete()
+                let claim = try stage.claim(path)
+                _ = try stage.download(path).complete()
+                _ = try stage.proxy.cache.claims.release(claim)
+                #expect(try resource(stage).isPinned)
+            }
+        }
+
+        /// A variant has a pin of its own, which would outlive it.
+        @Test func whatItsOriginChoosesByFieldsGoesWithItsPin() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film, etag: "\"de\"")
+                stage.origin.script(path) { $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")] }
+                _ = try stage.get(path, headers: [("Accept-Language", "de")])
+                try stage.settle()
+                let claim = try stage.claim(path)
+                stage.origin.serve(path, remake, etag: "\"any\"")
+                stage.origin.script(path) { $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")] }
+                _ = try stage.download(path).complete()
+                let pinned = try stage.read(CacheReport.self, "/cache").pinned
+                #expect(pinned == 1)
+                #expect(try stage.proxy.cache.claims.release(claim) >= remake.size)
+                expectWhole(try stage.get(path), remake)
+                let report = try stage.read(CacheReport.self, "/cache")
+                #expect(report.pinned == 0 && report.resources == 2)
+                #expect(try stage.get(path, headers: [("Accept-Language", "de")]).isHit)
+            }
+        }
+
+        @Test func whatAPlayerIsReadingStays() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                let claim = try stage.claim(path)
+                stage.origin.script(path) { $0.stallAfter = 2_000_000 }
+                let download = try stage.download(path)
+                try download.wait(forBytes: 1_900_000)
+                let (player, _) = try stage.playerOf(path)
+                download.stop()
+                #expect(try stage.proxy.cache.claims.release(claim) == 0)
+                stage.origin.release(path)
+                #expect(try player.difference(from: film, in: 0..<film.size) == nil)
+                #expect(try !resource(stage).isPinned)
+                try expectCached(stage)
+            }
+        }
+
+        @Test func whatAPlayerHasReadMeanwhileStays() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                let claim = try stage.claim(path)
+                _ = try stage.download(path).complete()
+                _ = try stage.get(path, range: "bytes=0-99")
+                #expect(try stage.proxy.cache.claims.release(claim) == 0)
+                try expectCached(stage)
+            }
+        }
+    }
+}
+
+extension Stage {
+    /// Lets time pass by something that takes some: what runs at the same time gets further.
+    fileprivate func passTime() throws {
+        let other = Media(seed: 169, size: 16_000_000)
+        origin.serve("/other.mp4", other)
+        expectWhole(try get("/other.mp4"), other)
+    }
+}
+
+/// A clock that is moved on by hand, in nanoseconds.
+private final class ManualTime: Sendable {
+    private let time = Atomic<UInt64>(1_000_000_000)
+
+    var now: UInt64 { time.load(ordering: .relaxed) }
+
+    func advance(bySeconds seconds: Double) { time.wrappingAdd(UInt64(seconds * 1e9), ordering: .relaxed) }
+}

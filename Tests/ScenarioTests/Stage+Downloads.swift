@@ -1,0 +1,103 @@
+import ControlAPI
+import Downloads
+import Foundation
+import Testing
+import TestSupport
+
+@testable import Reelcache
+
+extension Stage {
+    /// Where downloads are told, to tell of some that nobody has ordered.
+    var board: DownloadBoard { proxy.cache.manager.board }
+
+    /// Follows downloads.
+    /// - Parameter query: with its `?`.
+    func listener(_ query: String = "", headers: [(String, String)] = [], version: String = "1.1", receiveBuffer: Int? = nil) throws -> EventListener {
+        try EventListener(player(receiveBuffer: receiveBuffer), query, headers: headers, version: version)
+    }
+}
+
+/// A client of `/api/v1/downloads/events`.
+final class EventListener {
+    /// One event, as it was sent.
+    struct Event: Equatable {
+        let name: String
+        let id: String?
+        let data: String
+
+        func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value { try ControlJSON.decode(type, from: Array(data.utf8)) }
+    }
+
+    let client: RawClient
+    let head: RawClient.ResponseHead
+    private var rest = ""
+    private var events: [Event] = []
+
+    init(_ client: RawClient, _ query: String, headers: [(String, String)], version: String) throws {
+        self.client = client
+        try client.send(client.request("/api/v1/downloads/events" + query, headers: headers, version: version))
+        head = try client.readHead()
+    }
+
+    /// The next one.
+    func event() throws -> Event {
+        while events.isEmpty { try read() }
+        return events.removeFirst()
+    }
+
+    private func read() throws {
+        let piece = try client.readBody(upTo: 1 << 20)
+        guard !piece.isEmpty else { throw RawClient.ResponseError.truncated(received: 0, expected: nil) }
+        rest += String(decoding: piece, as: UTF8.self)
+        var blocks = rest.components(separatedBy: "\n\n")
+        rest = blocks.removeLast()
+        for block in blocks where !block.hasPrefix(":") {
+            let fields = block.split(separator: "\n").map { $0.split(separator: ": ", maxSplits: 1).map(String.init) }
+            let names = fields.map { $0[0] }
+            #expect(names == ["event", "id", "data"] || names == ["event", "data"], "\(block)")
+            events.append(Event(name: fields[0][1], id: names.count == 3 ? fields[1][1] : nil, data: fields[names.count - 1][1]))
+        }
+    }
+
+    /// The next batch as short texts, such as `3 paused`, `-3` for one that is removed, and `summary`; and the number of its last event.
+    func batch() throws -> (texts: [String], id: String) {
+        var texts: [String] = []
+        while true {
+            let event = try event()
+            switch event.name {
+            case "download":
+                let report = try event.decoded(DownloadReport.self)
+                texts.append("\(report.id) \(report.state)")
+            case "removed": texts.append("-\(try event.decoded(RemovedDownload.self).id)")
+            default: texts.append(event.name)
+            }
+            if let id = event.id { return (texts, id) }
+        }
+    }
+}
+
+extension DownloadReport {
+    /// One that nobody has ordered.
+    static func sample(_ id: Int64, _ state: DownloadState = .waiting, bytes: Int64 = 0) -> DownloadReport {
+        var report = template
+        (report.id, report.url, report.state, report.bytes) = (id, "https://example.org/\(id).mp4", state, bytes)
+        return report
+    }
+
+    private static let template: DownloadReport = {
+        let text = """
+            {"id": 0, "url": "", "state": "waiting", "priority": "normal", "connections": 1, "is_pinned": true, "bytes": 0, "failures": 0, "added": 1}
+            """
+        do { return try ControlJSON.decode(DownloadReport.self, from: Array(text.utf8)) } catch { preconditionFailure("no report: \(error)") }
+    }()
+}
+
+extension DownloadBoard {
+    func post(_ reports: DownloadReport..., removed: [Int64] = [], waiting: Int = 0) { post(reports, removed: removed, waiting: waiting) }
+
+    func post(_ reports: [DownloadReport], removed: [Int64] = [], waiting: Int = 0) {
+        var summary = DownloadSummary()
+        summary.waiting = waiting
+        post(reports.map { ($0, Place(group: 0, priority: .normal, order: Double($0.id))) }, removed: removed, summary: summary)
+    }
+}

@@ -1,0 +1,62 @@
+import CachePolicy
+import Downloads
+import Glibc
+import Reelcache
+import TestSupport
+
+/// A download of a stage's, without a queue: what it brings, and how it ends.
+final class StageDownload: Sendable {
+    private let end = Monitor<DownloadEnd?>(nil)
+    private let running: any RunningDownload
+
+    init(_ stage: Stage, _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true, limitRate: Int64? = nil) throws {
+        let work = DownloadWork(
+            url: try OriginURL(url: stage.origin.url(path)), first: first, connections: connections, isPinned: isPinned, limitRate: limitRate)
+        running = stage.proxy.cache.source.begin(work) { [end] result in end.update { $0 = result } }
+    }
+
+    var progress: DownloadProgress { running.progress }
+
+    func stop() { running.stop() }
+
+    func limit(to rate: Int64?) { running.limit(to: rate) }
+
+    /// Whether it has ended by itself.
+    var hasEnded: Bool { end.read { $0 != nil } }
+
+    /// Waits for its end.
+    func result() throws -> DownloadEnd { try end.wait(for: "the end of a download") { $0 } }
+
+    /// Waits until it is complete.
+    func complete() throws -> DownloadProgress {
+        switch try result() {
+        case .completed(let progress): return progress
+        case .failed(let fault, _): throw fault
+        }
+    }
+
+    /// Waits until it fails.
+    func fault() throws -> DownloadFault? {
+        if case .failed(let fault, _) = try result() { return fault }
+        return nil
+    }
+
+    /// Waits until so much is there.
+    func wait(forBytes count: Int64) throws {
+        let end = ContinuousClock.now + .patience
+        while progress.bytes < count {
+            guard ContinuousClock.now < end else { throw DeadlinePassed("\(count) bytes; there are \(progress)") }
+            sched_yield()
+        }
+    }
+}
+
+extension Stage {
+    /// Downloads a path of the origin.
+    func download(_ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true, limitRate: Int64? = nil) throws -> StageDownload {
+        try StageDownload(self, path, first: first, connections: connections, isPinned: isPinned, limitRate: limitRate)
+    }
+
+    /// What is cached of a path before a download.
+    func claim(_ path: String) throws -> DownloadClaim { try proxy.cache.claims.claim(try OriginURL(url: origin.url(path))) }
+}
