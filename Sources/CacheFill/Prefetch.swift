@@ -42,7 +42,9 @@ package final class Prefetch {
     private let pins: Bool
     private var resource: OpenResource
     private var turns = 0
-    private var mayOpenAPart = true
+    /// Whether a part was asked for where nothing was known.
+    private var asksForPart = false
+    private var mayAskForPart = true
     /// How often it has begun anew.
     private var restarts = 0
     private static let maxRestarts = 4
@@ -147,10 +149,11 @@ package final class Prefetch {
     // MARK: Unknown
 
     private func open() {
-        let first = mayOpenAPart ? order.first.map { $0 - 1 } ?? (order.connections > 1 ? Self.blockRange.lowerBound * 4 - 1 : nil) : nil
+        let first = mayAskForPart ? order.first.map { $0 - 1 } ?? (order.connections > 1 ? Self.blockRange.lowerBound * 4 - 1 : nil) : nil
         guard let (status, _) = loop.open(resource, demand(first.map { .bounded(first: 0, last: $0) }), follower: follower, alone: false) else {
             return restart(after: .fill(.changed))
         }
+        asksForPart = first != nil
         opening = status
         awaitOpening()
     }
@@ -169,9 +172,9 @@ package final class Prefetch {
             let (lacksRoom, reason) = (status.lacksRoom, status.passingReason)
             leaveOpening()
             let code = generation.head.status
-            // Of what is empty no part can be had.
-            if code == 416, mayOpenAPart {
-                mayOpenAPart = false
+            // Of what is empty no part can be had, and a part of an unknown whole is not kept.
+            if asksForPart, code == 416 || code == 200 && reason == nil && !lacksRoom {
+                (asksForPart, mayAskForPart) = (false, false)
                 return proceed()
             }
             if code != 200 { return fail(.status(code, retryAfter: wait(for: generation))) }

@@ -188,6 +188,15 @@ extension Scenarios {
             }
         }
 
+        @Test func originWhosePartsDoNotTellTheWholeIsAskedForTheWhole() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.wrongContentRange = .unknownTotal }
+                _ = try stage.download(path, connections: 4).complete()
+                try expectCached(stage)
+            }
+        }
+
         @Test(arguments: [1, 3]) func whatHasNoValidatorComesAsAWhole(connections: Int) async throws {
             try await scenario { stage in
                 stage.origin.serve(path, film)
