@@ -43,6 +43,8 @@ package final class CacheFiller: Sendable {
     private let resources: Mutex<[CacheKey: OpenResource]>
     private let capacity: Int
     private let lingering = Atomic<Int>(0)
+    /// Of all loops.
+    private let running = Mutex<[ObjectIdentifier: FetchStatus]>([:])
 
     /// - Parameters:
     ///   - capacity: resources kept open; each has a file descriptor.
@@ -84,6 +86,13 @@ package final class CacheFiller: Sendable {
 
     func endLinger() { lingering.subtract(1, ordering: .relaxed) }
 
+    func began(_ fetch: FetchStatus) { running.withLock { $0[ObjectIdentifier(fetch)] = fetch } }
+
+    func ended(_ fetch: FetchStatus) { running.withLock { $0[ObjectIdentifier(fetch)] = nil } }
+
+    /// Whether bytes come in that a reader needs soon, to be kept or to pass.
+    var isBeingRead: Bool { running.withLock { Array($0.values) }.contains { $0.isBeingRead } }
+
     package func resource(_ key: CacheKey) -> OpenResource {
         // What is closed lets go of its file when this returns, outside of the lock.
         let (resource, _) = resources.withLock { resources in
@@ -118,8 +127,6 @@ package final class CacheFiller: Sendable {
     }
 
     package var openCount: Int { resources.withLock { $0.count } }
-
-    var openResources: [OpenResource] { resources.withLock { Array($0.values) } }
 
     var openKeys: [CacheKey] { resources.withLock { Array($0.keys) } }
 

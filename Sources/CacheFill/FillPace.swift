@@ -136,8 +136,3 @@ extension DownloadLine {
     fileprivate var rate: Int64? { state.withLock { $0.all.rate } }
     fileprivate var now: UInt64 { nanoseconds() }
 }
-
-extension CacheFiller {
-    /// Whether bytes come in for a reader.
-    var isBeingRead: Bool { openResources.contains { $0.isBeingRead } }
-}

@@ -89,6 +89,7 @@ package final class LoopFiller {
 
     private func run(_ fetch: Fetch, _ reason: FetchReason) {
         fetches[ObjectIdentifier(fetch)] = fetch
+        filler.began(fetch.status)
         filler.metrics.openFetches.add(1)
         fetch.start(reason)
         // On the way here everyone may have left.
@@ -105,6 +106,7 @@ package final class LoopFiller {
 
     func ended(_ fetch: Fetch) {
         guard fetches.removeValue(forKey: ObjectIdentifier(fetch)) != nil else { return }
+        filler.ended(fetch.status)
         filler.metrics.openFetches.add(-1)
         filler.balance.ended(on: loop.index, from: fetch.home)
     }

@@ -294,11 +294,6 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// Whether bytes come in for a reader, or are about to.
-    var isBeingRead: Bool {
-        state.withLock { $0.opening?.isBeingRead == true || $0.fetches.values.contains { $0.isBeingRead } }
-    }
-
     /// Whether nothing runs here, and when it was last used.
     var idleSince: UInt64? {
         state.withLock { $0.opening == nil && $0.fetches.isEmpty && $0.waiters.isEmpty && $0.generation?.isInUse != true ? $0.lastUse : nil }

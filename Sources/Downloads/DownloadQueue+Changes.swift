@@ -98,6 +98,8 @@ extension DownloadQueue {
                 (job.ended, job.finished, job.place) = (nil, nil, nextPlace)
                 nextPlace += 1
             }
+            // What it had brought went with it.
+            if before == .cancelled { (job.bytes, job.best, job.message) = (0, 0, nil) }
         } else if next == before {
             return []
         }

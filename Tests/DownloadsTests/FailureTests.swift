@@ -175,6 +175,24 @@ import Testing
         #expect(desk.begun == ["a", "b", "a"])
     }
 
+    /// Its bytes went when it was cancelled: what comes now is more than there was.
+    @Test func aCancelledOneThatIsRetriedBeginsAnew() throws {
+        let desk = try Desk()
+        try desk.add("a")
+        try desk.transfer("a").has(900, of: 1000)
+        desk.pass(0.25)
+        try desk.act(.cancel, "a")
+        try desk.act(.retry, "a")
+        #expect(desk["a"].bytes == 0)
+        for attempt in 1...5 {
+            let transfer = try desk.transfer("a")
+            transfer.has(Int64(attempt) * 10, of: 1000)
+            transfer.fail(.network)
+            #expect(desk["a"].state == .waiting && desk["a"].failures == 1, "\(attempt)")
+            for _ in 0..<5 { desk.pass(0.25) }
+        }
+    }
+
     @Test func whatIsCachedCannotBeSeenSoNothingIsFetched() throws {
         let desk = try Desk()
         desk.claims.failure = .init(description: "input/output error")

@@ -440,11 +440,14 @@ extension Scenarios {
         }
 
         // The clock stands: what a download may have beside a player comes no more.
-        @Test func playingGoesFirst() async throws {
+        @Test(arguments: ["max-age=60", "no-store"]) func playingGoesFirst(control: String) async throws {
             let time = ManualTime()
             try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
                 stage.origin.serve(path, film)
-                stage.origin.script(path) { $0.stallAfter = 1_000_000 }
+                stage.origin.script(path) {
+                    $0.stallAfter = 1_000_000
+                    $0.headers = [("Cache-Control", control)]
+                }
                 stage.origin.serve("/long.mp4", long)
                 let (player, _) = try stage.playerOf(path)
                 #expect(try player.difference(from: film, in: 0..<1_000_000) == nil)
