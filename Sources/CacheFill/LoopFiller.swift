@@ -164,12 +164,12 @@ package final class LoopFiller {
         case nil: return nil
         case .bounded(let first, let last):
             // A last offset at the end of the number range means no end.
-            guard last < Int64.max - geometry.chunkSize else { return .from(geometry.chunkStart(geometry.chunk(at: first))) }
+            guard last < ByteNumber.greatest else { return .from(geometry.chunkStart(geometry.chunk(at: first))) }
             return .bounded(geometry.roundedOut(first..<last + 1, length: nil))
         case .from(let first): return .from(geometry.chunkStart(geometry.chunk(at: first)))
         case .suffix(let count):
             // The start of the chunk in which the suffix begins is not known before the length is: so many bytes more reach it.
-            return .suffix(count > Int64.max - geometry.chunkSize ? count : count + geometry.chunkSize - 1)
+            return .suffix(count + geometry.chunkSize - 1)
         }
     }
 

@@ -40,7 +40,8 @@ package enum RangeRequest: Sendable, Equatable {
     /// Not the grammar of §14.1.1, or a range that ends before it begins.
     case malformed
 
-    /// Numbers too great for an `Int64` are held at its greatest value; empty elements of the list are passed over (§5.6.1.2).
+    /// Numbers beyond `ByteNumber.greatest` are held there, as no file has a byte so far out; empty elements of the list are passed over
+    /// (§5.6.1.2).
     package static func parse(_ value: String?) -> RangeRequest {
         guard let value else { return .none }
         if let spec = value.utf8.withContiguousStorageIfAvailable(ByteRangeSpec.init(usual:)) ?? nil { return .single(spec) }
@@ -85,7 +86,7 @@ extension ByteRangeSpec {
         self = .bounded(first: first, last: last)
     }
 
-    /// One to eighteen digits, which an `Int64` always holds.
+    /// One to eighteen digits, which are always below `ByteNumber.greatest`.
     private static func digits(_ field: UnsafeBufferPointer<UInt8>, _ place: inout Int) -> Int64? {
         let start = place
         var number: Int64 = 0
@@ -102,9 +103,9 @@ extension ByteRangeSpec {
         let before = text[..<dash]
         let after = text[text.index(after: dash)...]
         switch (ASCII.saturatingDecimal(before), ASCII.saturatingDecimal(after)) {
-        case (let first?, let last?) where first <= last: self = .bounded(first: first, last: last)
-        case (let first?, nil) where after.isEmpty: self = .from(first)
-        case (nil, let count?) where before.isEmpty: self = .suffix(count)
+        case (let first?, let last?) where first <= last: self = .bounded(first: ByteNumber.bounded(first), last: ByteNumber.bounded(last))
+        case (let first?, nil) where after.isEmpty: self = .from(ByteNumber.bounded(first))
+        case (nil, let count?) where before.isEmpty: self = .suffix(ByteNumber.bounded(count))
         default: return nil
         }
     }

@@ -10,8 +10,8 @@ package struct ContentRange: Sendable, Equatable {
         self.total = total
     }
 
-    /// Nil for other units, for a last byte before the first, for bytes beyond the total, and for numbers beyond `Int64`: such a
-    /// body must not be kept (§14.4).
+    /// Nil for other units, for a last byte before the first, for bytes beyond the total, and for numbers beyond
+    /// `ByteNumber.greatest`: such a body must not be kept (§14.4).
     package init?(parsing field: String) {
         var scanner = FieldScanner(field)
         scanner.skipOptionalSpace()
@@ -24,7 +24,7 @@ package struct ContentRange: Sendable, Equatable {
 
     private init?(range rangeText: Substring.UTF8View, total totalText: Substring.UTF8View) {
         range = Self.range(rangeText)
-        total = ASCII.decimal(totalText)
+        total = ByteNumber.parse(totalText)
         guard range != nil || Self.isUnknown(rangeText), total != nil || Self.isUnknown(totalText) else { return nil }
         guard range != nil || total != nil else { return nil }
         if let range, let total, range.upperBound > total { return nil }
@@ -35,7 +35,7 @@ package struct ContentRange: Sendable, Equatable {
     private static func range(_ text: Substring.UTF8View) -> Range<Int64>? {
         let positions = text.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         guard positions.count == 2 else { return nil }
-        guard let first = ASCII.decimal(positions[0]), let last = ASCII.decimal(positions[1]) else { return nil }
+        guard let first = ByteNumber.parse(positions[0]), let last = ByteNumber.parse(positions[1]) else { return nil }
         return first <= last ? first..<last + 1 : nil
     }
 

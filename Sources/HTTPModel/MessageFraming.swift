@@ -45,7 +45,7 @@ struct MessageFraming {
     private mutating func noteContentLength(_ value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         guard !hasTransferEncoding else { throw .twoFramings }
         for element in value.split(separator: ASCII.comma, omittingEmptySubsequences: false) {
-            guard let length = ASCII.decimal(ASCII.trimmed(element)) else { throw .badContentLength }
+            guard let length = ByteNumber.parse(ASCII.trimmed(element)) else { throw .badContentLength }
             guard contentLength ?? length == length else { throw .badContentLength }
             contentLength = length
         }

@@ -89,9 +89,7 @@ extension FieldLines {
         var length: Int64?
         for item in list.split(separator: ",", omittingEmptySubsequences: false) {
             let digits = item.drop { $0 == " " || $0 == "\t" }
-            guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let value = Int64(digits),
-                length == nil || length == value
-            else { throw .protocolViolation(detail: "Content-Length: \(list)") }
+            guard let value = ByteNumber.parse(digits.utf8), length == nil || length == value else { throw .protocolViolation(detail: "Content-Length: \(list)") }
             length = value
         }
         return length

@@ -9,9 +9,11 @@ import Testing
         ("BYTES=1-2", .single(.bounded(first: 1, last: 2))), ("bytes=0-1,5-", .multiple([.bounded(first: 0, last: 1), .from(5)])),
         ("bytes=, 0-1 ,\t, -7 ,", .multiple([.bounded(first: 0, last: 1), .suffix(7)])), ("bytes=,3-", .single(.from(3))),
         ("items=0-1", .none), ("seconds=a;b", .none), ("bytes=-0", .single(.suffix(0))),
-        ("bytes=99999999999999999999-", .single(.from(.max))),
-        ("bytes=4294967296-9223372036854775807", .single(.bounded(first: 4_294_967_296, last: .max))),
-        ("bytes=0-9223372036854775808", .single(.bounded(first: 0, last: .max))),
+        ("bytes=99999999999999999999-", .single(.from(ByteNumber.greatest))),
+        ("bytes=4294967296-9223372036854775807", .single(.bounded(first: 4_294_967_296, last: ByteNumber.greatest))),
+        ("bytes=0-9223372036854775808", .single(.bounded(first: 0, last: ByteNumber.greatest))),
+        // Before it is held at the bound, it ends before it begins.
+        ("bytes=3000000000000000000-2000000000000000000", .malformed),
         ("", .malformed), ("bytes", .malformed), ("bytes=", .malformed), ("bytes=,", .malformed), ("bytes=-", .malformed),
         ("bytes=5-4", .malformed), ("bytes=a-b", .malformed), ("bytes=1-2-3", .malformed), ("bytes=--1", .malformed),
         ("bytes=+1-2", .malformed), ("bytes=1 -2", .malformed), ("bytes =1-2", .malformed), ("=1-2", .malformed),
@@ -96,14 +98,14 @@ import Testing
         for element in parts.2.split(separator: ",") where element.wholeMatch(of: /[ \t]*/) == nil {
             guard let match = element.wholeMatch(of: /[ \t]*(\d*)-(\d*)[ \t]*/) else { return .malformed }
             if match.1.isEmpty && match.2.isEmpty { return .malformed }
-            let first = Int64(match.1) ?? .max
-            let last = Int64(match.2) ?? .max
+            let (first, last) = (Int64(match.1) ?? .max, Int64(match.2) ?? .max)
+            let (heldFirst, heldLast) = (min(first, ByteNumber.greatest), min(last, ByteNumber.greatest))
             if match.1.isEmpty {
-                specs.append(.suffix(last))
+                specs.append(.suffix(heldLast))
             } else if match.2.isEmpty {
-                specs.append(.from(first))
+                specs.append(.from(heldFirst))
             } else if first <= last {
-                specs.append(.bounded(first: first, last: last))
+                specs.append(.bounded(first: heldFirst, last: heldLast))
             } else {
                 return .malformed
             }
