@@ -183,17 +183,8 @@ extension Fetch {
         throw .changed
     }
 
-    /// RFC 9110 §8.8.3.2 for tags, which must both be strong; else dates and (checked by the caller) lengths.
     private func isSameVersion(_ head: UpstreamHead, _ generation: Generation) -> Bool {
-        let stored = generation.head
-        guard stored.rangeCondition != nil else { return false }
-        // §15.3.7: a 206 to If-Range may leave out what the client knows.
-        let mayBeSilent = head.status == 206
-        if let known = stored.validators.etag {
-            guard let field = head.fields["ETag"] else { return mayBeSilent }
-            return EntityTag(parsing: field).map { $0.stronglyMatches(known) } ?? false
-        }
-        return head.fields["Last-Modified"].map { $0 == stored.fields["Last-Modified"] } ?? mayBeSilent
+        Combining.isSameVersion(head.fields, isPart: head.status == 206, stored: generation.head.fields)
     }
 }
 
@@ -222,7 +213,8 @@ struct Answer {
             total = head.contentLength
             range = 0..<(total ?? .max)
         }
-        if let total, total > Self.longest { throw .unusable("a length of \(total) bytes is more than can be handled") }
+        let length = total ?? (range.upperBound < .max ? range.upperBound : 0)
+        if length > Self.longest { throw .unusable("a length of \(length) bytes is more than can be handled") }
         let isMedia = head.status == 200 || isPart
         // Of a part, the rest has the same status as the whole.
         generationHead = GenerationHead(
@@ -233,7 +225,7 @@ struct Answer {
     }
 
     /// Tables grow with the length; an origin must not choose how much memory that is.
-    private static let longest: Int64 = 1 << 40
+    private static let longest = Generation.longest
 
     private static func isExpected(_ range: Range<Int64>, of total: Int64?, _ span: UpstreamRequest.Span?) -> Bool {
         switch span {
