@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// A number of bytes as people write it: `20GB` (10⁹), `4MiB` (2²⁰), `1.5 GB`, `500000`.
 package struct ByteSize: Sendable, Equatable, CustomStringConvertible {
     package let bytes: Int64
@@ -10,8 +12,8 @@ package struct ByteSize: Sendable, Equatable, CustomStringConvertible {
         let digits = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         guard let number = Double(digits), number.isFinite, let factor = Self.factors[trimmed.dropFirst(digits.count).lowercased()] else { return nil }
         let bytes = number * factor
-        guard bytes < 9.2e18 else { return nil }
-        self.bytes = Int64(bytes.rounded())
+        guard bytes < 9.2e18, let whole = Int64(whole: bytes.rounded()) else { return nil }
+        self.bytes = whole
     }
 
     private static let factors: [String: Double] = [
@@ -27,10 +29,11 @@ package struct ByteSize: Sendable, Equatable, CustomStringConvertible {
         while value >= 999.5, unit < units.count - 1 { (value, unit) = (value / 1000, unit + 1) }
         guard unit > 0 else { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
         let decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0
-        let scale = [1.0, 10, 100][decimals]
-        let rounded = Int64((value * scale).rounded())
+        let scale: Int64 = decimals == 0 ? 1 : decimals == 1 ? 10 : 100
+        let rounded = Int64(saturating: (value * Double(scale)).rounded())
         guard decimals > 0 else { return "\(rounded) \(units[unit])" }
-        let fraction = String(rounded % Int64(scale))
-        return "\(rounded / Int64(scale)).\(String(repeating: "0", count: decimals - fraction.count))\(fraction) \(units[unit])"
+        let (whole, rest) = rounded.quotientAndRemainder(dividingBy: scale)
+        let fraction = String(rest)
+        return "\(whole).\(String(repeating: "0", count: decimals - fraction.count))\(fraction) \(units[unit])"
     }
 }

@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// The one place where offsets become chunks and extents.
 ///
 /// A **chunk** is the unit of presence. An **extent** is 64 chunks in a row, so that one word is its bitmap. Ranges are half-open,
@@ -55,6 +57,7 @@ package struct ChunkGeometry: Sendable, Hashable {
 
     /// The bytes of a chunk that exist: the last chunk of a resource may be short, one beyond its end is empty.
     package func chunkBytes(_ chunk: Int, length: Int64?) -> Range<Int64> {
+        // no trap: starts grow with the ordinal, which is no index of Int's size
         (chunkStart(chunk)..<chunkStart(chunk + 1)).clamped(to: bounds(length))
     }
 
@@ -63,7 +66,7 @@ package struct ChunkGeometry: Sendable, Hashable {
     /// The chunks that hold at least one byte of a range; none for an empty one.
     package func chunks(touching range: Range<Int64>) -> Range<Int> {
         let first = chunk(at: range.lowerBound)
-        return range.isEmpty ? first..<first : first..<chunk(at: range.upperBound - 1) + 1
+        return range.isEmpty ? first..<first : first..<chunk(at: range.upperBound -| 1) + 1
     }
 
     /// A range widened to whole chunks, or to the end of the resource where that comes first.
@@ -73,14 +76,14 @@ package struct ChunkGeometry: Sendable, Hashable {
     ///     result        [===========)
     package func roundedOut(_ range: Range<Int64>, length: Int64?) -> Range<Int64> {
         let chunks = chunks(touching: range)
-        return (chunkStart(chunks.lowerBound)..<chunkStart(chunks.upperBound)).clamped(to: bounds(length))
+        return (chunkStart(chunks.lowerBound)..<chunkStart(chunks.upperBound)).clamped(to: bounds(length))  // no trap: starts grow with the ordinal
     }
 
-    private func bounds(_ length: Int64?) -> Range<Int64> { 0..<(length ?? .max) }
+    private func bounds(_ length: Int64?) -> Range<Int64> { 0..<max(0, length ?? .max) }  // no trap: not below 0
 
     // MARK: - Counts
 
-    package func chunkCount(length: Int64) -> Int { chunks(touching: 0..<length).count }
+    package func chunkCount(length: Int64) -> Int { chunks(touching: bounds(length)).count }
 
     package func extentCount(length: Int64) -> Int {
         (chunkCount(length: length) + Self.chunksPerExtent - 1) >> Self.extentShift

@@ -52,6 +52,6 @@ package enum Combining {
     static func isStrong(lastModified: String, date: String?) -> Bool {
         guard let modified = HTTPDate.parse(lastModified) else { return false }
         guard let made = date.flatMap(HTTPDate.parse) else { return true }
-        return made - modified >= 1
+        return made > modified
     }
 }

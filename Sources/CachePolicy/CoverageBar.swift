@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// Which parts of a resource are cached, drawn as a line of cells of equal length.
 package struct CoverageBar: Sendable, Equatable {
     package enum Cell: Sendable, Equatable {
@@ -14,16 +16,17 @@ package struct CoverageBar: Sendable, Equatable {
         let count = max(0, min(Int64(width), length))
         var cells: [Cell] = []
         var next = present[...]
-        for cell in 0..<count {
+        for cell in stride(from: 0, to: count, by: 1) {
             // The quotient and the remainder apart, as a length times a width may not fit.
+            // no trap: `count` is a terminal's width and not 0, and no cell is beyond it
             let bounds = [cell, cell + 1].map { length / count * $0 + length % count * $0 / count }
             while let range = next.first, range.upperBound <= bounds[0] { next.removeFirst() }
             var covered: Int64 = 0
             for range in next {
                 guard range.lowerBound < bounds[1] else { break }
-                covered += min(range.upperBound, bounds[1]) - max(range.lowerBound, bounds[0])
+                covered +|= min(range.upperBound, bounds[1]) -| max(range.lowerBound, bounds[0])
             }
-            cells.append(covered == 0 ? .empty : covered == bounds[1] - bounds[0] ? .full : .partial)
+            cells.append(covered == 0 ? .empty : covered == bounds[1] -| bounds[0] ? .full : .partial)
         }
         self.cells = cells
     }

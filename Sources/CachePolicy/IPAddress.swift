@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// An IPv4 or IPv6 address.
 package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     enum Family: Sendable { case v4, v6 }
@@ -48,12 +50,12 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
 extension IPAddress {
     private static func dotted(_ v4: UInt32) -> String {
-        [24, 16, 8, 0].map { String(v4 >> UInt32($0) & 0xFF) }.joined(separator: ".")
+        [24, 16, 8, 0].map { String(v4 >> UInt32($0) & 0xFF) }.joined(separator: ".")  // no trap: known numbers
     }
 
     /// RFC 5952 §4: the first of the longest runs of two or more zero groups is left out.
     private var colonSeparated: String {
-        let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { half >> UInt64($0) & 0xFFFF } }
+        let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { half >> UInt64($0) & 0xFFFF } }  // no trap: known numbers
         let hex = { (part: ArraySlice<UInt64>) in part.map { String($0, radix: 16) }.joined(separator: ":") }
         guard let gap = Self.longestZeroRun(groups) else { return hex(groups[...]) }
         return hex(groups[..<gap.lowerBound]) + "::" + hex(groups[gap.upperBound...])
@@ -81,7 +83,7 @@ extension IPAddress {
         var number: UInt32 = 0
         for byte in text {
             guard 0x30...0x39 ~= byte else { return nil }
-            number = number * 10 + UInt32(byte - 0x30)
+            number = number *| 10 +| UInt32(byte &- 0x30)
         }
         return number <= 255 ? number : nil
     }

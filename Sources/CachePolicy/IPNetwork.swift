@@ -34,9 +34,9 @@ struct IPNetwork: Sendable, Hashable {
         guard address.family == base.family else { return false }
         // Shifting a word by its width or more leaves 0, so that bits beyond the prefix fall out, and all do for /0.
         switch base.family {
-        case .v4: return (address.low ^ base.low) >> UInt64(32 - prefixLength) == 0
-        case .v6 where prefixLength <= 64: return (address.high ^ base.high) >> UInt64(64 - prefixLength) == 0
-        case .v6: return address.high == base.high && (address.low ^ base.low) >> UInt64(128 - prefixLength) == 0
+        case .v4: return (address.low ^ base.low) >> UInt64(32 - prefixLength) == 0  // no trap: at most 32
+        case .v6 where prefixLength <= 64: return (address.high ^ base.high) >> UInt64(64 - prefixLength) == 0  // no trap: at most 64
+        case .v6: return address.high == base.high && (address.low ^ base.low) >> UInt64(128 - prefixLength) == 0  // no trap: at most 128
         }
     }
 }

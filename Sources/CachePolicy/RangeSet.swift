@@ -37,12 +37,12 @@ package enum RangeSet: Sendable, Equatable {
     private static func joined(_ asked: [Range<Int64>]) -> [Range<Int64>] {
         var parts: [(place: Int, range: Range<Int64>)] = []
         for (place, range) in asked.enumerated().sorted(by: { $0.element.lowerBound < $1.element.lowerBound }) {
-            guard let last = parts.last, range.lowerBound - last.range.upperBound < partOverhead else {
+            guard let last = parts.last, range.lowerBound -| last.range.upperBound < partOverhead else {
                 parts.append((place, range))
                 continue
             }
             let end = max(last.range.upperBound, range.upperBound)
-            parts[parts.count - 1] = (min(last.place, place), last.range.lowerBound..<end)
+            parts[parts.count - 1] = (min(last.place, place), last.range.lowerBound..<end)  // no trap: not before the last one's end
         }
         return parts.sorted { $0.place < $1.place }.map(\.range)
     }

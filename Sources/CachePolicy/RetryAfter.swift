@@ -7,6 +7,6 @@ package enum RetryAfter {
     package static func seconds(_ field: String?, now: Int64) -> Int64? {
         guard let field else { return nil }
         if let seconds = ASCII.saturatingDecimal(ASCII.trimmed(field.utf8)) { return seconds }
-        return HTTPDate.parse(field).map { max(0, $0 - now) }
+        return HTTPDate.parse(field).map { max(0, $0 -| now) }
     }
 }

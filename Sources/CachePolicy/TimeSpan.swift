@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// A length of time as people write it: `30d`, `12h`, `90m`, `2w`, `45s`, `1.5h`.
 package struct TimeSpan: Sendable, Equatable, CustomStringConvertible {
     package let seconds: Int64
@@ -10,8 +12,8 @@ package struct TimeSpan: Sendable, Equatable, CustomStringConvertible {
         let digits = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         guard let number = Double(digits), number.isFinite, let factor = Self.factors[trimmed.dropFirst(digits.count).lowercased()] else { return nil }
         let seconds = number * factor
-        guard seconds <= 1000 * 365.25 * 86400 else { return nil }
-        self.seconds = Int64(seconds.rounded())
+        guard seconds <= 1000 * 365.25 * 86400, let whole = Int64(whole: seconds.rounded()) else { return nil }
+        self.seconds = whole
     }
 
     private static let factors: [String: Double] = ["s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400]
@@ -30,6 +32,6 @@ package struct TimeSpan: Sendable, Equatable, CustomStringConvertible {
     /// - Parameters:
     ///   - time, now: seconds since 1970. What lies in the future, as clocks differ, was just now.
     package static func ago(_ time: Int64, now: Int64) -> String {
-        now > time ? "\(TimeSpan(seconds: now - time)) ago" : "just now"
+        now > time ? "\(TimeSpan(seconds: now -| time)) ago" : "just now"
     }
 }

@@ -1,6 +1,7 @@
 import DiskCache
 import Downloads
 import Foundation
+import HTTPModel
 import HTTPTransport
 
 /// What the control interface answers instead of what it was asked for: a status, and one line that says what to do.
@@ -68,7 +69,7 @@ package struct ControlError: Error {
 
     /// Some of its bytes are not cached.
     package static func incomplete(_ url: String, missing: [ByteSpan]) -> ControlError {
-        var error = ControlError(409, "\(url) is not complete: \(missing.reduce(0) { $0 + $1.count }) of its bytes are not cached")
+        var error = ControlError(409, "\(url) is not complete: \(missing.reduce(0) { $0 +| $1.count }) of its bytes are not cached")
         error.missing = missing
         return error
     }

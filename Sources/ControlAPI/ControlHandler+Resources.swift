@@ -1,6 +1,7 @@
 import CachePolicy
 import DiskCache
 import Foundation
+import HTTPModel
 import HTTPTransport
 
 extension ControlHandler {
@@ -51,7 +52,7 @@ extension ControlHandler {
             answer(exchange) { try $0.removeAll(before: nil, isDryRun: isDryRun) }
         case (nil, false, let text?):
             guard let span = TimeSpan(text) else { throw ControlError(400, "older_than is a time such as 30d, 12h or 90m, not \(text.prefix(100))") }
-            answer(exchange) { [now] in try $0.removeAll(before: now() - span.seconds, isDryRun: isDryRun) }
+            answer(exchange) { [now] in try $0.removeAll(before: now() -| span.seconds, isDryRun: isDryRun) }
         default:
             throw ControlError(400, "say what to remove: one of url=URL, all=true or older_than=30d")
         }

@@ -75,6 +75,7 @@ package final class AuditNews: Sendable {
     package func note(_ progress: AuditProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool {
         let (isWanted, isNews) = state.withLock { state in
             state.progress = progress
+            // no trap: a clock that counts from the start of the machine
             guard state.isWanted, !state.isDue, state.toldAt.map({ now >= $0 + Self.intervalNanoseconds }) ?? true else { return (state.isWanted, false) }
             (state.toldAt, state.isDue) = (now, true)
             return (true, true)

@@ -89,7 +89,7 @@ package final class DownloadBoard: Sendable {
     /// - Parameter removed: downloads that are forgotten.
     package func post(_ changed: [(DownloadReport, Place)], removed: [Int64] = [], summary: DownloadSummary) {
         let watchers = state.withLock { state in
-            state.revision += 1
+            state.revision += 1  // no trap: a count of events
             for id in removed { state.forget(id) }
             state.noteRemovals(removed)
             for (report, place) in changed {
@@ -140,7 +140,7 @@ package final class DownloadBoard: Sendable {
     /// - Parameter wake: called after each change, on any thread: it must not block. Until `unwatch`.
     package func watch(_ wake: @escaping @Sendable () -> Void) -> UInt64 {
         state.withLock { state in
-            state.nextWatcher += 1
+            state.nextWatcher += 1  // no trap: a count of events
             state.watchers[state.nextWatcher] = wake
             return state.nextWatcher
         }

@@ -1,6 +1,7 @@
 import DiskCache
 import Foundation
 import GRDB
+import HTTPModel
 import Logging
 
 /// All downloads on the disk, in `downloads.sqlite`. What is saved is durable when that returns. Blocks.
@@ -123,7 +124,7 @@ final class DownloadDatabase {
             while let row = try rows.next() {
                 if let job = DownloadJob(row) { contents.jobs.append(job) } else { damaged.append(row["id"]) }
             }
-            contents.nextID = (try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'download'") ?? 0) + 1
+            contents.nextID = (try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'download'") ?? 0) +| 1
             return (contents, damaged)
         }
         if !damaged.isEmpty {

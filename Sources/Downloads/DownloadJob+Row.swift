@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import HTTPModel
 
 extension DownloadJob {
     static let columnNames = [
@@ -21,7 +22,10 @@ extension DownloadJob {
     /// nil for a row with what cannot be: none of it is believed then.
     init?(_ row: Row) {
         func value<Value: DatabaseValueConvertible>(_ name: String) -> Value? { Value.fromDatabaseValue(row[name]) }
-        func isWhole(_ names: [String]) -> Bool { names.allSatisfy { Int64.fromDatabaseValue(row[$0]).map { $0 >= 0 } ?? (row[$0] as DatabaseValue).isNull } }
+        // Bounded, so that what counts on from them cannot overflow.
+        func isWhole(_ names: [String]) -> Bool {
+            names.allSatisfy { Int64.fromDatabaseValue(row[$0]).map { (0...ByteNumber.greatest).contains($0) } ?? (row[$0] as DatabaseValue).isNull }
+        }
 
         guard let id: Int64 = value("id"), let url: String = value("url"), let priority = value("priority").flatMap(DownloadPriority.init),
             let state = value("state").flatMap(DownloadState.init), let connections: Int = value("connections"),
@@ -49,6 +53,9 @@ extension DownloadJob {
 extension DownloadClaim {
     /// Whether its runs can be.
     fileprivate var isOrdered: Bool {
-        former.allSatisfy { $0.present.count.isMultiple(of: 2) && zip($0.present, $0.present.dropFirst()).allSatisfy { $0 <= $1 } }
+        former.allSatisfy { former in
+            former.present.count.isMultiple(of: 2) && zip(former.present, former.present.dropFirst()).allSatisfy { $0 <= $1 }
+                && former.present.allSatisfy { (0...ByteNumber.greatest).contains($0) }
+        }
     }
 }

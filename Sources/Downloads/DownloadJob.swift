@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// A download as the queue keeps it, and its row in the database.
 struct DownloadJob: Sendable, Equatable {
@@ -76,9 +77,10 @@ struct DownloadJob: Sendable, Equatable {
         let rate = state == .downloading ? rate.bytesPerSecond : nil
         return DownloadReport(
             id: id, url: url, state: state, priority: priority, category: category, first: first, connections: connections, limitRate: limitRate,
-            isPinned: isPinned, bytes: bytes, total: total, rate: rate, eta: TransferRate.seconds(for: total.map { $0 - bytes }, at: rate),
-            failures: failures, retryAt: retryAt.map { Int64($0.rounded(.up)) }, added: Int64(added), started: started.map { Int64($0) },
-            finished: finished.map { Int64($0) }, message: message, fileName: fileName)
+            isPinned: isPinned, bytes: bytes, total: total, rate: rate, eta: TransferRate.seconds(for: total.map { $0 -| bytes }, at: rate),
+            failures: failures, retryAt: retryAt.map { Int64(saturating: $0.rounded(.up)) }, added: Int64(saturating: added),
+            started: started.map(Int64.init(saturating:)),
+            finished: finished.map(Int64.init(saturating:)), message: message, fileName: fileName)
     }
 
     var listingPlace: DownloadBoard.Place {

@@ -1,5 +1,6 @@
 import CachePolicy
 import Foundation
+import HTTPModel
 import Logging
 import Synchronization
 
@@ -94,7 +95,7 @@ package actor DownloadManager {
         var freed: Int64 = 0
         for job in queue.endedIDs.compactMap({ queue[$0] }) where job.claim != nil {
             if job.state == .completed { queue.dropClaim(job.id) }
-            if job.state == .cancelled { freed += release(job.id) }
+            if job.state == .cancelled { freed +|= release(job.id) }
         }
         if freed > 0 { logger.notice("removed \(ByteSize(bytes: freed)) of partial data that cancelled downloads had left") }
     }
@@ -245,7 +246,7 @@ package actor DownloadManager {
 
     private func begin(_ id: Int64) {
         guard let source, let job = queue[id], job.state == .downloading else { return }
-        attemptCount += 1
+        attemptCount += 1  // no trap: a count of events
         let number = attemptCount
         do {
             let url = try OriginURL(url: job.url)

@@ -33,7 +33,7 @@ extension DownloadQueue {
             return job
         }
         var job = DownloadJob(id: plan.nextID, url: identity.url, order: order, place: plan.nextPlace, added: now)
-        plan.nextID += 1
+        plan.nextID += 1  // no trap: rows have numbers far below the greatest
         plan.nextPlace += 1
         // It goes on with what a failed one has brought: what was there before that one is what was there before this one.
         if var former = failedOne(identity) {

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// Which downloads there are, which of them run, and whose turn is next. Nothing is done here: operations say what is to be done, as effects.
 ///
@@ -75,8 +76,8 @@ struct DownloadQueue {
             if let retryAt = job.retryAt { job.due = monotonic + min(max(0, retryAt - now), Self.longestDelay) }
             put(job)
             nextPlace = max(nextPlace, job.place + 1)
-            nextEnded = max(nextEnded, (job.ended ?? 0) + 1)
-            self.nextID = max(self.nextID, job.id + 1)
+            nextEnded = max(nextEnded, (job.ended ?? 0) +| 1)
+            self.nextID = max(self.nextID, job.id +| 1)
         }
         self.nextID = max(self.nextID, nextID)
         _ = takeChanges()
@@ -179,8 +180,8 @@ struct DownloadQueue {
         summary.paused = sums.paused
         summary.bytes = Int64(clamping: sums.bytes)
         summary.total = sums.unknown == 0 ? Int64(clamping: sums.total) : nil
-        summary.rate = running.ids.reduce(0) { $0 + (jobs[$1]?.rate.bytesPerSecond ?? 0) }
-        summary.eta = TransferRate.seconds(for: summary.total.map { $0 - summary.bytes }, at: summary.rate)
+        summary.rate = running.ids.reduce(0) { $0 +| (jobs[$1]?.rate.bytesPerSecond ?? 0) }
+        summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.rate)
         summary.settings = settings
         return summary
     }
@@ -195,7 +196,7 @@ struct DownloadQueue {
             job.started = job.started ?? now
             job.begun = nextBegun
             job.rate = TransferRate()
-            nextBegun += 1
+            nextBegun += 1  // no trap: a count of events
             put(job)
             effects.append(.begin(id))
         }
@@ -235,7 +236,7 @@ struct DownloadQueue {
         job.finished = now
         (job.retryAt, job.due) = (nil, nil)
         job.ended = nextEnded
-        nextEnded += 1
+        nextEnded += 1  // no trap: counts on from rows, whose numbers are far below the greatest
         put(job)
     }
 }

@@ -1,5 +1,6 @@
 import CachePolicy
 import DiskCache
+import HTTPModel
 
 /// What the store has of a resource, before a download and after.
 package struct StoreClaims: ClaimKeeper {
@@ -29,7 +30,7 @@ package struct StoreClaims: ClaimKeeper {
                 generation: former.generation, isPinned: former.isPinned, hits: former.hits,
                 present: stride(from: 0, to: former.present.count - 1, by: 2).compactMap { place in
                     let (first, end) = (former.present[place], former.present[place + 1])
-                    return first < end ? first..<end : nil
+                    return first < end ? Range(from: first, upTo: end) : nil
                 })
         }
         let former = FormerContent(isPinned: claim.wasPinned, parts: parts)

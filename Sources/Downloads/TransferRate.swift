@@ -1,4 +1,5 @@
 import Foundation
+import HTTPModel
 
 /// How many bytes come per second of late: an average in which the last few seconds count most.
 struct TransferRate: Sendable, Equatable {
@@ -20,7 +21,7 @@ struct TransferRate: Sendable, Equatable {
             return
         }
         guard time > then else { return }
-        let current = Double(max(0, bytes - before)) / (time - then)
+        let current = Double(max(0, bytes -| before)) / (time - then)
         let weight = 1 - exp(-(time - then) / Self.timeConstant)
         average = average.map { $0 + weight * (current - $0) } ?? current
         last = (bytes, time)
@@ -29,13 +30,13 @@ struct TransferRate: Sendable, Equatable {
     /// nil while none come.
     var bytesPerSecond: Int64? {
         guard let average, average >= 1, average < 1e15 else { return nil }
-        return Int64(average)
+        return Int64(whole: average)
     }
 
     /// Seconds until so many bytes have come, rounded up; nil where that cannot be told.
     static func seconds(for bytes: Int64?, at rate: Int64?) -> Int64? {
         guard let bytes, let rate, rate > 0 else { return nil }
         let (seconds, rest) = max(0, bytes).quotientAndRemainder(dividingBy: rate)
-        return rest > 0 ? seconds + 1 : seconds
+        return rest > 0 ? seconds +| 1 : seconds
     }
 }

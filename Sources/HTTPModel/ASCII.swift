@@ -34,13 +34,13 @@ package enum ASCII {
 
     /// The value of a hexadecimal digit, 0 to 15.
     @inlinable package static func hexValue(_ byte: UInt8) -> UInt8? {
-        if isDigit(byte) { return byte - 0x30 }
+        if isDigit(byte) { return byte &- 0x30 }
         let letter = byte | 0x20
-        return letter &- 0x61 < 6 ? letter - 0x61 + 10 : nil
+        return letter &- 0x61 < 6 ? letter &- 0x61 &+ 10 : nil
     }
 
     /// The upper-case digit for a value of 0 to 15.
-    @inlinable package static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x41 + value - 10 }
+    @inlinable package static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 &+ value : 0x41 &+ value &- 10 }
 
     /// Names of fields, units and directives are compared without regard to case, letters of ASCII only.
     @inlinable package static func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
@@ -68,7 +68,7 @@ package enum ASCII {
         guard !digits.isEmpty, digits.allSatisfy(isDigit) else { return nil }
         return digits.reduce(into: Int64(0)) { sum, digit in
             let (tens, over) = sum.multipliedReportingOverflow(by: 10)
-            let (next, overAgain) = tens.addingReportingOverflow(Int64(digit - 0x30))
+            let (next, overAgain) = tens.addingReportingOverflow(Int64(digit &- 0x30))
             sum = over || overAgain ? .max : next
         }
     }

@@ -73,7 +73,7 @@ package struct BodyDecoder: Sendable {
                 }
                 guard position < bytes.count else { return .incomplete }
                 let count = Int(min(left, Int64(bytes.count - position)))
-                left -= Int64(count)
+                left -= Int64(count)  // no trap: at most `left`
                 return .content(position..<position + count)
             default:
                 guard position < bytes.count else { return .incomplete }

@@ -19,13 +19,13 @@ package enum ByteRangeSpec: Sendable, Equatable {
         switch self {
         case .bounded(let first, let last):
             guard 0 <= first, first < length, first <= last else { return nil }
-            return first..<min(last, length - 1) + 1
+            return Range(from: first, upTo: min(last +| 1, length))
         case .from(let first):
             guard 0 <= first, first < length else { return nil }
-            return first..<length
+            return Range(from: first, upTo: length)
         case .suffix(let count):
             guard count > 0 else { return nil }
-            return length - min(count, length)..<length
+            return Range(from: length -| min(count, length), upTo: length)
         }
     }
 }
@@ -91,7 +91,7 @@ extension ByteRangeSpec {
         let start = place
         var number: Int64 = 0
         while place < field.count, place - start < 18, case let digit = field[place] &- UInt8(ascii: "0"), digit < 10 {
-            number = number * 10 + Int64(digit)
+            number = number * 10 + Int64(digit)  // no trap: eighteen digits
             place += 1
         }
         return place > start ? number : nil

@@ -1,3 +1,5 @@
+// no traps: years have four digits and days come from HTTPDate, which holds them within those years.
+
 /// A day of the proleptic Gregorian calendar, to and from days since 1970-01-01.
 ///
 /// Years are counted from March, so that the leap day is a year's last and months have a regular pattern, and in eras of 400

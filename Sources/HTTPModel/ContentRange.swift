@@ -36,7 +36,7 @@ package struct ContentRange: Sendable, Equatable {
         let positions = text.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         guard positions.count == 2 else { return nil }
         guard let first = ByteNumber.parse(positions[0]), let last = ByteNumber.parse(positions[1]) else { return nil }
-        return first <= last ? first..<last + 1 : nil
+        return first <= last ? Range(from: first, upTo: last +| 1) : nil
     }
 
     /// As it stands in the field: `bytes 0-9/100`. An empty range cannot be stated and must not be asked for.
@@ -44,6 +44,6 @@ package struct ContentRange: Sendable, Equatable {
         let total = total.map(String.init) ?? "*"
         guard let range else { return "bytes */\(total)" }
         precondition(!range.isEmpty, "a Content-Range cannot be empty")
-        return "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"
+        return "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"  // no trap: it is not empty
     }
 }

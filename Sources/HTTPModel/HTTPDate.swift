@@ -1,3 +1,5 @@
+// no traps: all numbers have at most four digits, or are held in `writable`.
+
 /// Dates of HTTP (RFC 9110 §5.6.7), as whole seconds since 1970-01-01T00:00:00Z.
 package enum HTTPDate {
     private static let secondsPerDay: Int64 = 86400

@@ -57,13 +57,13 @@ extension Range<Int64> {
     @inlinable package init?(offset: Int64, length: Int64) {
         let (end, isOver) = offset.addingReportingOverflow(length)
         guard offset >= 0, length >= 0, !isOver else { return nil }
-        self = offset..<end
+        self = offset..<end  // no trap: what is added is not negative
     }
 
     /// `lower..<upper`, where `a..<b` would trap on an upper bound below the lower: nil.
     @inlinable package init?(from lower: Int64, upTo upper: Int64) {
         guard lower <= upper else { return nil }
-        self = lower..<upper
+        self = lower..<upper  // no trap: compared above
     }
 }
 

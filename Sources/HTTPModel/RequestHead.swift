@@ -23,8 +23,8 @@ struct ByteSpan: Sendable {
     let upper: UInt32
 
     init(_ range: Range<Int>) {
-        lower = UInt32(range.lowerBound)
-        upper = UInt32(range.upperBound)
+        lower = UInt32(range.lowerBound)  // no trap: places in a head, which RequestLimits bounds
+        upper = UInt32(range.upperBound)  // no trap: as above
     }
 
     var range: Range<Int> { Int(lower)..<Int(upper) }
@@ -110,7 +110,7 @@ package struct RequestHead: Sendable {
 
     private func isNamed(_ field: FieldSpan, _ name: StaticString) -> Bool {
         let count = name.utf8CodeUnitCount
-        guard Int(field.name.upper - field.name.lower) == count else { return false }
+        guard Int(field.name.upper - field.name.lower) == count else { return false }  // no trap: bounds of a range
         return bytes.withUnsafeBufferPointer { bytes in
             let sent = bytes.baseAddress! + Int(field.name.lower), asked = name.utf8Start
             // Names asked for consist of letters and hyphens, for which this bit is the case alone.

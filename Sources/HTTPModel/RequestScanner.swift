@@ -113,7 +113,7 @@ struct RequestScanner {
         let byte = try next()
         guard ASCII.isDigit(byte) else { throw .fault(.badVersion) }
         position += 1
-        return byte - 0x30
+        return byte &- 0x30
     }
 
     // MARK: - Field lines

@@ -47,7 +47,7 @@ extension Connection {
 
     private func deliver(_ piece: UnsafeRawBufferPointer) {
         guard let body = incoming, let sink = body.sink else { return }
-        let received = body.received + Int64(piece.count)
+        let received = body.received +| Int64(piece.count)
         guard received <= body.limit else { return refuseBody(.bodyTooLong(body.limit)) }
         incoming?.received = received
         // Before the call: a sink may resume within it.

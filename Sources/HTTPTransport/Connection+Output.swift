@@ -107,6 +107,7 @@ extension Connection {
         guard let source = output.source else { return true }
         switch source.next(limit: min(server.limits.maxWriteBytes, max(server.limits.firstWriteBytes, output.bodyBytesTaken))) {
         case .span(let span):
+            // no trap: the clock never goes back
             if output.bodyBytesTaken == 0 { exchange.firstByteTimes?.record(nanoseconds: MonotonicClock.nanoseconds() - exchange.startedAt) }
             if output.take(span) { return true }
         case .wait:
@@ -153,8 +154,8 @@ extension Connection {
                 var message = msghdr()
                 message.msg_iov = vectors.baseAddress
                 message.msg_iovlen = withSpan ? 2 : 1
-                let more = withSpan ? 0 : Int32(MSG_MORE)
-                return sendmsg(socket, &message, Int32(MSG_NOSIGNAL) | more)
+                let more = withSpan ? 0 : Int32(MSG_MORE)  // no trap: a constant
+                return sendmsg(socket, &message, Int32(MSG_NOSIGNAL) | more)  // no trap: a constant
             }
         }
         return note(count)

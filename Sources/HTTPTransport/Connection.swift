@@ -241,7 +241,7 @@ final class Connection {
         phase = .lingering
         pending = ReadAhead()
         incoming = nil
-        shutdown(socket, Int32(SHUT_WR))
+        shutdown(socket, Int32(SHUT_WR))  // no trap: a constant
         readWatcher.arm()
         deadline = server.deadline(in: server.limits.lingerSeconds)
     }

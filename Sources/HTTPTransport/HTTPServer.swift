@@ -80,8 +80,8 @@ private final class Latch: @unchecked Sendable {
     func wait(seconds: Double) {
         var until = timespec()
         clock_gettime(CLOCK_REALTIME, &until)
-        until.tv_sec += Int(seconds)
-        until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9)
+        until.tv_sec +|= Int(saturating: seconds)
+        until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9)  // no trap: below a second
         if until.tv_nsec >= 1_000_000_000 { until = timespec(tv_sec: until.tv_sec + 1, tv_nsec: until.tv_nsec - 1_000_000_000) }
         while sem_timedwait(&semaphore, &until) != 0 && errno == EINTR {}
     }

@@ -1,5 +1,7 @@
 import Glibc
 
+// no traps: constants and sizes of structures of the system.
+
 /// Where the server listens.
 package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     /// A host name or an IP address, IPv6 without brackets.

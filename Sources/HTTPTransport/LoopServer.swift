@@ -43,7 +43,7 @@ final class LoopServer {
         // Few at a time: each may be answered here, and others have their turn between.
         for _ in 0..<8 {
             guard balance.total < limits.maxConnections else { return listener!.disarm() }
-            let socket = accept4(listeningSocket, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
+            let socket = accept4(listeningSocket, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))  // no trap: constants
             guard socket >= 0 else {
                 // Out of descriptors: the listener stays readable and would spin; the sweep arms it again.
                 if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
@@ -83,7 +83,7 @@ final class LoopServer {
     // MARK: Time
 
     func deadline(in seconds: Double) -> UInt64 {
-        MonotonicClock.nanoseconds() + UInt64(seconds * 1e9)
+        MonotonicClock.nanoseconds() +| UInt64(saturating: seconds * 1e9)
     }
 
     private func sweep() {

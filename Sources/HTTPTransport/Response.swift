@@ -47,7 +47,7 @@ package struct Response {
         fieldBytes.append(contentsOf: Self.contentRange)
         fieldBytes.append(decimal: range.lowerBound)
         fieldBytes.append(UInt8(ascii: "-"))
-        fieldBytes.append(decimal: range.upperBound - 1)
+        fieldBytes.append(decimal: range.upperBound - 1)  // no trap: it is not empty
         fieldBytes.append(UInt8(ascii: "/"))
         if let total { fieldBytes.append(decimal: total) } else { fieldBytes.append(UInt8(ascii: "*")) }
         fieldBytes.append(contentsOf: Self.lineEnd)
@@ -79,7 +79,7 @@ extension [UInt8] {
             var (left, place) = (number, 20)
             repeat {
                 place -= 1
-                digits[place] = UInt8(ascii: "0") + UInt8(left % 10)
+                digits[place] = UInt8(ascii: "0") + UInt8(left % 10)  // no trap: a digit
                 left /= 10
             } while left > 0
             append(contentsOf: UnsafeBufferPointer(rebasing: digits[place..<20]))

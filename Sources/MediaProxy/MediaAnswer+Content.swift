@@ -30,7 +30,7 @@ extension MediaAnswer {
     }
 
     func answer(from generation: Generation, range: Range<Int64>?, length: Int64?, following status: FetchStatus?) {
-        let bytes = range ?? 0..<(length ?? .max)
+        let bytes = range ?? 0..<(length ?? .max)  // no trap: a length is not negative
         let coverage = generation.length == nil ? .part : generation.coverage(of: bytes)
         classify(coverage, generation, isOpening: status != nil)
         guard request.method == .get else {

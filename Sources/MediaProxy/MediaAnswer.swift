@@ -134,7 +134,7 @@ final class MediaAnswer: BodySource {
         guard wanted == nil, request.method == .get, request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil else {
             return wanted
         }
-        return .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)
+        return .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)  // no trap: a chunk has at least 4 KiB
     }
 
     // MARK: Unknown
@@ -219,7 +219,7 @@ final class MediaAnswer: BodySource {
         let head = generation.head
         guard let part else { return head.status != 416 || wanted != nil && request.value(of: "If-Range") == nil }
         guard Conditional.evaluate(request, against: head.validators) == .proceed else { return true }
-        guard let wanted, Conditional.rangeApplies(request, against: head.validators) else { return total.map { part == 0..<$0 } ?? false }
+        guard let wanted, Conditional.rangeApplies(request, against: head.validators) else { return total.map { part == Range(from: 0, upTo: $0) } ?? false }
         guard let total else { return true }
         return wanted.resolve(length: total).map { $0.clamped(to: part) == $0 } ?? true
     }

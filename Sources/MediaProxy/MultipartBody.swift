@@ -32,6 +32,7 @@ struct MultipartLayout {
 
     /// Exactly, in bytes.
     var length: Int64 {
+        // no trap: ranges that were joined, within one representation
         ranges.indices.reduce(Int64(closing.count)) { $0 + Int64(opening(of: $1).count) + Int64(ranges[$1].count) }
     }
 

@@ -1,4 +1,5 @@
 import DiskCache
+import HTTPModel
 
 /// What of a resource is cached at a moment.
 public struct CacheCoverage: Sendable, Equatable {
@@ -21,7 +22,7 @@ public struct CacheCoverage: Sendable, Equatable {
     }
 
     /// How many bytes are cached.
-    public var cachedBytes: Int64 { ranges.reduce(0) { $0 + $1.upperBound - $1.lowerBound } }
+    public var cachedBytes: Int64 { ranges.reduce(0) { $0 +| ($1.upperBound -| $1.lowerBound) } }
 
     /// Whether all of it is cached.
     public var isComplete: Bool { cachedBytes == length }
@@ -32,12 +33,12 @@ public struct CacheCoverage: Sendable, Equatable {
     /// What is not cached: half-open ranges of bytes, in order.
     public var missing: [Range<Int64>] {
         let starts = [0] + ranges.map(\.upperBound), ends = ranges.map(\.lowerBound) + [length]
-        return zip(starts, ends).filter { $0 < $1 }.map { $0..<$1 }
+        return zip(starts, ends).compactMap { $0 < $1 ? Range(from: $0, upTo: $1) : nil }
     }
 
     /// Whether all bytes of a range are cached. Those beyond the length do not count.
     public func contains(_ range: Range<Int64>) -> Bool {
-        let wanted = range.clamped(to: 0..<length)
+        let wanted = range.clamped(to: 0..<max(0, length))  // no trap: not below 0
         return wanted.isEmpty || ranges.contains { $0.lowerBound <= wanted.lowerBound && wanted.upperBound <= $0.upperBound }
     }
 }

@@ -73,7 +73,7 @@ extension CacheDownloads {
         guard let first = download.report.first else { return cache.isCached(url) }
         do {
             guard let coverage = try cache.coverage(of: url) else { return false }
-            return coverage.contains(0..<min(first, coverage.length))
+            return coverage.contains(0..<min(first, coverage.length))  // no trap: neither is negative
         } catch {
             cache.logger.error("could not look up what \(download.urlText) has cached: \(error)")
             return false

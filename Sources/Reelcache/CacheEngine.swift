@@ -92,6 +92,7 @@ struct CacheEngine: Sendable {
         let started = MonotonicClock.nanoseconds()
         return {
             StatsSnapshot(
+                // no trap: the clock never goes back
                 metrics, version: Proxy.version, uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
                 size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree, openResources: filler.openCount)
         }

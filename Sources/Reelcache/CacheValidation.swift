@@ -1,4 +1,5 @@
 import DiskCache
+import HTTPModel
 
 /// What reading everything again has found.
 public struct CacheValidation: Sendable, Equatable {
@@ -49,7 +50,7 @@ public struct CacheValidation: Sendable, Equatable {
     init(_ report: AuditReport) {
         self.init(
             resources: report.resources, bytes: report.bytes,
-            damaged: report.damaged.map { Damage(urlText: $0.url, ranges: $0.spans.map { $0.first..<$0.last + 1 }) },
+            damaged: report.damaged.map { Damage(urlText: $0.url, ranges: $0.spans.compactMap { Range(from: $0.first, upTo: $0.last +| 1) }) },
             missingFiles: report.missingFiles, damagedRows: report.damagedRows, orphanedFiles: report.orphanedFiles,
             orphanedBytes: report.orphanedBytes, isRepaired: report.isRepaired)
     }

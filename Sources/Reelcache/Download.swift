@@ -1,5 +1,6 @@
 import Downloads
 import Foundation
+import HTTPModel
 
 /// A download as it is at a moment.
 public struct Download: Sendable, Equatable, Identifiable {
@@ -44,7 +45,7 @@ public struct Download: Sendable, Equatable, Identifiable {
         id: ID, url: String, state: State, options: DownloadOptions = DownloadOptions(), bytes: Int64 = 0, total: Int64? = nil, bytesPerSecond: Int64? = nil,
         secondsLeft: Int64? = nil, added: Date = Date(), started: Date? = nil, finished: Date? = nil, message: String? = nil, fileName: String? = nil
     ) {
-        let seconds = { (date: Date) in Int64(date.timeIntervalSince1970) }
+        let seconds = { (date: Date) in Int64(saturating: date.timeIntervalSince1970) }
         var report = DownloadReport(id: id, of: DownloadOrder(url, options), added: seconds(added))
         report.state = DownloadState(state)
         (report.bytes, report.total, report.rate, report.eta) = (bytes, total, bytesPerSecond, secondsLeft)

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import HTTPModel
 
 /// A file on its way to a place of its own: under no name, or a temporary one, until it is complete.
 package struct FileExport {
@@ -129,6 +130,7 @@ package struct FileExport {
         while done < length {
             guard isWanted(done) else { throw CacheAccessError.interrupted }
             var (from, to) = (off_t(done), off_t(done))
+            // no trap: what was copied is at most the length
             let count = copy_file_range(source, &from, file, &to, Int(min(Self.stepBytes, length - done)), 0)
             if count < 0 {
                 if errno == EINTR { continue }
@@ -137,7 +139,7 @@ package struct FileExport {
             }
             // Some file systems say so instead of an error; reading tells whether it is the end.
             if count == 0 { return false }
-            done += Int64(count)
+            done += Int64(count)  // no trap: at most what was asked for
         }
         return true
     }
@@ -147,6 +149,7 @@ package struct FileExport {
         defer { buffer.deallocate() }
         while done < length {
             guard isWanted(done) else { throw CacheAccessError.interrupted }
+            // no trap: what was copied is at most the length
             let count = pread(source, buffer.baseAddress, Int(min(Int64(buffer.count), length - done)), off_t(done))
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else { throw CacheAccessError("cannot read what is cached: \(Self.lastError)") }
@@ -158,7 +161,7 @@ package struct FileExport {
                 guard part > 0 else { throw failed() }
                 written += part
             }
-            done += Int64(count)
+            done += Int64(count)  // no trap: at most what was asked for
         }
     }
 

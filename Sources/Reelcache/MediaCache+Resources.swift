@@ -1,6 +1,7 @@
 import CachePolicy
 import DiskCache
 import Foundation
+import HTTPModel
 import Synchronization
 
 /// What is cached. A URL finds what the rules cache it under, else what is cached under the URL itself.
@@ -67,7 +68,7 @@ extension MediaCache {
     /// - Throws: `CacheError`: `.disk`, `.closed`.
     @discardableResult
     public func removeAll(notReadSince date: Date? = nil) throws -> Int64 {
-        let seconds = date.map { Int64(max(-1e15, min(1e15, $0.timeIntervalSince1970))) }
+        let seconds = date.map { Int64(saturating: $0.timeIntervalSince1970) }
         return try asking { store throws(StoreError) in try store.removeAll(before: seconds, isDryRun: false) }.bytes
     }
 
@@ -115,7 +116,7 @@ extension MediaCache {
         let hold = try await perform { cache throws(CacheError) in try cache.find(origin) { store, key throws(StoreError) in try store.hold(key) } }
         guard let hold else { throw CacheError.notCached(url) }
         switch hold.state {
-        case .incomplete(let missing): throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 + $1.count })
+        case .incomplete(let missing): throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 +| $1.count })
         case .complete(let path):
             let file = "\(configuration.cacheDirectory)/\(path)"
             var info = stat()

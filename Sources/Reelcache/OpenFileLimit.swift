@@ -1,5 +1,7 @@
 import Glibc
 
+// no traps: constants, and a limit that is held at 2^20 before it is converted.
+
 /// How many files this process may have open.
 enum OpenFileLimit {
     /// Raises the limit as far as the system lets.

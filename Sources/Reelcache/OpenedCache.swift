@@ -46,13 +46,13 @@ package final class OpenedCache: CacheAccess {
 
     /// What keeps all that is there, also where it is more than the configuration lets in: the store leaves up to 8 MiB of its limit free,
     /// and something small finds room beside that.
-    static func limit(_ configuration: ProxyConfiguration, size: Int64) -> Int64 { max(configuration.maxSize, size + (12 << 20)) }
+    static func limit(_ configuration: ProxyConfiguration, size: Int64) -> Int64 { max(configuration.maxSize, size +| (12 << 20)) }
 
     /// Where less is free already, nothing that is there goes for that.
     static func minFree(_ configuration: ProxyConfiguration) -> Int64 {
         var info = statvfs()
         guard statvfs(configuration.cacheDirectory, &info) == 0 else { return configuration.minFree }
-        return min(configuration.minFree, Int64(info.f_bavail) * Int64(info.f_frsize) / 2)
+        return min(configuration.minFree, Int64(clamping: info.f_bavail) *| Int64(clamping: info.f_frsize) / 2)
     }
 
     /// What a cache takes on the disk; 0 where there is none.
@@ -117,7 +117,7 @@ package final class OpenedCache: CacheAccess {
     }
 
     package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
-        try Self.translated { try store.removeAll(before: olderThan.map { Int64(time(nil)) - $0.seconds }, isDryRun: isDryRun) }
+        try Self.translated { try store.removeAll(before: olderThan.map { Int64(time(nil)) -| $0.seconds }, isDryRun: isDryRun) }
     }
 
     private func existing<Value>(_ value: Value?, _ url: OriginURL) throws -> Value {
@@ -161,12 +161,13 @@ package final class OpenedCache: CacheAccess {
         var done: Int64 = 0
         while done < file.length {
             guard isWanted(done) else { throw CacheAccessError.interrupted }
+            // no trap: at most the length was read
             let count = read(file.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), file.length - done)))
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else { throw CacheAccessError("cannot read \(file.path): \(String(cString: strerror(errno)))") }
             guard count > 0 else { throw file.changeError }
             try importer.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            done += Int64(count)
+            done += Int64(count)  // no trap: at most what was asked for
         }
     }
 

@@ -112,7 +112,7 @@ extension RunningProxy: CacheAccess {
         let head = try perform(request, failed: { hasBegun ? "\(url.absolute) cannot be fetched to its end: \($0)" : nil }) { head, bytes, _ in
             hasBegun = head.status == 200
             length = head.length
-            if head.status == 200 { done += Int64(bytes.count) } else if refused.count < 1000 { refused.append(contentsOf: bytes) }
+            if head.status == 200 { done +|= Int64(bytes.count) } else if refused.count < 1000 { refused.append(contentsOf: bytes) }
             return .more
         }
         guard head.status == 200 else {

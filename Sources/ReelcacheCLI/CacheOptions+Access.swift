@@ -1,6 +1,7 @@
 import CachePolicy
 import DiskCache
 import Foundation
+import HTTPModel
 import Reelcache
 
 extension CacheOptions {
@@ -18,12 +19,13 @@ extension CacheAccess {
 }
 
 extension ByteSpan {
-    var range: Range<Int64> { first..<last + 1 }
+    /// Empty where what a proxy says is no range.
+    var range: Range<Int64> { Range(from: first, upTo: last +| 1) ?? 0..<0 }
 }
 
 extension [ByteSpan] {
     /// All bytes of them together.
-    var byteCount: Int64 { reduce(0) { $0 + $1.count } }
+    var byteCount: Int64 { reduce(0) { $0 +| $1.count } }
 
     /// The first of them, as in a `Range` field, and how many more there are.
     func text(atMost count: Int) -> String {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CachePolicy
 import Foundation
+import HTTPModel
 import Metrics
 import Reelcache
 
@@ -24,12 +25,12 @@ struct Stats: ParsableCommand {
     static func table(_ stats: StatsSnapshot, baseURL: String) -> String {
         let upstream = stats.upstream.requests.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
         var rows: [(String, String)] = [
-            ("proxy", "\(baseURL), version \(stats.version), up \(Int(stats.uptimeSeconds)) s, \(stats.connections) connections"),
+            ("proxy", "\(baseURL), version \(stats.version), up \(Int(saturating: stats.uptimeSeconds)) s, \(stats.connections) connections"),
             ("requests", "\(stats.requests.total): \(stats.requests.hits) hits, \(stats.requests.partialHits) partial, \(stats.requests.misses) misses, "
                 + "\(stats.requests.bypasses) bypassed; \(stats.requests.collapsed) collapsed"),
             ("bytes", "\(size(stats.bytes.fromCache)) from the cache, \(size(stats.bytes.fromUpstream)) from upstream"
-                + (stats.bytes.hitRatio.map { " (\(Int(($0 * 100).rounded())) % from the cache)" } ?? "")),
-            ("upstream", "\(size(Int64(stats.upstream.bytes) as Int64)) fetched, \(stats.upstream.openFetches) running"
+                + (stats.bytes.hitRatio.map { " (\(Int(saturating: ($0 * 100).rounded())) % from the cache)" } ?? "")),
+            ("upstream", "\(size(Int64(clamping: stats.upstream.bytes))) fetched, \(stats.upstream.openFetches) running"
                 + (upstream.isEmpty ? "" : "; requests: \(upstream.joined(separator: ", "))")),
             ("cache", "\(size(stats.cache.size)) of \(size(stats.cache.limit)); \(stats.cache.evictedExtents) extents (\(size(stats.cache.evictedBytes))) evicted"),
             ("first byte", "hits \(time(stats.firstByteOfHits)); misses \(time(stats.firstByteOfMisses))"),
@@ -40,7 +41,7 @@ struct Stats: ParsableCommand {
         return rows.map { name, value in name.padding(toLength: 12, withPad: " ", startingAt: 0) + value }.joined(separator: "\n")
     }
 
-    private static func size(_ bytes: UInt64) -> String { size(Int64(bytes)) }
+    private static func size(_ bytes: UInt64) -> String { size(Int64(clamping: bytes)) }
     private static func size(_ bytes: Int64) -> String { ByteSize(bytes: bytes).description }
 
     private static func time(_ times: StatsSnapshot.FirstByte) -> String {

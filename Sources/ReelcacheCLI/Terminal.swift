@@ -1,6 +1,7 @@
 import CLinux
 @preconcurrency import Foundation
 import Reelcache
+import HTTPModel
 
 /// What is known of where output goes.
 enum Terminal {
@@ -53,6 +54,6 @@ final class ProgressLine {
 
     /// `get: 1.00 GB of 4.00 GB (25 %)`
     func show(_ what: String, _ done: Int64, of total: Int64?) {
-        show("\(what): \(done.size)" + (total.map { total in " of \(total.size) (\(total > 0 ? Int(Double(done) / Double(total) * 100) : 100) %)" } ?? ""))
+        show("\(what): \(done.size)" + (total.map { total in " of \(total.size) (\(total > 0 ? Int(saturating: Double(done) / Double(total) * 100) : 100) %)" } ?? ""))
     }
 }

@@ -86,7 +86,7 @@ package struct BlockingFetch {
         var settings = UpstreamSettings()
         if let timeout {
             settings.connectTimeout = min(settings.connectTimeout, timeout)
-            easy.set(CURLOPT_TIMEOUT_MS, max(1, Int(timeout * 1000)))
+            easy.set(CURLOPT_TIMEOUT_MS, max(1, Int(saturating: timeout * 1000)))
         } else {
             easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
             easy.set(CURLOPT_LOW_SPEED_TIME, stallTimeout)
@@ -217,7 +217,7 @@ private final class BlockingExchange {
     private var isOpen: Bool { sockets.contains(where: Self.isOpen) }
 
     private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
-        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)  // no trap: constants
         let made = socket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
         if made >= 0 { sockets.append(made) }
         return made
@@ -225,7 +225,7 @@ private final class BlockingExchange {
 
     /// Not what was tried and closed, nor what never was connected.
     private static func isOpen(_ socket: Int32) -> Bool {
-        var (peer, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))
+        var (peer, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))  // no trap: the size of a structure
         let isConnected = withUnsafeMutableBytes(of: &peer) { getpeername(socket, $0.assumingMemoryBound(to: sockaddr.self).baseAddress!, &length) == 0 }
         var state = pollfd(fd: socket, events: pollClosed, revents: 0)
         while isConnected {
@@ -250,7 +250,7 @@ private final class BlockingExchange {
                 readError = count < 0 ? errno : EIO
                 return Int(CURL_READFUNC_ABORT)
             }
-            left -= Int64(count)
+            left -= Int64(count)  // no trap: at most `left` was read
             if left == 0 && !mayComplete() {
                 isUnwanted = true
                 return Int(CURL_READFUNC_ABORT)

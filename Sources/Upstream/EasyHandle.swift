@@ -71,7 +71,7 @@ final class EasyHandle {
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         set(CURLOPT_TCP_NODELAY, 1)
         set(CURLOPT_TCP_KEEPALIVE, 1)
-        set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(settings.connectTimeout * 1000)))
+        set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(saturating: settings.connectTimeout * 1000)))
         set(CURLOPT_BUFFERSIZE, settings.receiveBufferBytes)
         // Else removing a handle waits for its running name look-up, and the loop with it.
         set(CURLOPT_QUICK_EXIT, 1)

@@ -263,8 +263,8 @@ package final class Transfer {
         let now = MonotonicClock.nanoseconds()
         let connectTime = easy.microsecondsToConnect
         // While it connects, curl's own limit is at work.
-        let since = connectTime > 0 ? max(lastSign, startOfHop + UInt64(connectTime) * 1000) : now
-        let silence = since < now ? Double(now - since) / 1e9 : 0
+        let since = connectTime > 0 ? max(lastSign, startOfHop + UInt64(connectTime) * 1000) : now  // no trap: microseconds that have passed, above 0
+        let silence = since < now ? Double(now - since) / 1e9 : 0  // no trap: compared before
         guard silence >= client.settings.stallTimeout else {
             stallTimer?.schedule(afterSeconds: max(0.001, client.settings.stallTimeout - silence))
             return
@@ -324,7 +324,7 @@ package final class Transfer {
                 isPaused = true
                 return pauseInCurl()
             }
-            bodyBytesReceived += Int64(bytes.count)
+            bodyBytesReceived += Int64(bytes.count)  // no trap: what has come
             return bytes.count
         case .redirect:
             discarded += bytes.count
@@ -398,7 +398,7 @@ package final class Transfer {
             if refused == nil { refused = peer.text }
             return CURL_SOCKET_BAD
         }
-        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)  // no trap: constants
         return socket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
     }
 

@@ -32,7 +32,7 @@ package struct UpstreamRequest: Sendable {
         /// As it goes into `Range`, whose ends are inclusive (RFC 9110 §14.1.2).
         var fieldValue: String {
             switch self {
-            case .bounded(let range): "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
+            case .bounded(let range): "bytes=\(range.lowerBound)-\(range.upperBound - 1)"  // no trap: it is not empty
             case .from(let offset): "bytes=\(offset)-"
             case .suffix(let length): "bytes=-\(length)"
             }

@@ -28,7 +28,7 @@ struct UpstreamURL: Equatable {
         defer { curl_url_cleanup(handle) }
         if let base, curl_url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
         // Servers put raw spaces and UTF-8 into Location.
-        let flags = base == nil ? 0 : UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)
+        let flags = base == nil ? 0 : UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)  // no trap: constants
         guard curl_url_set(handle, CURLUPART_URL, reference, flags) == CURLUE_OK else { return nil }
         for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT] {
             curl_url_set(handle, part, nil, 0)
@@ -36,7 +36,7 @@ struct UpstreamURL: Equatable {
         guard let text = Self.part(CURLUPART_URL, of: handle),
             let scheme = Self.part(CURLUPART_SCHEME, of: handle), scheme == "http" || scheme == "https",
             let host = Self.part(CURLUPART_HOST, of: handle), !host.isEmpty,
-            let port = Self.part(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT))
+            let port = Self.part(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT))  // no trap: a constant
         else { return nil }
         self.text = text
         self.scheme = scheme

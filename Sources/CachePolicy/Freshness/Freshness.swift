@@ -27,13 +27,10 @@ package struct Freshness: Sendable, Equatable {
     }
 
     /// How long it is fresh from now; 0 or negative where it is stale.
-    package var remaining: Int64 {
-        let (left, isOver) = lifetime.subtractingReportingOverflow(age)
-        return isOver ? (lifetime < 0 ? .min : .max) : left
-    }
+    package var remaining: Int64 { lifetime -| age }
 
     /// For how long it has been stale; 0 where it is fresh.
-    package var staleness: Int64 { remaining == .min ? .max : max(0, -remaining) }
+    package var staleness: Int64 { max(0, 0 -| remaining) }
 
     /// RFC 9111 §4.2: fresh as long as the lifetime exceeds the age.
     package var isFresh: Bool { lifetime > age }
@@ -47,8 +44,7 @@ package struct Freshness: Sendable, Equatable {
         let age = times.age(at: now)
         if let ttl {
             // A rule counts from when this proxy had it from the origin, however old it was then.
-            let (lifetime, isOver) = times.initialAge.addingReportingOverflow(max(0, ttl))
-            return Freshness(lifetime: isOver ? .max : lifetime, age: age, source: .rule)
+            return Freshness(lifetime: times.initialAge +| max(0, ttl), age: age, source: .rule)
         }
         let control = CacheControl(parsing: fields.combined("Cache-Control"))
         let explicit = control.maxAge ?? expiry(fields, receivedAt: times.validatedAt)
@@ -62,9 +58,7 @@ package struct Freshness: Sendable, Equatable {
     private static func expiry(_ fields: FieldLines, receivedAt: Int64) -> Int64? {
         // §5.3: what is no date, "0" above all, has expired. §4.2.1: of several fields that differ, the most restrictive counts.
         let dates = fields.all("Expires").map { HTTPDate.parse($0) ?? .min }
-        guard let soonest = dates.min() else { return nil }
-        let (lifetime, isOver) = soonest.subtractingReportingOverflow(date(fields, receivedAt))
-        return isOver ? 0 : max(0, lifetime)
+        return dates.min().map { max(0, $0 -| date(fields, receivedAt)) }
     }
 
     /// §4.2.2: a tenth of the time that it had not changed for when it was received, at least ten minutes and at most a week.
@@ -73,7 +67,7 @@ package struct Freshness: Sendable, Equatable {
     /// have to wait for the origin each time.
     private static func heuristicLifetime(_ fields: FieldLines, receivedAt: Int64) -> Int64 {
         guard let modified = fields["Last-Modified"].flatMap(HTTPDate.parse) else { return leastHeuristic }
-        return min(max((date(fields, receivedAt) - modified) / 10, leastHeuristic), longestHeuristic)
+        return min(max((date(fields, receivedAt) -| modified) / 10, leastHeuristic), longestHeuristic)
     }
 
     static let leastHeuristic: Int64 = 600
@@ -102,5 +96,5 @@ package struct Freshness: Sendable, Equatable {
         seconds > longestTold ? "over 1000 years" : TimeSpan(seconds: seconds).description
     }
 
-    private static let longestTold: Int64 = 1000 * 365 * 86400
+    private static let longestTold: Int64 = 31_536_000_000
 }

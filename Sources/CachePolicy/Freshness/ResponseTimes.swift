@@ -17,17 +17,13 @@ package struct ResponseTimes: Sendable, Equatable {
     ///   - requestedAt, receivedAt: seconds since 1970.
     package init(_ fields: FieldLines, requestedAt: Int64, receivedAt: Int64) {
         // §4.2.3: without a Date the time of receipt stands for it (RFC 9110 §6.6.1).
-        let apparentAge = max(0, receivedAt - (fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt))
+        let apparentAge = max(0, receivedAt -| (fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt))
         // §5.1: of several the first counts; one that is no number is ignored.
         let age = fields["Age"].flatMap { $0.split(separator: ",").first }.flatMap { ASCII.saturatingDecimal(ASCII.trimmed($0.utf8)) } ?? 0
-        let (corrected, isOver) = age.addingReportingOverflow(max(0, receivedAt - requestedAt))
         validatedAt = receivedAt
-        initialAge = max(apparentAge, isOver ? .max : corrected)
+        initialAge = max(apparentAge, age +| max(0, receivedAt -| requestedAt))
     }
 
     /// `current_age`, in seconds. A clock that was set back makes nothing younger than it came.
-    package func age(at now: Int64) -> Int64 {
-        let (age, isOver) = initialAge.addingReportingOverflow(max(0, now - validatedAt))
-        return isOver ? .max : age
-    }
+    package func age(at now: Int64) -> Int64 { initialAge +| max(0, now -| validatedAt) }
 }

@@ -1,5 +1,6 @@
 import CachePolicy
 import Foundation
+import HTTPModel
 import HTTPTransport
 import Logging
 
@@ -89,12 +90,12 @@ extension SettingKind<Double> {
         SettingKind("time") { (text, _) throws(InvalidValue) in
             guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is no length of time; write it like 5s or 2m") }
             guard range.contains(Double(span.seconds)) else {
-                let bounds = [range.lowerBound, range.upperBound].map { TimeSpan(seconds: Int64($0)).exactText }
+                let bounds = [range.lowerBound, range.upperBound].map { TimeSpan(seconds: Int64(saturating: $0)).exactText }
                 throw InvalidValue(reason: "'\(text)' is out of range; write a time from \(bounds[0]) to \(bounds[1])")
             }
             return Double(span.seconds)
         } write: {
-            $0.rounded() == $0 ? TimeSpan(seconds: Int64($0)).exactText : "\($0)s"
+            $0.rounded() == $0 ? TimeSpan(seconds: Int64(saturating: $0)).exactText : "\($0)s"
         }
     }
 }
@@ -206,6 +207,7 @@ extension ByteSize {
 
     /// In the largest unit that says it to the byte: `20GB`, `1500kB`, `32MiB`, `4194305`.
     static func exactText(_ bytes: Int64) -> String {
+        // no trap: units of a table, none of them 0
         for unit in units where bytes > 0 && bytes % unit.bytes == 0 { return "\(bytes / unit.bytes)\(unit.name)" }
         return String(bytes)
     }
@@ -214,8 +216,9 @@ extension ByteSize {
 extension TimeSpan {
     /// In the largest unit that says it to the second: `1d`, `90m`.
     var exactText: String {
+        // no trap: as in the table above, none of them 0
         for (unit, length) in [("d", 86400), ("h", 3600), ("m", 60)] as [(String, Int64)] where seconds > 0 && seconds % length == 0 {
-            return "\(seconds / length)\(unit)"
+            return "\(seconds / length)\(unit)"  // no trap: as above
         }
         return "\(seconds)s"
     }

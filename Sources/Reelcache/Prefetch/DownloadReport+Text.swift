@@ -1,5 +1,6 @@
 import CachePolicy
 import Downloads
+import HTTPModel
 
 extension DownloadReport {
     /// What people call it.
@@ -8,7 +9,7 @@ extension DownloadReport {
     /// 0 to 100, rounded down; nil while it is not known how much is wanted.
     package var percent: Int? { total.map { Self.percent(bytes, of: $0) } }
 
-    static func percent(_ bytes: Int64, of total: Int64) -> Int { total > 0 ? min(100, Int(Double(bytes) / Double(total) * 100)) : 100 }
+    static func percent(_ bytes: Int64, of total: Int64) -> Int { total > 0 ? min(100, Int(saturating: Double(bytes) / Double(total) * 100)) : 100 }
 
     /// `34.5 MB of 100 MB`, or `34.5 MB` while it is not known of how much.
     package var amount: String { Self.amount(bytes, of: total) }
@@ -34,7 +35,7 @@ extension DownloadReport {
     /// Why it does not run, and when it is tried again; nil where it only waits for its turn.
     package func attempt(now: Int64) -> String? {
         guard state == .waiting, let retryAt else { return nil }
-        return "\(reason); next attempt " + (retryAt > now ? "in \(TimeSpan(seconds: retryAt - now))" : "now")
+        return "\(reason); next attempt " + (retryAt > now ? "in \(TimeSpan(seconds: retryAt -| now))" : "now")
     }
 
     package var reason: String { message?.printable ?? "its reason is not known" }

@@ -130,7 +130,7 @@ private struct Layout {
     private func bar(_ row: Cells) -> String {
         guard let total = row.total, total > 0 else { return String(repeating: " ", count: barWidth) }
         let done = min(max(0, row.bytes), total)
-        let bar = CoverageBar(present: done > 0 ? [0..<done] : [], length: total, width: barWidth)
+        let bar = CoverageBar(present: done > 0 ? [0..<done] : [], length: total, width: barWidth)  // no trap: compared
         return bar.text(isUnicode: screen.isUnicode).padded(toColumns: barWidth)
     }
 }

@@ -1,6 +1,7 @@
 import CachePolicy
 import Downloads
 import Foundation
+import HTTPModel
 
 /// Downloads as tables. Where they are cut, they fit the width of a terminal; in a pipe everything is there.
 package struct DownloadTable {
@@ -28,8 +29,8 @@ package struct DownloadTable {
     /// - Parameter date: writes a time, seconds since 1970.
     package func history(_ reports: [DownloadReport], date: (Int64) -> String = Self.date) -> [String] {
         let rows = reports.map { report in
-            let seconds = report.started.flatMap { started in report.finished.map { max(0, $0 - started) } }
-            let rate = seconds.flatMap { $0 > 0 && report.bytes > 0 ? ProgressText.rate(report.bytes / $0) : nil }
+            let seconds = report.started.flatMap { started in report.finished.map { max(0, $0 -| started) } }
+            let rate = seconds.flatMap { $0 > 0 && report.bytes > 0 ? ProgressText.rate(report.bytes / $0) : nil }  // no trap: compared with 0
             return Row(
                 [
                     report.finished.map(date) ?? "", report.state.rawValue, ByteSize(bytes: report.bytes).description, seconds.map(ProgressText.time) ?? "", rate ?? "",
@@ -44,6 +45,7 @@ package struct DownloadTable {
         var (time, parts) = (time_t(time), tm())
         guard localtime_r(&time, &parts) != nil else { return "" }
         func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        // no trap: the system's calendar
         return "\(parts.tm_year + 1900)-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday)) \(digits(parts.tm_hour)):\(digits(parts.tm_min))"
     }
 
@@ -64,14 +66,14 @@ package struct DownloadTable {
     private func lines(_ columns: [(name: String, width: Int)], _ last: String, _ rows: [Row]) -> [String] {
         guard !rows.isEmpty else { return [] }
         let widths = columns.enumerated().map { index, column in
-            let widest = rows.reduce(abs(column.width)) { max($0, $1.cells[index].columns) }
+            let widest = rows.reduce(abs(column.width)) { max($0, $1.cells[index].columns) }  // no trap: a column's width
             return column.width < 0 ? -widest : widest
         }
         func line(_ cells: [String], _ last: String) -> String {
             let line = (zip(cells, widths).map { $0.padded(toColumns: $1) } + [last]).joined(separator: "  ")
             return width.map { line.cut(toColumns: $0, isUnicode: isUnicode) } ?? line
         }
-        let indent = String(repeating: " ", count: abs(widths[0]) + 2)
+        let indent = String(repeating: " ", count: abs(widths[0]) + 2)  // no trap: a column's width
         return [line(columns.map(\.name), last)] + rows.flatMap { row in
             [line(row.cells, row.url)] + (row.below.map { [indent + $0] } ?? [])
         }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPModel
 
 /// A directory in which finished downloads get files of their own. What is there is never overwritten.
 package struct FilePlacement: Sendable {
@@ -84,10 +85,10 @@ package struct FilePlacement: Sendable {
         var done: Int64 = 0
         while done < length {
             guard isWanted(done) else { throw CacheAccessError.interrupted }
-            let count = Int(min(Int64(size), length - done))
+            let count = Int(min(Int64(size), length - done))  // no trap: at most the length was read
             guard fill(one, count, from: source, at: done) else { throw CacheAccessError("cannot read what is cached: \(lastError)") }
             guard fill(other, count, from: file, at: done), memcmp(one.baseAddress!, other.baseAddress!, count) == 0 else { return false }
-            done += Int64(count)
+            done += Int64(count)  // no trap: at most what was asked for
         }
         return true
     }

@@ -1,4 +1,5 @@
 import Downloads
+import HTTPModel
 
 /// Downloads that a command waits for or shows, each as it was told of it last.
 package struct FollowedDownloads {
@@ -105,10 +106,10 @@ package struct FollowedTotals: Sendable, Equatable {
         let same = self[report.state] + Int(sign)
         states[report.state] = same == 0 ? nil : same
         guard report.state != .failed, report.state != .cancelled else { return }
-        bytes += sign * report.bytes
-        knownTotal += sign * (report.total ?? 0)
+        bytes +|= sign *| report.bytes
+        knownTotal +|= sign *| (report.total ?? 0)
         unknownCount += report.total == nil ? Int(sign) : 0
-        rate += sign * (report.state == .downloading ? report.rate ?? 0 : 0)
+        rate +|= sign *| (report.state == .downloading ? report.rate ?? 0 : 0)
     }
 
     package subscript(_ state: DownloadState) -> Int { states[state] ?? 0 }
@@ -122,6 +123,6 @@ package struct FollowedTotals: Sendable, Equatable {
     /// Seconds; nil while that cannot be told.
     package var eta: Int64? {
         guard let total, rate > 0, total > bytes else { return nil }
-        return (total - bytes + rate - 1) / rate
+        return (total -| bytes +| (rate -| 1)) / rate  // no trap: the rate is above 0
     }
 }

@@ -17,7 +17,7 @@ extension String {
 
     /// With spaces behind it, or before it where `width` is negative; longer ones stay as they are.
     package func padded(toColumns width: Int) -> String {
-        let spaces = String(repeating: " ", count: Swift.max(0, abs(width) - columns))
+        let spaces = String(repeating: " ", count: Swift.max(0, abs(width) - columns))  // no trap: a column's width
         return width < 0 ? spaces + self : self + spaces
     }
 }

@@ -3,6 +3,7 @@ import CachePolicy
 import ControlAPI
 import DiskCache
 import Foundation
+import HTTPModel
 import Reelcache
 
 struct List: ParsableCommand {
@@ -30,7 +31,7 @@ struct List: ParsableCommand {
         if !listing.resources.isEmpty { print(Self.header) }
         let now = Int64(time(nil))
         for resource in listing.resources { print(Self.row(resource, now: now)) }
-        let bytes = listing.resources.reduce(0) { $0 + $1.cached }
+        let bytes = listing.resources.reduce(0) { $0 +| $1.cached }
         print("\(listing.resources.count.grouped) of \(listing.total.of("resource")); \(bytes.size)")
     }
 
@@ -73,7 +74,7 @@ extension ResourceQuery.Order: ExpressibleByArgument {}
 extension String {
     /// With spaces behind it, or before it where `width` is negative; longer ones stay as they are.
     func padded(to width: Int) -> String {
-        let spaces = String(repeating: " ", count: max(0, abs(width) - count))
+        let spaces = String(repeating: " ", count: max(0, abs(width) - count))  // no trap: a column's width
         return width < 0 ? spaces + self : self + spaces
     }
 }

@@ -3,6 +3,7 @@ import CachePolicy
 import ControlAPI
 import DiskCache
 import Foundation
+import HTTPModel
 import Reelcache
 
 struct Remove: ParsableCommand {
@@ -75,7 +76,7 @@ struct Remove: ParsableCommand {
 
         init(_ batch: Batch<Removed>, isDryRun: Bool) {
             resources = batch.done.reduce(0) { $0 + $1.report.resources }
-            bytes = batch.done.reduce(0) { $0 + $1.report.bytes }
+            bytes = batch.done.reduce(0) { $0 +| $1.report.bytes }
             // What is named goes, pinned or not.
             pinned = 0
             self.isDryRun = isDryRun

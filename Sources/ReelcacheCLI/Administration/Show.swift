@@ -3,6 +3,7 @@ import CachePolicy
 import ControlAPI
 import DiskCache
 import Foundation
+import HTTPModel
 import Reelcache
 
 struct Show: ParsableCommand {
@@ -50,7 +51,7 @@ struct Show: ParsableCommand {
 
     private static func size(_ resource: ResourceReport) -> String {
         if resource.isComplete { return "\(resource.length.size) (\(resource.length.of("byte"))), complete" }
-        let percent = resource.length > 0 ? Int(Double(resource.cached) / Double(resource.length) * 100) : 0
+        let percent = resource.length > 0 ? Int(saturating: Double(resource.cached) / Double(resource.length) * 100) : 0
         return "\(resource.cached.size) of \(resource.length.size) (\(resource.length.of("byte"))), \(percent) %"
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import ControlAPI
 import Downloads
 import Foundation
+import HTTPModel
 import Reelcache
 
 struct History: ParsableCommand {
@@ -25,7 +26,7 @@ struct History: ParsableCommand {
         guard !json else { return print(try ControlJSON.pretty(reports)) }
         let table = DownloadTable(width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)))
         for line in table.history(reports) { print(line) }
-        let bytes = reports.filter { $0.state == .completed }.reduce(0) { $0 + $1.bytes }
+        let bytes = reports.filter { $0.state == .completed }.reduce(0) { $0 +| $1.bytes }
         print("\(reports.count.of("download")); \(bytes.size) completed")
     }
 }

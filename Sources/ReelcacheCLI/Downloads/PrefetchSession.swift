@@ -2,6 +2,7 @@ import ArgumentParser
 import CachePolicy
 import Downloads
 import Foundation
+import HTTPModel
 import Reelcache
 
 /// Downloads that a command has ordered and waits for.
@@ -187,7 +188,7 @@ final class PrefetchSession {
             display.warn("interrupted: \(parts.joined(separator: ", ")); the same command goes on")
             throw ExitCode(1)
         }
-        let bytes = completed.reduce(0) { $0 + $1.bytes }
+        let bytes = completed.reduce(0) { $0 +| $1.bytes }
         if all.count > 1 { display.say("\(completed.count.grouped) of \(all.count.of("download")) completed, \(bytes.size)") }
         if failed > 0 { throw ExitCode(completed.isEmpty ? 1 : 3) }
     }
