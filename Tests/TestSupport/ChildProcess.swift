@@ -46,8 +46,12 @@ package final class ChildProcess: Sendable {
         name = executable
         let outputs: [Int32]
         (pid, outputs) = try spawnWithPipes([executable] + arguments, mergedEnvironment(environment), count: Stream.allCases.count)
-        for (stream, output) in zip(Stream.allCases, outputs) { try startThread { [state] in collect(stream, from: output, into: state) } }
-        try startThread { [state, pid] in reap(pid, into: state) }
+        let end = try Bell()
+        try startThread { [state, pid] in collect(Array(zip(Stream.allCases, outputs)), of: pid, until: end, into: state) }
+        try startThread { [pid] in
+            waitForEnd(of: pid)
+            end.ring()
+        }
     }
 
     deinit {
@@ -69,7 +73,7 @@ package final class ChildProcess: Sendable {
     /// All that it has written to standard error until now.
     package var stderr: String { state.read { $0.text(.stderr) } }
 
-    /// How it ended, or `nil` while it runs.
+    /// How it ended, or `nil` while it runs. Once this is known, all that it has written itself is there.
     package var exit: Exit? { state.read(\.exit) }
 
     /// Waits until `stream` has a line that contains `text`, and returns the first such line, without its newline.
@@ -215,19 +219,41 @@ private final class CStrings {
     }
 }
 
-private func collect(_ stream: ChildProcess.Stream, from descriptor: Int32, into state: Monitor<ChildProcess.State>) {
+/// Reads what a program and its children write, until nobody has its streams open any more.
+///
+/// The program's end is told when what it has written before has been read: the kernel has both at once, but these would be two threads.
+private func collect(
+    _ streams: [(stream: ChildProcess.Stream, descriptor: Int32)], of pid: pid_t, until end: Bell, into state: Monitor<ChildProcess.State>
+) {
+    var open = streams
+    var hasEnded = false
+    while !open.isEmpty || !hasEnded {
+        var polled = open.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        if !hasEnded { polled.append(pollfd(fd: end.descriptor, events: Int16(POLLIN), revents: 0)) }
+        _ = try? retryingInterrupts("poll") { poll(&polled, nfds_t(polled.count), -1) }
+        let isAtEnd = !hasEnded && polled.last?.revents != 0
+        // What was not readable yet when poll looked may be by now.
+        if isAtEnd { _ = poll(&polled, nfds_t(polled.count), 0) }
+        let readable = zip(open, polled).filter { $1.revents != 0 }.map(\.0)
+        for (stream, descriptor) in readable where !takePiece(stream, descriptor, into: state) { open.removeAll { $0.descriptor == descriptor } }
+        if isAtEnd, readable.isEmpty {
+            hasEnded = true
+            // Only under the lock, so that `signal` never meets a reused one.
+            state.update { $0.exit = takeBack(pid) }
+        }
+    }
+}
+
+/// - Returns: false at the stream's end.
+private func takePiece(_ stream: ChildProcess.Stream, _ descriptor: Int32, into state: Monitor<ChildProcess.State>) -> Bool {
     var buffer = [UInt8](repeating: 0, count: 16 * 1024)
-    while let count = try? retryingInterrupts("read", { read(descriptor, &buffer, buffer.count) }), count > 0 {
+    if let count = try? retryingInterrupts("read", { read(descriptor, &buffer, buffer.count) }), count > 0 {
         state.update { $0.output[stream, default: []].append(contentsOf: buffer[..<count]) }
+        return true
     }
     close(descriptor)
     state.update { _ = $0.openStreams.remove(stream) }
-}
-
-/// Waits for the end, and takes the pid back only under the lock, so that `signal` never meets a reused one.
-private func reap(_ pid: pid_t, into state: Monitor<ChildProcess.State>) {
-    waitForEnd(of: pid)
-    state.update { $0.exit = takeBack(pid) }
+    return false
 }
 
 /// Leaves it as it is.

@@ -16,7 +16,7 @@ package struct DeadlinePassed: Error, CustomStringConvertible {
 
 extension Duration {
     /// How long a test waits for what must happen: so long that only a fault lets it pass, also on a loaded machine.
-    package static let patience = Duration.seconds(20)
+    package static let patience = Duration.seconds(180)
 }
 
 /// State that threads share and wait upon: a mutex, a condition variable and what they guard.

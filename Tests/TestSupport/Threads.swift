@@ -58,7 +58,7 @@ package final class Background<Value: Sendable>: Sendable {
 /// Runs `body(0)` to `body(n - 1)`, which may block, on `n` threads at once, and returns their values in that order.
 /// - Throws: the error of the lowest index that threw, when all have ended; `DeadlinePassed` when one has not.
 package func concurrently<T: Sendable>(
-    _ n: Int, within patience: Duration = .seconds(120), _ body: @escaping @Sendable (Int) throws -> T
+    _ n: Int, within patience: Duration = .patience, _ body: @escaping @Sendable (Int) throws -> T
 ) throws -> [T] {
     let end = ContinuousClock.now + patience
     let runs = try (0..<n).map { index in try Background { try body(index) } }
