@@ -42,6 +42,9 @@ package final class Demand: Sendable {
             passesCookies: passesCookies)
     }
 
+    /// Whether media is asked for, so that a web page cannot be the answer.
+    var expectsMedia: Bool { StrayPage.expectsMedia(at: url, request?.fields ?? FieldLines()) }
+
     /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak itself.
     ///
     /// A browser keeps cookies by host, and to it every origin behind the proxy is the same host: where there are several, cookies stay

@@ -11,6 +11,7 @@ extension Fetch {
     }
 
     func accept(_ head: UpstreamHead) throws(FillError) {
+        try refuseStrayPage(head)
         switch purpose {
         case .opening(let span, let owner, let isShared, let validated):
             if let writer { return try resumed(writer.generation, head) }
@@ -21,6 +22,12 @@ extension Fetch {
         case .bypass(let generation, let owner):
             if writer != nil { try resumed(generation, head) } else { try passOn(generation, head, owner: owner) }
         }
+    }
+
+    /// A page is no version of media that is known: neither does it answer for it, nor does it end it.
+    private func refuseStrayPage(_ head: UpstreamHead) throws(FillError) {
+        guard let known = knownGeneration ?? validated, head.replacesMedia(known.head.fields, demand) else { return }
+        throw .strayPage(type: head.fields["Content-Type"] ?? "")
     }
 
     // MARK: An answer about what is stored
@@ -221,7 +228,7 @@ struct Answer {
             status: isPart ? 200 : head.status, fields: head.keptFields(isMedia: isMedia, receivedAt: times.validatedAt),
             selecting: SelectingFields(response: head.fields, request: demand.sentFields, fingerprint: store.fingerprint), finalURL: head.finalURL,
             isPublic: head.isFromPublicAddress, storedAt: times.validatedAt, times: times)
-        storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, demand.treatment)
+        storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, expectsMedia: demand.expectsMedia, demand.treatment)
     }
 
     /// Tables grow with the length; an origin must not choose how much memory that is.
@@ -240,6 +247,12 @@ struct Answer {
 }
 
 extension UpstreamHead {
+    /// Whether this is a web page, and what is stored is not.
+    package func replacesMedia(_ stored: FieldLines, _ demand: Demand) -> Bool {
+        guard status == 200 || status == 206, !demand.treatment.storesPages, StrayPage.isPage(fields), !StrayPage.isPage(stored) else { return false }
+        return demand.expectsMedia || StrayPage.isMedia(stored)
+    }
+
     /// Without what the connection to the origin needed, or what this proxy says itself.
     /// - Parameter receivedAt: seconds since 1970; stands for a `Date` that is missing (RFC 9110 §6.6.1).
     func keptFields(isMedia: Bool, receivedAt: Int64) -> FieldLines {

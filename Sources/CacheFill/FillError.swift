@@ -11,6 +11,8 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
     case changed
     /// The origin's answer cannot be what was asked for.
     case unusable(String)
+    /// The origin's answer is a web page of this type where media was asked for: something on the way may have sent it.
+    case strayPage(type: String)
     /// The store has no room that it may take, or the disk failed: the response goes on without the cache.
     case notStored(String)
     /// No origin is asked.
@@ -24,6 +26,7 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
         case .originStatus(let status): "the origin answers \(status) when asked about what is cached"
         case .changed: "the origin's content has changed"
         case .unusable(let why): "the origin's answer cannot be used: \(why)"
+        case .strayPage(let type): "a web page (\(type)) came in place of the media, perhaps from a login or a captive portal: open the URL in a browser"
         case .notStored(let why): why
         case .offline: "this is not cached, and the proxy is offline"
         case .busy(let seconds): "the origin wants to be left alone for \(seconds) s"
@@ -39,6 +42,7 @@ extension FillError {
         case .originStatus: "upstream-status"
         case .changed: "upstream-changed"
         case .unusable: "upstream-unusable"
+        case .strayPage: "upstream-page"
         case .notStored: "not-stored"
         case .offline: "offline"
         case .busy: "upstream-busy"

@@ -2,6 +2,8 @@
 package struct ProxyPolicy: Sendable, Equatable {
     /// Never asks an origin: what is cached plays, whatever its origin said, and nothing else does.
     package var isOffline = false
+    /// Plays what somebody has pinned or downloaded while its origin cannot be asked, although the origin forbade that.
+    package var playsPinned = true
     /// Where no rule says otherwise.
     package var fill = FillPolicy.standard
     package var rules: [Rule] = []
@@ -16,7 +18,7 @@ package struct ProxyPolicy: Sendable, Equatable {
     /// What a URL is found by, and how it is handled.
     package func resolve(_ url: OriginURL) -> (key: CacheKey, treatment: Treatment) {
         let effects = rules.effects(on: url)
-        return (effects.key(of: url), effects.treatment(fill: fill))
+        return (effects.key(of: url), effects.treatment(under: self))
     }
 
     /// Looks for what a person calls by a URL: under the key that the rules give it, then under the URL itself, which may have been read

@@ -15,14 +15,17 @@ package enum Storing: Sendable, Equatable {
         case varyAny = "vary"
         case encoded
         case tooLong = "max-object"
+        /// A web page in the place of media (`StrayPage`).
+        case page
         case rule
     }
 
     /// - Parameters:
     ///   - fields: of the response.
     ///   - total: the length of the whole, where it is known.
+    ///   - expectsMedia: whether media was asked for.
     package static func decide(
-        status: Int, fields: FieldLines, total: Int64?, request: RequestDirectives, _ treatment: Treatment
+        status: Int, fields: FieldLines, total: Int64?, request: RequestDirectives, expectsMedia: Bool, _ treatment: Treatment
     ) -> Storing {
         if treatment.bypasses { return .pass(.rule) }
         // §3: of final status codes this cache understands those of media. Errors of an origin are not kept, however long they hold.
@@ -37,6 +40,7 @@ package enum Storing: Sendable, Equatable {
         if SelectingFields.names(in: fields) == nil { return .pass(.varyAny) }
         // RFC 9110 §8.4: ranges count bytes of the encoded form, which another answer may not share.
         guard isUncoded(fields) else { return .pass(.encoded) }
+        if expectsMedia, !treatment.storesPages, StrayPage.isPage(fields) { return .pass(.page) }
         if let most = treatment.largestStored, let total, total > most { return .pass(.tooLong) }
         return .store
     }

@@ -7,17 +7,29 @@ package struct Treatment: Sendable, Equatable {
     /// Seconds that a response is fresh, whatever its origin says.
     package var ttl: Int64?
     package var ignoresNoStore = false
-    /// Plays what is stored while the origin cannot be asked, although the origin forbade that.
-    package var playsStale = false
+    /// What plays while its origin cannot be asked, although the origin forbade that.
+    package var stalePlay = StalePlay.kept
     package var fill = FillPolicy.standard
     /// Fields for the origin, in place of the client's of that name. They go to the origin of the URL, and along no redirect to another.
     package var headers = FieldLines()
     /// Whether what is stored is pinned.
     package var pins = false
+    /// Stores web pages that come where media was asked for.
+    package var storesPages = false
     /// Bytes; what is longer passes by. Nil for any length.
     package var largestStored: Int64?
 
     package init() {}
+}
+
+/// What plays while its origin cannot be asked, although the origin forbade that (`no-cache`, `must-revalidate`).
+package enum StalePlay: Sendable, Equatable {
+    /// Nothing: the origin's word holds.
+    case nothing
+    /// What somebody has pinned or downloaded.
+    case kept
+    /// Whatever is stored.
+    case everything
 }
 
 /// How much of a resource is fetched beyond what is asked for.

@@ -78,6 +78,17 @@ extension CacheIndex {
         return isKnown
     }
 
+    /// Notes that somebody has had a resource downloaded.
+    func setDownloaded(_ key: CacheKey) throws(StoreError) {
+        try write { try $0.execute(sql: "UPDATE resource SET downloaded = 1 WHERE key = ? AND downloaded = 0", arguments: [key.text]) }
+    }
+
+    /// Whether somebody has pinned or downloaded a resource.
+    func isKept(_ key: CacheKey) throws(StoreError) -> Bool {
+        let sql = "SELECT pinned != 0 OR downloaded != 0 FROM resource WHERE key = ?"
+        return try readOne { try Int64.fetchOne($0.cachedStatement(sql: sql), arguments: [key.text]) == 1 }
+    }
+
     /// Keys of pinned resources.
     func pinned() throws(StoreError) -> [CacheKey] {
         try read { try String.fetchAll($0, sql: "SELECT key FROM resource WHERE pinned = 1").map(CacheKey.init(text:)) }

@@ -48,6 +48,8 @@ extension CacheIndex {
         var replaced: [GenerationID: Int64] = [:]
         /// Of the generations that were saved, those that are pinned.
         var pinned: Set<GenerationID> = []
+        /// Those that somebody has pinned or downloaded.
+        var kept: Set<GenerationID> = []
     }
 
     /// In one transaction; `batches` keeps each small.
@@ -80,11 +82,12 @@ extension CacheIndex {
         let resource = try Row.fetchOne(
             db.cachedStatement(sql: """
                 INSERT INTO resource (key, hits, last_access) VALUES (?1, ?2, ?3)
-                ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3) RETURNING id, pinned
+                ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3) RETURNING id, pinned, downloaded
                 """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
         guard let resource else { throw StoreError.index(detail: "a resource could not be saved") }
         let (resourceID, isPinned) = (resource[0] as Int64, Int64.fromDatabaseValue(resource[1]) ?? 0 != 0)
         if isPinned { saved.pinned.insert(update.id) }
+        if isPinned || Int64.fromDatabaseValue(resource[2]) ?? 0 != 0 { saved.kept.insert(update.id) }
         var cached: Int64 = 0
         // A resource has one current generation: an older one's rows go.
         let older = try Int64.fetchAll(

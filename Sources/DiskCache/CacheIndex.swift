@@ -76,6 +76,10 @@ final class CacheIndex: Sendable {
                 ALTER TABLE generation ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
                 """)
         }
+        // `downloaded`: somebody has had it downloaded, pinned or not.
+        migrator.registerMigration("3: downloaded") { db in
+            try db.execute(sql: "ALTER TABLE resource ADD COLUMN downloaded INTEGER NOT NULL DEFAULT 0")
+        }
         return migrator
     }
 

@@ -58,11 +58,18 @@ extension CacheStore {
                 if !isPinned { try pins.remove(key) }
                 _ = try index.setPinned(isPinned, key)
                 if isPinned { try pins.copyAll(of: key, from: index) }
+                try noteKept(key)
                 countIndex()
                 return .success(true)
             } catch { return .failure(error) }
         }
         return try outcome.get()
+    }
+
+    /// Tells the open generation of a resource whether somebody has pinned or downloaded it. On `queue` only.
+    func noteKept(_ key: CacheKey) throws(StoreError) {
+        let isKept = try index.isKept(key)
+        registry.withLock { $0.newest(of: key) }?.setKept(isKept)
     }
 
     /// Removes a resource, pinned or not, with what its origin chose by other request fields.

@@ -61,7 +61,7 @@ extension CacheStore {
         let updates = updates.filter(isCurrent)
         // After one that failed the others would wait as long for nothing.
         for batch in CacheIndex.batches(updates) {
-            if !failed.isEmpty || !saveBatch(batch) {
+            if !failed.isEmpty || !saveBatch(batch, of: generations) {
                 for update in batch { generations[update.id]?.restore(update) }
                 failed.formUnion(batch.map(\.id))
             }
@@ -70,12 +70,13 @@ extension CacheStore {
         return failed
     }
 
-    private func saveBatch(_ updates: [CacheIndex.Update]) -> Bool {
+    private func saveBatch(_ updates: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Bool {
         defer { countIndex() }
         let replaced: [GenerationID: Int64]
         do throws(StoreError) {
             let saved = try index.save(updates, session: session)
             replaced = saved.replaced
+            for id in saved.kept { generations[id]?.setKept(true) }
             report("save the copy of pinned rows") { () throws(StoreError) in
                 try pins.save(updates.filter { saved.pinned.contains($0.id) }, from: index)
             }

@@ -39,14 +39,21 @@ extension CacheStore {
         return ledger.attainable(beside: try index.pinnedBytes() + own)
     }
 
-    /// Makes what is present of a range of a generation durable, and pins its resource if that is wanted.
+    /// Makes what is present of a range of a generation durable, notes that its resource was downloaded, and pins it if that is wanted.
     /// - Parameter isWanted: asked when everything before is done.
     /// - Throws: where the index could not be told of it.
     package func settle(_ range: Range<Int64>, of generation: Generation, isPinned: Bool, isWanted: () -> Bool) throws(StoreError) {
         queue.sync { checkpoint() }
         guard !generation.hasUnsaved(in: range) else { throw .index(detail: "what was fetched could not be saved; the log says why") }
-        guard isPinned, generation.length != 0, isWanted() else { return }
-        _ = try setPinned(true, generation.key)
+        guard generation.length != 0, isWanted() else { return }
+        let noted: Result<Void, StoreError> = queue.sync {
+            Result { () throws(StoreError) in
+                try index.setDownloaded(generation.key)
+                try noteKept(generation.key)
+            }
+        }
+        try noted.get()
+        if isPinned { _ = try setPinned(true, generation.key) }
     }
 
     /// What is there of a resource now.

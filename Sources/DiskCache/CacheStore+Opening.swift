@@ -58,13 +58,16 @@ extension CacheStore {
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, length: row.length, geometry: row.geometry, file: file, isStored: true, ledger: ledger,
             extents: extents, isIndexed: true, overhead: overhead, wasSealed: isSealed)
-        return registry.withLock { registry in
+        let opened: Generation? = registry.withLock { registry in
             // Removed since its rows were read, or replaced by another.
             if registry.removedWhileLoading.contains(row.id) { return nil }
             if let newest = registry.newest(of: row.key), newest.id != row.id { return newest }
             // Another look-up may have been quicker: one file has one generation in memory.
             return registry.add(generation)
         }
+        // Asked once it is registered: who pins it from now on tells it so, and is right.
+        opened?.startKept(try index.isKept(row.key))
+        return opened
     }
 
     /// Whether a generation of a resource, other than this one, is in use or on its way to the index.

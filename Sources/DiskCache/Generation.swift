@@ -143,6 +143,8 @@ package final class Generation: Sendable {
         var holds = 0
         /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is verified.
         var wasSealed = true
+        /// Whether somebody has pinned or downloaded its resource; nil until the index has told.
+        var isKept: Bool?
         /// Whether its file's name is durable.
         var isNameSynced = false
         /// Not to be found before it is finished: it comes in from elsewhere.
@@ -250,6 +252,14 @@ package final class Generation: Sendable {
             state.isHeadUnsaved = true
         }
     }
+
+    /// Whether somebody has pinned or downloaded its resource.
+    package var isKept: Bool { state.withLock { $0.isKept ?? false } }
+
+    func setKept(_ isKept: Bool) { state.withLock { $0.isKept = isKept } }
+
+    /// What the index had when it was opened; what was said meanwhile is newer.
+    func startKept(_ isKept: Bool) { state.withLock { $0.isKept = $0.isKept ?? isKept } }
 
     /// In bytes; nil while unknown.
     package var length: Int64? { state.withLock { $0.length } }

@@ -72,6 +72,7 @@ extension DownloadFault {
         case .fill(.offline): self.init(.offline, "no origin is asked, as the proxy is offline")
         case .fill(.originStatus(let code)): self.init(code: code, retryAfter: 0)
         case .fill(.notStored(let why)), .noRoom(let why): self.init(.final, "there is no room for it in the cache: \(why); raise max_size, free the disk, or unpin what is no longer wanted")
+        case .fill(.strayPage): self.init(.final, Self.words(.page))
         case .fill(let error): self.init(.network, "\(error)")
         case .status(let code, let seconds): self.init(code: code, retryAfter: seconds)
         case .notStorable(let reason): self.init(.final, Self.words(reason))
@@ -97,6 +98,9 @@ extension DownloadFault {
         case .tooLong: "it is longer than a rule's max_object"
         case .varyAny: "its origin chooses it by more than the request says (Vary), so that it cannot be kept"
         case .encoded: "it comes encoded, so that it cannot be kept"
+        case .page:
+            "a web page came in place of the media, perhaps from a login or a captive portal: open the URL in a browser; "
+                + "a rule with store_pages keeps such pages"
         case .requestNoStore, .status, nil: "what the origin sends cannot be kept"
         }
     }

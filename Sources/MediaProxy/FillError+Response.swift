@@ -1,4 +1,5 @@
 import CacheFill
+import CachePolicy
 import Upstream
 
 /// The one place where failures become statuses and lines for the client.
@@ -8,12 +9,14 @@ extension FillError {
         case .upstream(.addressRefused): 403
         case .upstream(.badURL): 400
         case .upstream(.timedOut): 504
-        case .upstream, .unusable, .changed: 502
+        case .upstream, .unusable, .changed, .strayPage: 502
         case .originStatus(let status): status
         case .notStored, .busy: 503
         case .offline: 504
         }
     }
+
+    var isStrayPage: Bool { if case .strayPage = self { true } else { false } }
 
     /// In one word, for `Cache-Status`.
     var token: String {
@@ -23,6 +26,7 @@ extension FillError {
         case .originStatus: "origin-error"
         case .busy: "origin-busy"
         case .changed, .unusable: "origin-unusable"
+        case .strayPage: Storing.Reason.page.rawValue
         case .notStored: "no-room"
         case .offline: "offline"
         }

@@ -43,7 +43,9 @@ extension MediaAnswer {
 
     private func validate(_ generation: Generation) {
         // It could not be reached a moment ago: nobody has to wait until that shows again.
-        if filler.filler.manners.isDown(route.url.absolute), mayAnswerInDoubt(isDisconnected: true) {
+        if filler.filler.manners.isDown(route.url.absolute), let (generation, freshness) = doubted,
+            verdict(on: generation, freshness, isDisconnected: true) == .serve
+        {
             return answerInDoubt(after: .upstream(.cannotConnect(host: route.url.host, detail: "it could not be reached a moment ago")))
         }
         guard request.method != .head else { return validateByHead(generation) }
@@ -68,8 +70,14 @@ extension MediaAnswer {
     func answerInDoubt(after error: FillError) {
         guard let (generation, freshness) = doubted, !generation.isRetired else { return fail(error) }
         if case .originStatus(let status) = error { outcome.forwardStatus = status }
+        switch verdict(on: generation, freshness, isDisconnected: outcome.forwardStatus == nil) {
+        case .serve: break
+        // It is all that the origin has to say, for whoever can read it: a browser in front of a captive portal.
+        case .refusedByOrigin where error.isStrayPage, .refusedByRequest where error.isStrayPage: return passPage()
         // RFC 9111 §5.2.2.2
-        guard mayAnswerInDoubt(isDisconnected: outcome.forwardStatus == nil) else { return fail(error, status: 504) }
+        case .refusedByOrigin: return fail(error, status: 504, advice: Self.adviceOnStale(generation, treatment))
+        case .refusedByRequest: return fail(error, status: 504, advice: "it is cached, but the request wants nothing that stale (stale-if-error)")
+        }
         outcome.ttl = freshness.remaining
         outcome.detail = error.token
         accepted = generation
@@ -77,10 +85,24 @@ extension MediaAnswer {
         answer(from: generation)
     }
 
-    private func mayAnswerInDoubt(isDisconnected: Bool) -> Bool {
-        guard let (generation, freshness) = doubted else { return false }
-        return Reuse.mayServeStaleOnError(
-            directives, response: generation.head.cacheControl, freshness, isDisconnected: isDisconnected, ignoresOrigin: treatment.playsStale)
+    private func verdict(on generation: Generation, _ freshness: Freshness, isDisconnected: Bool) -> Reuse.OnError {
+        Reuse.onError(
+            directives, response: generation.head.cacheControl, freshness, isDisconnected: isDisconnected, treatment.stalePlay, isKept: generation.isKept)
+    }
+
+    /// How what is cached can be played all the same.
+    private static func adviceOnStale(_ generation: Generation, _ treatment: Treatment) -> String {
+        let control = generation.head.cacheControl
+        let word = control.noCache ? "no-cache" : control.mustRevalidate ? "must-revalidate" : "stale-if-error"
+        let pin = treatment.stalePlay == .kept ? "pin it, " : ""
+        return "it is cached, but its origin wants to be asked first (Cache-Control: \(word)). "
+            + "To play it all the same, \(pin)set play_stale: true in a rule, or start the proxy with --offline"
+    }
+
+    /// The page that came in place of media, unstored.
+    private func passPage() {
+        outcome.detail = Storing.Reason.page.rawValue
+        request.method == .head ? passHead() : open(alone: true)
     }
 
     private func countStale() {
@@ -120,6 +142,9 @@ extension MediaAnswer {
         outcome.forwardStatus = head.status
         if let validated {
             switch head.status {
+            case 200 where head.replacesMedia(validated.head.fields, demand):
+                outcome.forwardStatus = nil
+                return answerInDoubt(after: .strayPage(type: head.fields["Content-Type"] ?? ""))
             case 200, 304:
                 if filler.filler.judge(validated, byHead: head, requestedAt: requestedAt) { return accept(validated) }
                 // About a version that is not here.

@@ -56,6 +56,11 @@ extension MediaCache {
         engine.policy.change { $0.isOffline = isOffline }
     }
 
+    /// Changes whether what is pinned or was downloaded plays whatever its origin said: `playsPinned` of `ProxyConfiguration`.
+    public func setPlaysPinned(_ playsPinned: Bool) {
+        engine.policy.change { $0.playsPinned = playsPinned }
+    }
+
     /// Changes how much is fetched beyond what is asked for: `fill` of `ProxyConfiguration`.
     /// - Throws: `ProxyError` for a distance that cannot work, `CacheError.closed`; then nothing changes.
     public func setFill(_ fill: FillMode) throws {

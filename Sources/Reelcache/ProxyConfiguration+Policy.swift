@@ -7,6 +7,7 @@ extension ProxyConfiguration {
     func policy() throws(ProxyError) -> ProxyPolicy {
         var policy = ProxyPolicy()
         policy.isOffline = isOffline
+        policy.playsPinned = playsPinned
         policy.servesAnyOrigin = servesAnyOrigin
         policy.largestMountBody = try Self.checked(largestMountBody: largestMountBody)
         policy.fill = try Self.policy(of: fill)
@@ -73,6 +74,7 @@ extension Rule {
         effects.fill = try rule.fill.map { fill throws(RuleError) in try FillPolicy(fill) }
         effects.headers = try rule.headers.map { headers throws(RuleError) in try FieldLines(configured: headers) }
         effects.pins = rule.pin
+        effects.storesPages = rule.storesPages
         effects.largestStored = try rule.maxObject.map { size throws(RuleError) in
             guard size >= 0 else { throw RuleError("max_object is 0 bytes or more, not \(size)") }
             return size

@@ -25,6 +25,9 @@ public struct ProxyConfiguration: Sendable {
     public var largestMountBody: Int64?
     /// Never asks an origin: what is cached plays, whatever its origin said of that, and for the rest the answer is 504.
     public var isOffline = false
+    /// Whether what somebody has pinned or downloaded plays while its origin cannot be reached, although the origin forbade that (`no-cache`,
+    /// `must-revalidate`).
+    public var playsPinned = true
     /// How much is fetched beyond what is asked for, where no rule says otherwise.
     public var fill = FillMode.ahead(bytes: 32 << 20)
     /// Seconds that a transfer is kept after its last reader has left, 0 to 600: players reconnect when they seek.

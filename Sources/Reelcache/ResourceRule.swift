@@ -21,7 +21,8 @@ public struct ResourceRule: Sendable, Equatable {
     public var ttlSeconds: Int64?
     /// Whether it is stored although its origin said `no-store`.
     public var ignoresNoStore: Bool?
-    /// Whether what is stored is played while its origin cannot be asked, although the origin forbade that.
+    /// Whether what is stored is played while its origin cannot be asked, although the origin forbade that. Nil: what is pinned or was
+    /// downloaded is, unless `ProxyConfiguration.playsPinned` is false.
     public var playsStale: Bool?
     /// Parameters of the query that do not tell one resource from another. The origin is asked with all of them nevertheless.
     public var ignoredQuery: IgnoredParameters?
@@ -34,6 +35,8 @@ public struct ResourceRule: Sendable, Equatable {
     public var headers: [String: String]?
     /// Whether what is stored is pinned.
     public var pin: Bool?
+    /// Whether web pages are stored that come where media was asked for, such as those of a captive portal.
+    public var storesPages: Bool?
     /// Bytes: what is longer is not stored.
     public var maxObject: Int64?
 

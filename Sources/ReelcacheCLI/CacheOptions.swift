@@ -42,6 +42,7 @@ struct ServeOptions: ParsableArguments {
     @Flag(inversion: .prefixedNo, help: .setting("any_origin")) var anyOrigin: Bool?
     @Option(help: .setting("max_body")) var maxBody: String?
     @Flag(inversion: .prefixedNo, help: .setting("offline")) var offline: Bool?
+    @Flag(inversion: .prefixedNo, help: .setting("play_pinned")) var playPinned: Bool?
     @Option(help: .setting("fill")) var fill: String?
     @Option(help: .setting("max_downloads")) var maxDownloads: String?
     @Option(help: .setting("download_rate")) var downloadRate: String?
@@ -57,7 +58,7 @@ struct ServeOptions: ParsableArguments {
     var sources: SettingSources {
         let single = [
             "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "max_body": maxBody,
-            "offline": offline.map(String.init), "fill": fill, "max_downloads": maxDownloads, "download_rate": downloadRate,
+            "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill, "max_downloads": maxDownloads, "download_rate": downloadRate,
             "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout, "threads": threads, "ca_file": caFile, "log_level": logLevel,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }

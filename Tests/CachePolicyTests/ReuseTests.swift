@@ -122,15 +122,35 @@ import Testing
     @Test(arguments: ["must-revalidate", "no-cache"])
     func whoRunsTheProxyMayOverruleTheOrigin(response: String) {
         for isDisconnected in [true, false] {
-            #expect(Self.mayServe(nil, response, Self.stale, isDisconnected: isDisconnected, ignoresOrigin: true))
+            #expect(Self.mayServe(nil, response, Self.stale, isDisconnected: isDisconnected, .everything))
             #expect(Self.mayServe(nil, response, Freshness(lifetime: 10, age: 40, source: .rule), isDisconnected: isDisconnected))
         }
     }
 
-    private static func mayServe(_ request: String?, _ response: String, _ freshness: Freshness, isDisconnected: Bool, ignoresOrigin: Bool = false) -> Bool {
-        Reuse.mayServeStaleOnError(
-            RequestDirectives(cacheControl: request, pragma: nil), response: CacheControl(parsing: response), freshness, isDisconnected: isDisconnected,
-            ignoresOrigin: ignoresOrigin)
+    @Test(arguments: [
+        (.nothing, false, nil, "no-cache", .refusedByOrigin), (.nothing, true, nil, "no-cache", .refusedByOrigin),
+        (.kept, false, nil, "no-cache", .refusedByOrigin), (.kept, true, nil, "no-cache", .serve), (.kept, true, nil, "must-revalidate", .serve),
+        (.kept, true, nil, "stale-if-error=1", .serve), (.kept, true, "no-cache", "no-cache", .serve),
+        // The client is not the origin: what it says for itself is heard.
+        (.kept, true, "stale-if-error=29", "no-cache", .refusedByRequest), (.kept, true, "stale-if-error=30", "no-cache", .serve),
+        (.everything, false, "stale-if-error=0", "no-cache", .serve),
+    ] as [(StalePlay, Bool, String?, String, Reuse.OnError)])
+    func whatIsPinnedOrDownloadedPlaysWhateverItsOriginSaid(_ play: StalePlay, isKept: Bool, request: String?, response: String, verdict: Reuse.OnError) {
+        for isDisconnected in [true, false] {
+            #expect(Self.onError(request, response, Self.stale, isDisconnected: isDisconnected, play, isKept: isKept) == verdict)
+        }
+    }
+
+    private static func mayServe(_ request: String?, _ response: String, _ freshness: Freshness, isDisconnected: Bool, _ play: StalePlay = .kept) -> Bool {
+        onError(request, response, freshness, isDisconnected: isDisconnected, play, isKept: false) == .serve
+    }
+
+    private static func onError(
+        _ request: String?, _ response: String, _ freshness: Freshness, isDisconnected: Bool, _ play: StalePlay, isKept: Bool
+    ) -> Reuse.OnError {
+        Reuse.onError(
+            RequestDirectives(cacheControl: request, pragma: nil), response: CacheControl(parsing: response), freshness, isDisconnected: isDisconnected, play,
+            isKept: isKept)
     }
 
     @Test func errorsAreToldFromWhatBecameOfTheResource() {

@@ -303,7 +303,7 @@ import Testing
         ]
         func treatment(_ change: (inout Treatment) -> Void) -> Treatment {
             var treatment = Treatment()
-            (treatment.ttl, treatment.fill, treatment.largestStored, treatment.ignoresNoStore, treatment.playsStale) = (180, .end, 5, true, true)
+            (treatment.ttl, treatment.fill, treatment.largestStored, treatment.ignoresNoStore, treatment.stalePlay) = (180, .end, 5, true, .everything)
             change(&treatment)
             return treatment
         }

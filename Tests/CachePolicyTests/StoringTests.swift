@@ -5,11 +5,12 @@ import Testing
 /// RFC 9111 §3, for a private cache.
 @Suite struct StoringTests {
     private static func decide(
-        _ fields: FieldLines, status: Int = 200, total: Int64? = 100, request: String? = nil, change: (inout Treatment) -> Void = { _ in }
+        _ fields: FieldLines, status: Int = 200, total: Int64? = 100, request: String? = nil, expectsMedia: Bool = false,
+        change: (inout Treatment) -> Void = { _ in }
     ) -> Storing {
         var treatment = Treatment()
         change(&treatment)
-        return .decide(status: status, fields: fields, total: total, request: RequestDirectives(cacheControl: request, pragma: nil), treatment)
+        return .decide(status: status, fields: fields, total: total, request: RequestDirectives(cacheControl: request, pragma: nil), expectsMedia: expectsMedia, treatment)
     }
 
     @Test func onlyMediaAreKept() {
@@ -55,8 +56,18 @@ import Testing
         #expect(Self.decide([], total: total) { $0.largestStored = 100 } == storing)
     }
 
+    @Test func pageInThePlaceOfMediaPasses() {
+        for status in [200, 206] {
+            #expect(Self.decide(["Content-Type: text/html"], status: status, expectsMedia: true) == .pass(.page))
+            #expect(Self.decide(["Content-Type: text/html"], status: status) == .store)
+            #expect(Self.decide(["Content-Type: video/mp4"], status: status, expectsMedia: true) == .store)
+        }
+        #expect(Self.decide(["Content-Type: text/html"], status: 404, expectsMedia: true) == .pass(.status))
+        #expect(Self.decide(["Content-Type: text/html"], expectsMedia: true) { $0.storesPages = true } == .store)
+    }
+
     @Test func reasonsAreTokensOfCacheStatus() {
-        let reasons: [Storing.Reason] = [.status, .noStore, .requestNoStore, .varyAny, .encoded, .tooLong, .rule]
-        #expect(reasons.map(\.rawValue) == ["status", "no-store", "request-no-store", "vary", "encoded", "max-object", "rule"])
+        let reasons: [Storing.Reason] = [.status, .noStore, .requestNoStore, .varyAny, .encoded, .tooLong, .page, .rule]
+        #expect(reasons.map(\.rawValue) == ["status", "no-store", "request-no-store", "vary", "encoded", "max-object", "page", "rule"])
     }
 }

@@ -89,7 +89,7 @@ import Testing
     /// Each flag exists, and each variable.
     @Test(arguments: [
         ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
-        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"),
+        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"), ("play_pinned", "false"),
         ("offline", "false"), ("fill", "whole"), ("max_downloads", "5"), ("download_rate", "2MB"), ("download_rate", "none"),
         ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
     ])
@@ -130,6 +130,7 @@ import Testing
             "any_origin       true                                default",
             "max_body         (any size)                          default",
             "offline          true                                --offline",
+            "play_pinned      true                                default",
             "fill             ahead 32MiB                         default",
             "max_downloads    3                                   default",
             "download_rate    none                                default",

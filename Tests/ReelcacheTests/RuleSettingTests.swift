@@ -60,7 +60,7 @@ import Testing
 
     // MARK: Mistakes
 
-    private static let effects = "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, headers, pin, max_object"
+    private static let effects = "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, headers, pin, store_pages, max_object"
 
     @Test(arguments: [
         // The list

@@ -79,23 +79,34 @@ package enum Reuse: Sendable, Equatable {
         return freshness.staleness <= window
     }
 
-    /// Whether a stored response may be given out although its origin could not be asked, or had an error to tell (§4.2.4, §4.3.3,
-    /// RFC 5861 §4).
+    /// What becomes of a stored response whose origin could not be asked, or had an error to tell.
+    package enum OnError: Sendable, Equatable {
+        /// It is given out.
+        case serve
+        /// Its origin forbade that.
+        case refusedByOrigin
+        /// The client wants nothing that stale.
+        case refusedByRequest
+    }
+
+    /// Whether a stored response is given out although its origin could not be asked, or had an error to tell (§4.2.4, §4.3.3, RFC 5861 §4).
     /// - Parameters:
     ///   - isDisconnected: no answer came at all.
-    ///   - ignoresOrigin: a rule says to play it whatever the origin demands.
-    package static func mayServeStaleOnError(
-        _ request: RequestDirectives, response: CacheControl, _ freshness: Freshness, isDisconnected: Bool, ignoresOrigin: Bool
-    ) -> Bool {
-        if ignoresOrigin { return true }
+    ///   - stalePlay: what plays whatever its origin demands.
+    ///   - isKept: somebody has pinned or downloaded it.
+    package static func onError(
+        _ request: RequestDirectives, response: CacheControl, _ freshness: Freshness, isDisconnected: Bool, _ stalePlay: StalePlay, isKept: Bool
+    ) -> OnError {
+        if stalePlay == .everything { return .serve }
+        let isOverruled = stalePlay == .kept && isKept
         // §5.2.2.2, §5.2.2.4: not even while disconnected.
-        if forbidsStale(response, freshness) { return false }
+        if !isOverruled, forbidsStale(response, freshness) { return .refusedByOrigin }
         // A client that says how stale it may be is heard, whatever the error is.
-        if let window = request.control.staleIfError { return freshness.staleness <= window }
+        if let window = request.control.staleIfError { return freshness.staleness <= window ? .serve : .refusedByRequest }
         // §4.2.4: while the origin cannot be reached, anything that is here. RFC 5861 §4 counts that among the errors, "absent other
         // information": that whoever runs this wants to watch what they have is such.
-        if isDisconnected { return true }
-        return response.staleIfError.map { freshness.staleness <= $0 } ?? true
+        if isOverruled || isDisconnected { return .serve }
+        return response.staleIfError.map { freshness.staleness <= $0 } ?? true ? .serve : .refusedByOrigin
     }
 
     /// Whether an origin's answer to the question is an error that leaves what is stored as it was (§4.3.3): it, or the line to it, has a

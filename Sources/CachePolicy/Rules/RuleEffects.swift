@@ -12,6 +12,7 @@ package struct RuleEffects: Sendable, Equatable {
     package var fill: FillPolicy?
     package var headers: FieldLines?
     package var pins: Bool?
+    package var storesPages: Bool?
     /// Bytes.
     package var largestStored: Int64?
 
@@ -28,6 +29,7 @@ package struct RuleEffects: Sendable, Equatable {
         fill = fill ?? other.fill
         headers = headers ?? other.headers
         pins = pins ?? other.pins
+        storesPages = storesPages ?? other.storesPages
         largestStored = largestStored ?? other.largestStored
     }
 
@@ -38,16 +40,17 @@ package struct RuleEffects: Sendable, Equatable {
         return OriginURL(scheme: url.scheme, host: url.host, port: url.port, pathAndQuery: String(url.path) + query).cacheKey
     }
 
-    /// - Parameter standard: the fill policy where no rule has one.
-    func treatment(fill standard: FillPolicy) -> Treatment {
+    /// - Parameter policy: what holds where no rule says otherwise.
+    func treatment(under policy: ProxyPolicy) -> Treatment {
         var treatment = Treatment()
         treatment.bypasses = bypasses ?? false
         treatment.ttl = ttl
         treatment.ignoresNoStore = ignoresNoStore ?? false
-        treatment.playsStale = playsStale ?? false
-        treatment.fill = fill ?? standard
+        treatment.stalePlay = playsStale.map { $0 ? .everything : .nothing } ?? (policy.playsPinned ? .kept : .nothing)
+        treatment.fill = fill ?? policy.fill
         treatment.headers = headers ?? FieldLines()
         treatment.pins = pins ?? false
+        treatment.storesPages = storesPages ?? false
         treatment.largestStored = largestStored
         return treatment
     }

@@ -34,6 +34,7 @@ struct RuleKey: Sendable {
         RuleKey("fill", .fill, at: \.fill),
         RuleKey("headers", .headers, at: \.headers),
         RuleKey("pin", .bool, at: \.pin),
+        RuleKey("store_pages", .bool, at: \.storesPages),
         RuleKey("max_object", .size(atLeast: 0), at: \.maxObject),
     ]
 

@@ -38,6 +38,10 @@ extension Setting {
             "offline", .bool, at: \.proxy.isOffline, "Never ask an origin: play what is cached, and nothing else.",
             isPolicy: true),
         Setting(
+            "play_pinned", .bool, at: \.proxy.playsPinned,
+            "Whether what is pinned or was downloaded plays when its origin cannot be reached, even if the origin forbids that (no-cache).",
+            isPolicy: true),
+        Setting(
             "fill", .fill, at: \.proxy.fill, "How much to fetch beyond what is asked for: read (nothing), ahead SIZE, end or whole.",
             isPolicy: true),
         Setting(

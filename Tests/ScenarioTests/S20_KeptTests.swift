@@ -1,0 +1,132 @@
+import ControlAPI
+import DiskCache
+import Reelcache
+import Testing
+import TestSupport
+
+private let film = Media(seed: 201, size: 3_000_000)
+private let path = "/film.mp4"
+
+/// How somebody comes to keep a film.
+enum WayToKeep: CaseIterable {
+    case download, downloadWithoutPin, pin
+}
+
+extension Stage {
+    /// Serves a film whose origin wants to be asked each time, has it cached, and lets it become stale.
+    fileprivate func keep(_ way: WayToKeep?, _ cacheControl: String = "no-cache") throws {
+        origin.serve(path, film)
+        origin.script(path) { $0.headers = [("Cache-Control", cacheControl)] }
+        switch way {
+        case .download: _ = try download(path).complete()
+        case .downloadWithoutPin: _ = try download(path, isPinned: false).complete()
+        case .pin, nil:
+            expectWhole(try get(path), film)
+            if way == .pin { try setPinned(true) }
+        }
+        wait(seconds: 1000)
+    }
+
+    fileprivate func setPinned(_ isPinned: Bool) throws {
+        #expect(try control("PATCH", "/resources?\(parameter(path))", body: "{\"pinned\": \(isPinned)}").status == 200)
+    }
+}
+
+/// What somebody has pinned or downloaded plays while its origin cannot be reached (RFC 9111 §5.2.2.2 set aside on purpose).
+extension Scenarios {
+    @Suite struct S20Kept {
+        private func expectStale(_ response: RawClient.Response, status: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation) {
+            let beginning = "reelcache; fwd=stale; " + (status.map { "fwd-status=\($0); " } ?? "") + "ttl=-"
+            #expect(response.cacheStatus.hasPrefix(beginning), "\(response.cacheStatus)", sourceLocation: sourceLocation)
+        }
+
+        @Test(arguments: WayToKeep.allCases, ["no-cache", "max-age=60, must-revalidate"])
+        func whatIsKeptPlaysWithoutItsOrigin(way: WayToKeep, cacheControl: String) async throws {
+            try await scenario { stage in
+                try stage.keep(way, cacheControl)
+                stage.origin.stop()
+                // Also after a restart: the index remembers.
+                for _ in 0..<2 {
+                    let whole = try stage.get(path)
+                    expectWhole(whole, film)
+                    expectStale(whole)
+                    let part = try stage.get(path, range: "bytes=1000-1999")
+                    expectPart(part, 1000..<2000, of: film)
+                    expectStale(part)
+                    let head = try stage.get(path, method: "HEAD")
+                    #expect(head.status == 200)
+                    expectStale(head)
+                    try stage.restart()
+                }
+            }
+        }
+
+        @Test func whatIsKeptPlaysWhileItsOriginHasErrors() async throws {
+            try await scenario { stage in
+                try stage.keep(.download)
+                stage.origin.script(path) { $0.status = 503 }
+                let response = try stage.get(path)
+                expectWhole(response, film)
+                expectStale(response, status: 503)
+            }
+        }
+
+        @Test func newVersionOfWhatIsKeptIsKeptToo() async throws {
+            let remake = Media(seed: 202, size: 2_000_000)
+            try await scenario { stage in
+                try stage.keep(.pin)
+                stage.origin.serve(path, remake, etag: "\"v2\"")
+                expectWhole(try stage.get(path), remake)
+                // The index is told of it by whoever asks.
+                _ = try stage.read(ResourceListing.self, "/resources")
+                stage.wait(seconds: 1000)
+                stage.origin.stop()
+                expectWhole(try stage.get(path), remake)
+            }
+        }
+
+        @Test func restIsRefusedAndTheAnswerSaysWhatHelps() async throws {
+            try await scenario { stage in
+                try stage.keep(nil)
+                stage.origin.stop()
+                let response = try stage.get(path)
+                expectOneLine(response, status: 504)
+                for words in ["it is cached", "(Cache-Control: no-cache)", "pin it", "play_stale: true", "--offline"] {
+                    #expect(response.text.contains(words), "\(response.text)")
+                }
+                try stage.setPinned(true)
+                expectWhole(try stage.get(path), film)
+                try stage.setPinned(false)
+                #expect(try stage.get(path).status == 504)
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func whoeverWantsItOtherwiseSaysSo(byRule: Bool) async throws {
+            try await scenario {
+                $0.configure { configuration in
+                    guard byRule else { return configuration.playsPinned = false }
+                    var rule = ResourceRule()
+                    rule.playsStale = false
+                    configuration.rules = [rule]
+                }
+            } _: { stage in
+                try stage.keep(.download)
+                stage.origin.stop()
+                let response = try stage.get(path)
+                expectOneLine(response, status: 504)
+                #expect(response.text.contains("it is cached") && !response.text.contains("pin it"), "\(response.text)")
+            }
+        }
+
+        @Test func playerThatWantsNothingThatStaleIsHeard() async throws {
+            try await scenario { stage in
+                try stage.keep(.download)
+                stage.origin.stop()
+                let response = try stage.get(path, headers: [("Cache-Control", "stale-if-error=10")])
+                expectOneLine(response, status: 504)
+                #expect(response.text.contains("stale-if-error"))
+            }
+        }
+    }
+}
