@@ -116,3 +116,14 @@ let package = Package(
         .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),
     ]
 )
+
+// What reads bytes that others wrote, under fire: a test of a few seconds, or a program for libFuzzer where scripts/fuzz builds it.
+let fuzzed: [Target.Dependency] = [
+    "HTTPModel", "CachePolicy", "Upstream", "ControlAPI", "Downloads", "Reelcache", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+]
+package.targets.append(
+    Context.environment["REELCACHE_LIBFUZZER"] == nil
+        ? .testTarget(name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "LibFuzzer.swift"])
+        : .executableTarget(
+            name: "Fuzz", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "FuzzTests.swift"],
+            swiftSettings: [.unsafeFlags(["-parse-as-library"])]))

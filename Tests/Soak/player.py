@@ -85,8 +85,8 @@ class Reply:
         while line := connection.line():
             name, _, value = line.partition(":")
             name = name.lower()
-            if name in ("content-length", "content-range", "etag", "x-version") and name in self.fields:
-                raise Wrong(f"two fields {name}")
+            if method != "HEAD" and name in ("content-length", "content-range", "x-version") and name in self.fields:
+                raise Wrong(f"two fields {name}: {self.fields[name]} and {value.strip()}, {self.status}, {self.fields}")
             self.fields[name] = value.strip()
         self.left = self.length(method)
         self.is_chunked = self.fields.get("transfer-encoding") == "chunked"

@@ -1,0 +1,92 @@
+import CachePolicy
+import Foundation
+import GRDB
+import HTTPModel
+
+@testable import ControlAPI
+@testable import Downloads
+@testable import Reelcache
+
+extension FuzzTarget {
+    static let documents = [
+        FuzzTarget(
+            name: "configuration",
+            seeds: [
+                "max_size: 100GB\nallow: [nas.local, 192.168.1.0/24]\nrules:\n- host: \"*.cdn.example\"\n  key: https://cdn.example{path}\n  ttl: 30d\n",
+                "mounts: {/tv/: https://origin.example/vod/}\nfill: ahead 32MiB\nlinger: 5s\nthreads: 4\noffline: yes\n", "a: &b [*b]\n? {}\n: |\n  x\n",
+                "rules:\n- {path: [/a, '*.mp4'], headers: {X-Key: a}, ignore_query: [a, b*], max_object: 2GB, fill: whole, pin: true, bypass: false}\n",
+            ],
+            run: configuration),
+        FuzzTarget(
+            name: "json",
+            seeds: [
+                "{\"pinned\": true}", "{\"former\":[{\"generation\":1,\"present\":[0,65536],\"hits\":1,\"isPinned\":false}],\"key\":\"a\",\"wasPinned\":false}",
+                "[[[[[[]]]]]]", "{\"max_active\": 1e400}",
+            ],
+            run: json),
+        FuzzTarget(name: "download-rows", seeds: ["0123456789abcdef0123456789abcdef", "\u{1}\u{2}\u{3}\u{4}"], run: downloadRows),
+    ]
+
+    private static func configuration(_ input: [UInt8]) throws {
+        var settings = Settings()
+        let problems = ConfigurationFile(path: "fuzzed.yaml", text: input).apply(to: &settings)
+        for problem in problems { try hold(!problem.message.isEmpty, "a problem without a word") }
+        // What is wrong changes nothing that was right.
+        guard problems.isEmpty else { return }
+        try hold(settings.proxy.maxSize >= 0 && settings.proxy.minFree >= 0, "sizes below 0")
+        _ = SettingReport.all(settings)
+    }
+
+    private static func json(_ input: [UInt8]) throws {
+        _ = try? ReceivedJSON.decode(ResourceChange.self, from: input)
+        _ = try? ControlJSON.decode(DownloadList.self, from: input)
+        _ = try? JSONDecoder().decode(DownloadClaim.self, from: Data(input))
+    }
+
+    /// A table of downloads with any values in it becomes a queue, or rows that are left out.
+    private static func downloadRows(_ input: [UInt8]) throws {
+        var rest = input[...]
+        func byte() -> Int { rest.popFirst().map(Int.init) ?? 0 }
+        var saved: [DownloadJob] = []
+        for row in 0..<4 {
+            var values: [String: (any DatabaseValueConvertible)?] = usualRow(Int64(row + 1))
+            for _ in 0..<byte() % 6 { values[DownloadJob.columnNames[byte() % DownloadJob.columnNames.count]] = value(byte(), byte()) }
+            if let job = DownloadJob(Row(values)) { saved.append(job) }
+        }
+        var queue = DownloadQueue(settings: DownloadSettings(), restoring: saved, nextID: saved.map(\.id).max() ?? 1, now: 1e9, monotonic: 5)
+        _ = queue.summary
+        _ = queue.begin(now: 1e9)
+        queue.wake(monotonic: 1e6)
+        for job in saved {
+            _ = job.report
+            if let stored = queue[job.id], !stored.state.hasEnded { queue.end(stored, as: .completed, now: 1e9) }
+        }
+        _ = queue.summary
+        _ = queue.surplusEndedIDs
+    }
+
+    private static func usualRow(_ id: Int64) -> [String: (any DatabaseValueConvertible)?] {
+        [
+            "id": id, "url": "https://example.org/\(id)", "first": nil, "priority": "normal", "connections": 1, "limit_rate": nil, "category": nil,
+            "pinned": true, "state": "waiting", "place": Double(id), "ended": nil, "bytes": 0, "total": 1000, "file_name": nil, "network_failures": 0,
+            "busy_failures": 0, "retry_at": nil, "added": 1e9, "started": nil, "finished": nil, "message": nil, "key": nil, "claim": nil,
+        ]
+    }
+
+    private static func value(_ kind: Int, _ choice: Int) -> (any DatabaseValueConvertible)? {
+        switch kind % 8 {
+        case 0: Int64.edges[choice % Int64.edges.count]
+        case 1: [0.5, 1e308, -1e308, .infinity, -.infinity, 1e18, -0.0, 9.3e18][choice % 8]
+        case 2: ["completed", "failed", "downloading", "paused", "cancelled", "waiting", "high", ""][choice % 8]
+        case 3: Data([UInt8(choice & 0xFF), 0, 255])
+        case 4:
+            [
+                "{\"former\":[{\"generation\":1,\"present\":[-9223372036854775808,9223372036854775807],\"hits\":1,\"isPinned\":false}],\"key\":\"a\",\"wasPinned\":true}",
+                "{}",
+            ][choice % 2]
+        case 5: nil
+        case 6: Int64(choice)
+        default: String(repeating: "x", count: choice)
+        }
+    }
+}
