@@ -31,7 +31,7 @@ SIZES = {
     "moved": (1 * MIB, 4 * MIB),       # redirects to another target
     "seg": (1, 200 * KIB),             # many small ones
 }
-COUNTS = {"film": 12, "seg": 200}
+COUNTS = {"film": 12, "seg": 60}
 CHANGES_AFTER = 40
 BEGAN = 1_700_000_000
 

@@ -26,7 +26,7 @@ class Visit:
             kind = self.random.choice([kind for kind in media.SIZES if kind not in ("film", "seg")])
         target = self.random.choice(media.targets(kind))
         # A few URLs are always new, as with tokens and sessions.
-        return f"{target}?session={self.random.getrandbits(40)}" if kind == "seg" and self.random.random() < 0.05 else target
+        return f"{target}?session={self.random.getrandbits(40)}" if kind == "seg" and self.random.random() < 0.01 else target
 
     @property
     def shown(self):
