@@ -10,6 +10,7 @@ static inline CURLcode reel_curl_set_data_callback(CURL *easy, CURLoption option
 static inline CURLcode reel_curl_set_off(CURL *easy, CURLoption option, curl_off_t value) { return curl_easy_setopt(easy, option, value); }
 static inline CURLcode reel_curl_set_progress(CURL *easy, curl_xferinfo_callback value) { return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, value); }
 static inline CURLcode reel_curl_set_opensocket(CURL *easy, curl_opensocket_callback value) { return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value); }
+static inline CURLcode reel_curl_set_closesocket(CURL *easy, curl_closesocket_callback value) { return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, value); }
 static inline CURLcode reel_curl_set_prereq(CURL *easy, curl_prereq_callback value) { return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, value); }
 
 static inline CURLcode reel_curl_get_long(CURL *easy, CURLINFO info, long *value) { return curl_easy_getinfo(easy, info, value); }
@@ -21,3 +22,5 @@ static inline CURLMcode reel_curl_multi_set_long(CURLM *multi, CURLMoption optio
 static inline CURLMcode reel_curl_multi_set_pointer(CURLM *multi, CURLMoption option, void *value) { return curl_multi_setopt(multi, option, value); }
 static inline CURLMcode reel_curl_multi_set_socket(CURLM *multi, curl_socket_callback value) { return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, value); }
 static inline CURLMcode reel_curl_multi_set_timer(CURLM *multi, curl_multi_timer_callback value) { return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, value); }
+
+static inline CURLSHcode reel_curl_share(CURLSH *share, curl_lock_data what) { return curl_share_setopt(share, CURLSHOPT_SHARE, what); }

@@ -1,31 +1,31 @@
 import CCurl
 import HTTPModel
 
-/// One of curl's easy handles, with what curl borrows from us while it is in use. Loop-bound; used again and again.
+/// One of curl's easy handles, with what curl borrows from us while it is in use. Loop-bound.
+///
+/// For one exchange only: libcurl 7.88.1 keeps a pointer to the last field of the answer before, which it has freed, and a folded line at the
+/// beginning of the next head is written there (`curl_easy_reset` does not forget it). Connections and names are the multi handle's anyway.
 final class EasyHandle {
     let curl: UnsafeMutableRawPointer
+    private let sessions: TLSSessions?
     private let errorText: UnsafeMutablePointer<CChar>
     private var lines: UnsafeMutablePointer<curl_slist>?
 
-    init() {
+    /// - Parameter sessions: those of the same loop; nil: every connection shakes hands in full.
+    init(_ sessions: TLSSessions? = nil) {
         CurlLibrary.start()
+        self.sessions = sessions
         guard let curl = curl_easy_init() else { fatalError("curl_easy_init: out of memory") }
         self.curl = curl
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        if let sessions { set(CURLOPT_SHARE, pointer: sessions.share) }
     }
 
     deinit {
         curl_easy_cleanup(curl)
         curl_slist_free_all(lines)
         errorText.deallocate()
-    }
-
-    /// Forgets all that was set. Connections, names and TLS sessions stay in the multi handle's caches.
-    func reset() {
-        curl_easy_reset(curl)
-        curl_slist_free_all(lines)
-        lines = nil
     }
 
     /// What curl has to say about its last error.
@@ -35,6 +35,13 @@ final class EasyHandle {
 
     /// A connection is made and the request is going out, or has gone.
     var isConnected: Bool { microsecondsToConnect > 0 }
+
+    /// Whether the answer came by HTTP/2; known with its head.
+    var isHTTP2: Bool {
+        var version = 0
+        reel_curl_get_long(curl, CURLINFO_HTTP_VERSION, &version)
+        return version == CURL_HTTP_VERSION_2_0
+    }
 
     /// From the start of the hop until the request could go out; 0 before that.
     var microsecondsToConnect: Int64 {
@@ -46,10 +53,6 @@ final class EasyHandle {
     func set(_ option: CURLoption, _ value: Int) { check(reel_curl_set_long(curl, option, value), option) }
     func set(_ option: CURLoption, _ value: String?) { check(reel_curl_set_string(curl, option, value), option) }
     func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) { check(reel_curl_set_pointer(curl, option, pointer), option) }
-
-    /// Whether nothing is left of what the handle did before. After some failures (a name that could not be looked up) curl keeps its
-    /// receive buffer, whose size can then not be set.
-    var isFresh: Bool { reel_curl_set_long(curl, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK }
 
     private func check(_ code: CURLcode, _ option: CURLoption) {
         precondition(code == CURLE_OK, "curl option \(option.rawValue): \(String(cString: curl_easy_strerror(code)))")

@@ -9,7 +9,7 @@ import HTTPModel
 /// A *hop* is one exchange with one server; a redirect starts the next. To whoever waits there is only the last one.
 package final class Transfer {
     /// How far this transfer is.
-    private enum Stage {
+    enum Stage {
         /// Started inside one of curl's callbacks, where no handle can be added.
         case waiting
         case head
@@ -20,47 +20,62 @@ package final class Transfer {
         case ended
     }
 
+    /// What is known of one exchange.
+    struct Hop {
+        var collector = HeadCollector()
+        /// Bytes of a redirect's body.
+        var discarded = 0
+        /// An address that the policy does not permit.
+        var refused: String?
+        /// Why a callback made curl give up.
+        var fault: UpstreamError?
+        /// Made for it. None where a connection is used again.
+        var sockets: [Int32] = []
+        /// Of the connection that the request goes over.
+        var ends: OriginSockets.Ends?
+        /// There was something to read on that connection before the request was sent.
+        var foundSurplus = false
+    }
+
     /// Bytes of a redirect's body that are read to keep its connection; beyond that a new one is cheaper.
-    private static let discardLimit = 64 * 1024
+    static let discardLimit = 64 * 1024
 
     /// Held until the end.
     package var delegate: (any TransferDelegate)?
     /// Bytes that the delegate has taken.
-    package private(set) var bodyBytesReceived: Int64 = 0
+    package internal(set) var bodyBytesReceived: Int64 = 0
     /// Asked to hold the body back. The head comes all the same, and so does the end where no byte is left.
-    package private(set) var isPaused = false
+    package internal(set) var isPaused = false
 
-    private let request: UpstreamRequest
-    private var client: UpstreamClient?
-    private var stage = Stage.waiting
-    private var isPausedInCurl = false
+    let request: UpstreamRequest
+    var client: UpstreamClient?
+    var stage = Stage.waiting
+    var isPausedInCurl = false
     private var isResuming = false
     /// The delegate has nothing to send yet, which is no stall of the origin's.
-    private var isUploadPaused = false
+    var isUploadPaused = false
     private var isUploadResuming = false
     /// The answer is there before the request is, and is none that waits for the rest of it.
-    private var isRefused = false
+    var isRefused = false
     private var uploadTimer: LoopTimer?
 
     /// Seconds between two looks whether an answer has ended, while the upload waits.
     private static let lookInterval = 0.05
 
     // This hop
-    private var easy: EasyHandle?
-    private var url: UpstreamURL?
+    var easy: EasyHandle?
+    var url: UpstreamURL?
     private var fields: FieldLines
-    private var collector = HeadCollector()
-    private var location = ""
-    private var discarded = 0
-    private var refused: String?
-    /// Why a callback made curl give up.
-    private var fault: UpstreamError?
+    var hop = Hop()
+    var location = ""
+    /// The next hop, or this one again, is to have a connection of its own.
+    private var needsNewConnection = false
 
     private var redirects = 0
     /// Whether each address that was asked is public.
-    private var isPublic = true
+    var isPublic = true
     private var startOfHop: UInt64 = 0
-    private var lastSign: UInt64 = 0
+    var lastSign: UInt64 = 0
     private var stallTimer: LoopTimer?
 
     init(_ request: UpstreamRequest, client: UpstreamClient, delegate: any TransferDelegate) {
@@ -145,7 +160,7 @@ package final class Transfer {
         applyPauses(easy, client)
     }
 
-    private func lookLaterWhetherAnswered() {
+    func lookLaterWhetherAnswered() {
         guard stage == .body, let client else { return }
         if uploadTimer == nil { uploadTimer = LoopTimer(on: client.loop) { [unowned self] in self.lookWhetherAnswered() } }
         uploadTimer?.schedule(afterSeconds: Self.lookInterval)
@@ -167,14 +182,12 @@ package final class Transfer {
             // The owner does not have the transfer yet, if this is still its `start`.
             return client.loop.afterCallback { self.finish(with: .badURL(self.request.url)) }
         }
-        collector = HeadCollector()
-        discarded = 0
-        refused = nil
-        fault = nil
-        let easy = client.takeHandle()
+        hop = Hop()
+        let easy = client.makeHandle()
         self.easy = easy
         easy.setUp(url: url.text, settings: client.settings)
         easy.set(request, fields: fields, settings: client.settings)
+        if needsNewConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         setCallbacks(easy)
         startOfHop = MonotonicClock.nanoseconds()
         lastSign = startOfHop
@@ -187,9 +200,25 @@ package final class Transfer {
     func hopEnded(_ code: CURLcode) {
         switch stage {
         case .redirect: follow()
+        case .head where isSpoiled(code): beginAnew()
         case .head, .body: finish(with: error(for: code))
         case .waiting, .ended: break
         }
+    }
+
+    /// What came was the rest of an answer to somebody before, on a connection that was used again, and nothing of our own.
+    private func isSpoiled(_ code: CURLcode) -> Bool {
+        guard hop.sockets.isEmpty, request.method.followsRedirects, !needsNewConnection, hop.fault == nil else { return false }
+        if hop.foundSurplus { return true }
+        guard !hop.collector.hasBegun, code != CURLE_OK, case .protocolViolation = error(for: code) else { return false }
+        return true
+    }
+
+    /// The same request, over a connection of its own.
+    private func beginAnew() {
+        releaseHandle()
+        needsNewConnection = true
+        beginHop()
     }
 
     private func follow() {
@@ -202,20 +231,23 @@ package final class Transfer {
             for name in FieldLines.credentials + request.confined { fields.remove(name) }
         }
         releaseHandle()
+        needsNewConnection = false
         self.url = next
         beginHop()
     }
 
     private func error(for code: CURLcode) -> UpstreamError? {
-        if let fault { return fault }
+        if let fault = hop.fault { return fault }
+        // All of the answer is there; what an origin sends as the body of an answer that has none is its connection's end only.
+        if stage == .body, code == CURLE_WEIRD_SERVER_REPLY, request.method == .head { return nil }
         guard code != CURLE_OK else { return stage == .body ? nil : .broken(detail: "the response ended before its head did") }
-        if code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK, let refused { return .addressRefused(host: host, address: refused) }
+        if code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK, let refused = hop.refused { return .addressRefused(host: host, address: refused) }
         if code == CURLE_URL_MALFORMAT { return redirects > 0 ? .badRedirect(location: location) : .badURL(request.url) }
         return UpstreamError(code, detail: easy?.detail ?? "", host: host, phase: phase)
     }
 
     /// Of this hop.
-    private var host: String { url?.host ?? "" }
+    var host: String { url?.host ?? "" }
 
     private var phase: UpstreamError.Phase {
         stage == .body ? .body : easy?.isConnected == true ? .response : .connect
@@ -245,14 +277,15 @@ package final class Transfer {
         guard let easy, let client else { return }
         self.easy = nil
         isPausedInCurl = false
-        client.giveBack(easy)
+        if let ends = hop.ends, easy.isHTTP2 { client.originSockets.isHTTP2(ends) }
+        client.remove(easy)
     }
 
     // MARK: Stalls
 
     // Not curl's low speed limit: it averages over seconds, and so fails a stalled transfer five seconds late.
 
-    private func noteSign() {
+    func noteSign() {
         lastSign = MonotonicClock.nanoseconds()
     }
 
@@ -271,144 +304,5 @@ package final class Transfer {
         }
         // A redirect's body is of no interest.
         if stage == .redirect { follow() } else { finish(with: .timedOut(host: host, phase: phase)) }
-    }
-
-    // MARK: Inside of curl
-
-    private func setCallbacks(_ easy: EasyHandle) {
-        // Unretained: the client holds the transfer for as long as curl has its handle.
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        easy.set(CURLOPT_PRIVATE, pointer: context)
-        easy.set(CURLOPT_WRITEDATA, pointer: context)
-        easy.set(CURLOPT_HEADERDATA, pointer: context)
-        easy.set(CURLOPT_OPENSOCKETDATA, pointer: context)
-        easy.set(CURLOPT_PREREQDATA, pointer: context)
-        if request.content != .none {
-            easy.set(CURLOPT_READDATA, pointer: context)
-            reel_curl_set_data_callback(easy.curl, CURLOPT_READFUNCTION) { bytes, size, count, context in
-                Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
-                    $0.fillUpload(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
-                }
-            }
-        }
-        reel_curl_set_data_callback(easy.curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
-                $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count))
-            }
-        }
-        reel_curl_set_data_callback(easy.curl, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
-            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
-                $0.receivedLine(UnsafeRawBufferPointer(start: bytes, count: size * count))
-            }
-        }
-        reel_curl_set_opensocket(easy.curl) { context, _, address in
-            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.openSocket(to: address!) }
-        }
-        reel_curl_set_prereq(easy.curl) { context, address, _, _, _ in
-            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.mayAsk(String(cString: address!)) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT }
-        }
-    }
-
-    /// To curl: not all bytes were handled, so give this transfer up.
-    private static let giveUp = 0
-
-    private func received(_ bytes: UnsafeRawBufferPointer) -> Int {
-        switch stage {
-        case .body:
-            if isPaused { return pauseInCurl() }
-            lastSign = MonotonicClock.nanoseconds()
-            guard let delegate else { return Self.giveUp }
-            let isTaken = delegate.transfer(self, receivedBody: bytes)
-            guard stage != .ended else { return Self.giveUp }
-            guard isTaken else {
-                isPaused = true
-                return pauseInCurl()
-            }
-            bodyBytesReceived += Int64(bytes.count)  // no trap: what has come
-            return bytes.count
-        case .redirect:
-            discarded += bytes.count
-            return discarded > Self.discardLimit ? Self.giveUp : bytes.count
-        case .waiting, .head, .ended:
-            return Self.giveUp
-        }
-    }
-
-    private func pauseInCurl() -> Int {
-        isPausedInCurl = true
-        return Int(CURL_WRITEFUNC_PAUSE)
-    }
-
-    private func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard stage != .ended, let delegate else { return Int(CURL_READFUNC_ABORT) }
-        let step = delegate.transfer(self, fillUpload: buffer)
-        guard stage != .ended else { return Int(CURL_READFUNC_ABORT) }
-        switch step {
-        case .bytes(let count):
-            noteSign()
-            return count
-        case .wait:
-            isUploadPaused = true
-            lookLaterWhetherAnswered()
-            return Int(CURL_READFUNC_PAUSE)
-        case .end:
-            noteSign()
-            return 0
-        }
-    }
-
-    private func receivedLine(_ line: UnsafeRawBufferPointer) -> Int {
-        guard stage != .ended else { return Self.giveUp }
-        noteSign()
-        switch collector.take(line) {
-        case .more: return line.count
-        case .malformed(let detail):
-            fault = .protocolViolation(detail: detail)
-            return Self.giveUp
-        case .complete(let status, let fields): return receivedHead(status, fields) ? line.count : Self.giveUp
-        }
-    }
-
-    private func receivedHead(_ status: Int, _ fields: FieldLines) -> Bool {
-        if request.method.followsRedirects, let location = fields["Location"], [301, 302, 303, 307, 308].contains(status) {
-            self.location = location
-            stage = .redirect
-            return true
-        }
-        do throws(UpstreamError) {
-            let head = UpstreamHead(
-                status: status, fields: fields, finalURL: url?.text ?? request.url, contentLength: try fields.declaredLength(),
-                isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
-            stage = .body
-            isRefused = status >= 300
-            // Curl does not send on to who has answered with an error, and ends at once where it is let.
-            if isRefused { resumeUpload() } else if isUploadPaused { lookLaterWhetherAnswered() }
-            delegate?.transfer(self, receivedHead: head)
-            return stage != .ended
-        } catch {
-            fault = error
-            return false
-        }
-    }
-
-    /// The check is on the address that is connected to, whatever the name stood for when somebody looked before.
-    private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
-        guard stage != .ended, let client, let peer = SocketPeer(address) else { return CURL_SOCKET_BAD }
-        guard client.policy.value.permits(host: host, address: peer.address) else {
-            if refused == nil { refused = peer.text }
-            return CURL_SOCKET_BAD
-        }
-        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)  // no trap: constants
-        return socket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
-    }
-
-    /// Asked for each request. A connection that is used again may have been made when the policy was another.
-    private func mayAsk(_ address: String) -> Bool {
-        if let client, let peer = IPAddress(address), client.policy.value.permits(host: host, address: peer) {
-            isPublic = isPublic && peer.isPublic
-            return true
-        }
-        refused = address
-        return false
     }
 }

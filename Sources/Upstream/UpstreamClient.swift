@@ -14,7 +14,6 @@ package final class UpstreamClient {
 
     /// Idle connections that are kept.
     private static let connectionLimit = 64
-    private static let idleHandleLimit = 32
 
     /// nil after `shutdown`.
     private var multi: UnsafeMutableRawPointer?
@@ -22,7 +21,8 @@ package final class UpstreamClient {
     private var sockets: [curl_socket_t: SocketInterest] = [:]
     private var transfers: [ObjectIdentifier: Transfer] = [:]
     private var unsettled: [Transfer] = []
-    private var idleHandles: [EasyHandle] = []
+    private let sessions = TLSSessions()
+    var originSockets = OriginSockets()
     private var isInsideCurl = false
 
     package init(loop: EventLoop, policy: Current<AddressPolicy>, settings: UpstreamSettings = UpstreamSettings()) {
@@ -64,7 +64,6 @@ package final class UpstreamClient {
         precondition(!isInsideCurl, "shutdown from inside curl")
         guard let multi else { return }
         for transfer in Array(transfers.values) { transfer.cancel() }
-        idleHandles.removeAll()
         self.multi = nil
         curl_multi_cleanup(multi)
         timer = nil
@@ -78,7 +77,7 @@ package final class UpstreamClient {
         if isInsideCurl { unsettled.append(transfer) } else { transfer.settle() }
     }
 
-    func takeHandle() -> EasyHandle { idleHandles.popLast() ?? EasyHandle() }
+    func makeHandle() -> EasyHandle { EasyHandle(sessions) }
 
     func add(_ easy: EasyHandle) {
         guard let multi else { return }
@@ -86,12 +85,10 @@ package final class UpstreamClient {
         precondition(code == CURLM_OK, "curl_multi_add_handle: \(String(cString: curl_multi_strerror(code)))")
     }
 
-    func giveBack(_ easy: EasyHandle) {
+    func remove(_ easy: EasyHandle) {
         guard let multi else { return }
         let code = curl_multi_remove_handle(multi, easy.curl)
         precondition(code == CURLM_OK, "curl_multi_remove_handle: \(String(cString: curl_multi_strerror(code)))")
-        easy.reset()
-        if idleHandles.count < Self.idleHandleLimit && easy.isFresh { idleHandles.append(easy) }
     }
 
     func forget(_ transfer: Transfer) {

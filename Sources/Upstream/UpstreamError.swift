@@ -34,7 +34,15 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         }
     }
 
+    /// One line. Much of it is what an origin has sent, which must not steer somebody's terminal, nor fill it.
     package var description: String {
+        let scalars = text.unicodeScalars.prefix(Self.longestText)
+        return String(String.UnicodeScalarView(scalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    }
+
+    private static let longestText = 500
+
+    private var text: String {
         switch self {
         case .badURL(let url): "\(url): not a URL that can be fetched"
         case .addressRefused(let host, let address):

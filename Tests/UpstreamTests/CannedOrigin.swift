@@ -10,18 +10,7 @@ final class CannedOrigin: Sendable {
 
     /// - Parameter response: sent as it is; nil: connections are never accepted, and wait in the kernel.
     init(_ response: String?) throws {
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        port = withUnsafeMutableBytes(of: &address) { [listener] bytes in
-            let pointer = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress!
-            bind(listener, pointer, length)
-            listen(listener, 16)
-            getsockname(listener, pointer, &length)
-            return Int(UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self)))
-        }
+        (listener, port) = Self.listen()
         guard let response else { return }
         let background = try Background { [listener] in
             while case let connection = accept(listener, nil, nil), connection >= 0 {
@@ -35,6 +24,23 @@ final class CannedOrigin: Sendable {
         shutdown(listener, Int32(SHUT_RDWR))
         thread.withLock { try? $0?.value() }
         close(listener)
+    }
+
+    /// A socket on a free port of 127.0.0.1.
+    static func listen() -> (listener: Int32, port: Int) {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port = withUnsafeMutableBytes(of: &address) { bytes in
+            let pointer = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress!
+            bind(listener, pointer, length)
+            Glibc.listen(listener, 16)
+            getsockname(listener, pointer, &length)
+            return Int(UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self)))
+        }
+        return (listener, port)
     }
 
     var url: String { "http://127.0.0.1:\(port)/" }

@@ -1,0 +1,165 @@
+import CCurl
+import CachePolicy
+import EventIO
+import Glibc
+import HTTPModel
+
+/// What runs inside of curl, on the loop: no handle may be added, removed or paused from here.
+extension Transfer {
+    func setCallbacks(_ easy: EasyHandle) {
+        // Unretained: the client holds the transfer for as long as curl has its handle.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        easy.set(CURLOPT_PRIVATE, pointer: context)
+        easy.set(CURLOPT_WRITEDATA, pointer: context)
+        easy.set(CURLOPT_HEADERDATA, pointer: context)
+        easy.set(CURLOPT_OPENSOCKETDATA, pointer: context)
+        easy.set(CURLOPT_PREREQDATA, pointer: context)
+        if request.content != .none {
+            easy.set(CURLOPT_READDATA, pointer: context)
+            reel_curl_set_data_callback(easy.curl, CURLOPT_READFUNCTION) { bytes, size, count, context in
+                Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+                    $0.fillUpload(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+                }
+            }
+        }
+        reel_curl_set_data_callback(easy.curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+                $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            }
+        }
+        reel_curl_set_data_callback(easy.curl, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+                $0.receivedLine(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            }
+        }
+        reel_curl_set_opensocket(easy.curl) { context, _, address in
+            Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.openSocket(to: address!) }
+        }
+        reel_curl_set_prereq(easy.curl) { context, address, _, port, localPort in
+            let ends = OriginSockets.Ends(address: String(cString: address!), port: port, localPort: localPort)
+            return Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.mayAsk(ends) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT }
+        }
+        // Called also when the connection is closed long after this exchange: by the client, which outlives it.
+        easy.set(CURLOPT_CLOSESOCKETDATA, pointer: client.map { Unmanaged.passUnretained($0).toOpaque() })
+        reel_curl_set_closesocket(easy.curl) { context, socket in
+            Unmanaged<UpstreamClient>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.originSockets.closed(socket) }
+            return close(socket)
+        }
+    }
+
+    /// To curl: not all bytes were handled, so give this transfer up.
+    private static let giveUp = 0
+
+    private func received(_ bytes: UnsafeRawBufferPointer) -> Int {
+        switch stage {
+        case .body:
+            if isPaused { return pauseInCurl() }
+            lastSign = MonotonicClock.nanoseconds()
+            guard let delegate else { return Self.giveUp }
+            let isTaken = delegate.transfer(self, receivedBody: bytes)
+            guard stage != .ended else { return Self.giveUp }
+            guard isTaken else {
+                isPaused = true
+                return pauseInCurl()
+            }
+            bodyBytesReceived += Int64(bytes.count)  // no trap: what has come
+            return bytes.count
+        case .redirect:
+            hop.discarded += bytes.count
+            return hop.discarded > Self.discardLimit ? Self.giveUp : bytes.count
+        case .waiting, .head, .ended:
+            return Self.giveUp
+        }
+    }
+
+    private func pauseInCurl() -> Int {
+        isPausedInCurl = true
+        return Int(CURL_WRITEFUNC_PAUSE)
+    }
+
+    private func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard stage != .ended, let delegate else { return Int(CURL_READFUNC_ABORT) }
+        let step = delegate.transfer(self, fillUpload: buffer)
+        guard stage != .ended else { return Int(CURL_READFUNC_ABORT) }
+        switch step {
+        case .bytes(let count):
+            noteSign()
+            return count
+        case .wait:
+            isUploadPaused = true
+            lookLaterWhetherAnswered()
+            return Int(CURL_READFUNC_PAUSE)
+        case .end:
+            noteSign()
+            return 0
+        }
+    }
+
+    private func receivedLine(_ line: UnsafeRawBufferPointer) -> Int {
+        guard stage != .ended else { return Self.giveUp }
+        noteSign()
+        switch hop.collector.take(line) {
+        case .more: return line.count
+        case .malformed(let detail):
+            hop.fault = .protocolViolation(detail: detail)
+            return Self.giveUp
+        case .complete(let status, let fields): return receivedHead(status, fields) ? line.count : Self.giveUp
+        }
+    }
+
+    private func receivedHead(_ status: Int, _ fields: FieldLines) -> Bool {
+        if request.method.followsRedirects, let location = fields["Location"], [301, 302, 303, 307, 308].contains(status) {
+            self.location = location
+            stage = .redirect
+            return true
+        }
+        do throws(UpstreamError) {
+            let head = UpstreamHead(
+                status: status, fields: fields, finalURL: url?.text ?? request.url, contentLength: try fields.declaredLength(),
+                isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
+            stage = .body
+            isRefused = status >= 300
+            // Curl does not send on to who has answered with an error, and ends at once where it is let.
+            if isRefused { resumeUpload() } else if isUploadPaused { lookLaterWhetherAnswered() }
+            delegate?.transfer(self, receivedHead: head)
+            return stage != .ended
+        } catch {
+            hop.fault = error
+            return false
+        }
+    }
+
+    /// The check is on the address that is connected to, whatever the name stood for when somebody looked before.
+    private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        guard stage != .ended, let client, let peer = SocketPeer(address) else { return CURL_SOCKET_BAD }
+        guard client.policy.value.permits(host: host, address: peer.address) else {
+            if hop.refused == nil { hop.refused = peer.text }
+            return CURL_SOCKET_BAD
+        }
+        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)  // no trap: constants
+        let made = socket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
+        if made >= 0 {
+            hop.sockets.append(made)
+            client.originSockets.opened(made)
+        }
+        return made
+    }
+
+    /// Asked before each request goes out. A connection that is used again may have been made when the policy was another, and its origin may
+    /// have gone on talking after its last answer.
+    private func mayAsk(_ ends: OriginSockets.Ends) -> Bool {
+        guard let client, let peer = IPAddress(ends.address), client.policy.value.permits(host: host, address: peer) else {
+            hop.refused = ends.address
+            return false
+        }
+        hop.ends = ends
+        if hop.sockets.isEmpty {
+            hop.foundSurplus = client.originSockets.hasSurplus(ends)
+            guard !hop.foundSurplus else { return false }
+        } else {
+            client.originSockets.named(ends, among: hop.sockets)
+        }
+        isPublic = isPublic && peer.isPublic
+        return true
+    }
+}
