@@ -5,12 +5,16 @@ extension FieldLines {
 
     /// RFC 9110 §7.6.1: fields that concern one connection, and those that `Connection` names.
     package mutating func removeHopByHop() {
-        let named = combined("Connection")?.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } } ?? []
-        for name in Self.hopByHop + named { remove(String(name)) }
+        var names = Self.hopByHop
+        for value in all("Connection") {
+            for option in value.utf8.split(separator: ASCII.comma) { names.insert(ASCII.lowercased(Substring(ASCII.trimmed(option)))) }
+        }
+        remove(allOf: names)
     }
 
-    private static let hopByHop = [
-        "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
+    /// In lower case.
+    private static let hopByHop: Set<String> = [
+        "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
     /// RFC 9110 §5.1, §5.5: a bare CR in a name or value could pass for a line's end.

@@ -46,4 +46,10 @@ package struct FieldLines: Sendable, Equatable {
     package mutating func remove(_ name: String) {
         lines.removeAll { $0.isNamed(name) }
     }
+
+    /// One pass, however many names there are.
+    /// - Parameter names: in lower case.
+    package mutating func remove(allOf names: Set<String>) {
+        lines.removeAll { names.contains(ASCII.lowercased($0.name)) }
+    }
 }

@@ -1,6 +1,8 @@
 /// Reads a field value from left to right, for grammars that commas alone do not split.
 struct FieldScanner {
     private(set) var rest: Substring.UTF8View
+    /// A quoted string was begun that nothing ends. No other one is looked for then: each would be read to the end of the field.
+    private var hasOpenQuote = false
 
     init(_ text: String) { rest = text.utf8[...] }
 
@@ -51,16 +53,17 @@ struct FieldScanner {
     /// The text inside a quoted-string, its escapes resolved; nil, and nothing taken, where none is next (RFC 9110 §5.6.4).
     mutating func takeQuotedString() -> String? {
         var scanner = self
-        guard scanner.take(ASCII.quote) else { return nil }
+        guard !hasOpenQuote, scanner.take(ASCII.quote) else { return nil }
         var text: [UInt8] = []
         while let byte = scanner.rest.popFirst() {
             if byte == ASCII.quote {
                 self = scanner
                 return String(decoding: text, as: UTF8.self)
             }
-            guard let literal = byte == ASCII.backslash ? scanner.rest.popFirst() : byte else { return nil }
+            guard let literal = byte == ASCII.backslash ? scanner.rest.popFirst() : byte else { break }
             text.append(literal)
         }
+        hasOpenQuote = true
         return nil
     }
 }

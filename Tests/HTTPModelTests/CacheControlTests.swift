@@ -80,4 +80,11 @@ import Testing
     @Test func unfinishedQuoteDoesNotTrap() {
         #expect(CacheControl(parsing: #"no-store, x="abc\"#).noStore)
     }
+
+    /// Each of these quotes would be looked for to the end of the field.
+    @Test(.timeLimit(.minutes(5))) func quotesThatNothingClosesAreReadOnce() {
+        let field = String(repeating: #"a="\","#, count: 100_000) + "no-store, max-age=5"
+        #expect(CacheControl(parsing: field).noStore)
+        #expect(CacheControl(parsing: field).maxAge == 5)
+    }
 }
