@@ -223,12 +223,13 @@ struct Answer {
         let length = total ?? (range.upperBound < .max ? range.upperBound : 0)
         if length > Self.longest { throw .unusable("a length of \(length) bytes is more than can be handled") }
         let isMedia = head.status == 200 || isPart
+        storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, expectsMedia: demand.expectsMedia, demand.treatment)
+        let fields = head.keptFields(isMedia: isMedia, receivedAt: times.validatedAt)
         // Of a part, the rest has the same status as the whole.
         generationHead = GenerationHead(
-            status: isPart ? 200 : head.status, fields: head.keptFields(isMedia: isMedia, receivedAt: times.validatedAt),
+            status: isPart ? 200 : head.status, fields: storing == .store ? fields.worthKeeping : fields,
             selecting: SelectingFields(response: head.fields, request: demand.sentFields, fingerprint: store.fingerprint), finalURL: head.finalURL,
             isPublic: head.isFromPublicAddress, storedAt: times.validatedAt, times: times)
-        storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, expectsMedia: demand.expectsMedia, demand.treatment)
     }
 
     /// Tables grow with the length; an origin must not choose how much memory that is.
@@ -269,7 +270,7 @@ extension FieldLines {
     /// What concerns the connection to the origin only, what this proxy says itself, and lines that are no proper fields.
     package mutating func removeUnfitForClients() {
         removeHopByHop()
-        for name in ["Content-Length", "Age", "Cache-Status", "Set-Cookie"] { remove(name) }
+        remove(allOf: ["content-length", "age", "cache-status", "set-cookie"])
         removeMalformed()
     }
 }

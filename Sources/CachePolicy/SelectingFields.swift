@@ -28,11 +28,16 @@ package struct SelectingFields: Sendable, Equatable {
 
     package var isEmpty: Bool { fields.isEmpty }
 
-    /// The fields that a response names in `Vary`, in lower case; nil where it is `*`, so that no request matches.
+    /// The fields that a response names in `Vary`, in lower case; nil where it is `*`, so that no request matches, or names more than anybody
+    /// chooses by.
     static func names(in response: FieldLines) -> Set<String>? {
         let names = response.all("Vary").flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(Substring(ASCII.trimmed($0.utf8))) }
-        return names.contains("*") ? nil : Set(names.filter { !$0.isEmpty })
+        guard !names.contains("*") else { return nil }
+        let set = Set(names.filter { !$0.isEmpty })
+        return set.count > mostNames ? nil : set
     }
+
+    private static let mostNames = 64
 
     /// Those of a response to a request.
     /// - Parameters:

@@ -17,6 +17,8 @@ package enum Storing: Sendable, Equatable {
         case tooLong = "max-object"
         /// A web page in the place of media (`StrayPage`).
         case page
+        /// What would have to be kept with it is too long.
+        case fields
         case rule
     }
 
@@ -41,6 +43,7 @@ package enum Storing: Sendable, Equatable {
         // RFC 9110 §8.4: ranges count bytes of the encoded form, which another answer may not share.
         guard isUncoded(fields) else { return .pass(.encoded) }
         if expectsMedia, !treatment.storesPages, StrayPage.isPage(fields) { return .pass(.page) }
+        guard fields.canBeKept else { return .pass(.fields) }
         if let most = treatment.largestStored, let total, total > most { return .pass(.tooLong) }
         return .store
     }

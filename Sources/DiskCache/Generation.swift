@@ -81,7 +81,7 @@ package final class GenerationHead: Sendable, Equatable {
     /// The head that takes its place when its origin has said, in an answer with such fields, that it still holds.
     package func freshened(by newer: FieldLines, isPublic: Bool, times: ResponseTimes) -> GenerationHead {
         GenerationHead(
-            status: status, fields: Freshening.updated(fields, with: newer), selecting: selecting, finalURL: finalURL, isPublic: self.isPublic && isPublic,
+            status: status, fields: Freshening.updated(fields, with: newer).worthKeeping, selecting: selecting, finalURL: finalURL, isPublic: self.isPublic && isPublic,
             storedAt: storedAt, times: times)
     }
 

@@ -101,6 +101,7 @@ extension DownloadFault {
         case .page:
             "a web page came in place of the media, perhaps from a login or a captive portal: open the URL in a browser; "
                 + "a rule with store_pages keeps such pages"
+        case .fields: "the origin's header fields are too long to be kept"
         case .requestNoStore, .status, nil: "what the origin sends cannot be kept"
         }
     }

@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func reasonsAreTokensOfCacheStatus() {
-        let reasons: [Storing.Reason] = [.status, .noStore, .requestNoStore, .varyAny, .encoded, .tooLong, .page, .rule]
-        #expect(reasons.map(\.rawValue) == ["status", "no-store", "request-no-store", "vary", "encoded", "max-object", "page", "rule"])
+        let reasons: [Storing.Reason] = [.status, .noStore, .requestNoStore, .varyAny, .encoded, .tooLong, .page, .fields, .rule]
+        #expect(reasons.map(\.rawValue) == ["status", "no-store", "request-no-store", "vary", "encoded", "max-object", "page", "fields", "rule"])
     }
 }

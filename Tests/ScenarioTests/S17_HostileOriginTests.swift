@@ -1,0 +1,64 @@
+import Testing
+import TestSupport
+
+private let film = Media(seed: 17, size: 300_000)
+
+extension Scenarios {
+    @Suite struct S17HostileOrigin {
+        /// A coding that nobody asked for and curl leaves in place: kept, it would be played as the film ever after.
+        @Test func compressedTransferIsABrokenAnswer() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") {
+                    $0.chunkedEncoding = true
+                    $0.headers = [("Transfer-Encoding", "gzip, chunked")]
+                }
+                for _ in 1...2 { expectOneLine(try stage.get("/film.mp4"), status: 502) }
+                #expect(stage.dataFiles.isEmpty)
+                stage.origin.script("/film.mp4") {
+                    $0.chunkedEncoding = false
+                    $0.headers = []
+                }
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        @Test func headWithTooManyFieldsIsABrokenAnswer() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.headers = (0..<300).map { ("X-\($0)", "a") } }
+                let response = try stage.get("/film.mp4")
+                expectOneLine(response, status: 502)
+                #expect(response.text.contains("more than 256 fields"))
+                #expect(stage.dataFiles.isEmpty)
+            }
+        }
+
+        /// What fits goes through on the first request and from the cache; the rest of a long head goes through once, and is not kept.
+        @Test func longHeadIsKeptInPart() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.headers = (0..<200).map { ("X-\($0)", String(repeating: "a", count: 100)) } }
+                for isHit in [false, true] {
+                    let response = try stage.get("/film.mp4")
+                    expectWhole(response, film)
+                    #expect(response.isHit == isHit)
+                    #expect(response.headers["X-0"] != nil && response.headers["X-199"] == nil)
+                    #expect(response.headers["ETag"] != nil && response.headers["Content-Type"] == "video/mp4")
+                }
+            }
+        }
+
+        /// The rest of the player's answer is no trouble either: each field is looked at once.
+        @Test func fieldsThatTheConnectionNamesAreNotPassedOn() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/film.mp4", film)
+                let named = Array(repeating: "a", count: 10_000).joined(separator: ",") + ", x-hop"
+                stage.origin.script("/film.mp4") { $0.headers = [("Connection", named), ("X-Hop", "1"), ("X-End", "2")] }
+                let response = try stage.get("/film.mp4")
+                expectWhole(response, film)
+                #expect(response.headers["X-Hop"] == nil && response.headers["X-End"] == "2")
+            }
+        }
+    }
+}
