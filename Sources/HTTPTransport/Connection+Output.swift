@@ -15,6 +15,7 @@ extension Connection {
         // RFC 9110 §9.3.2, §15.4.5: no content in these answers.
         let hasContent = request.method != .head && response.status != 304 && response.status != 204
         layOut(response, for: request, hasContent: hasContent)
+        if hasContent, case .untilClose = output.framing { setResetsOnClose(true) }
         output.bodyBytesTaken = 0
         if hasContent, let body {
             output.source = body
@@ -73,8 +74,10 @@ extension Connection {
     }
 
     func writable() {
-        pump()
+        if exchange == nil { takeTurn() } else { pump() }
     }
+
+    private static let leastCost = 4 << 10
 
     /// Sends until the socket is full, the source has nothing, the answer is out, or the turn is over.
     private func pump() {
@@ -94,7 +97,8 @@ extension Connection {
                 return writeWatcher.arm()
             }
             switch transmit() {
-            case .sent(let count): turn -= count
+            // Each call costs something, however little it sends: a body in very many parts is no reason to let others wait.
+            case .sent(let count): turn -= max(count, Self.leastCost)
             case .full: return writeWatcher.arm()
             case .failed: return close()
             }
@@ -122,8 +126,16 @@ extension Connection {
         return false
     }
 
+    /// To a client of HTTP/1.0 the connection's end is the body's. Until the body is complete, whatever ends the connection resets it, the end of
+    /// this process too: else half a body would look like a whole one.
+    private func setResetsOnClose(_ resets: Bool) {
+        var value = Glibc.linger(l_onoff: resets ? 1 : 0, l_linger: 0)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<Glibc.linger>.size))
+    }
+
     private func finishAnswer() {
         let keepsAlive = output.keepsAlive
+        if case .untilClose = output.framing { setResetsOnClose(false) }
         exchange?.isOpen = false
         dismissBody()
         output.end()

@@ -28,8 +28,14 @@ final class Connection {
     var incoming: IncomingBody?
     /// When the connection is dropped unless it gets further; nil while an answer is on its way, however long it takes.
     var deadline: UInt64?
-    /// Whether the deadline is the one for connections that ask nothing.
-    private var isIdling = false
+    /// Since when there has been nothing to answer; nil from the first byte of a request to the end of its answer.
+    private(set) var idleSince: UInt64? = MonotonicClock.nanoseconds()
+    /// Whether a request was answered here, so that its client can do without the connection.
+    private(set) var hasAnswered = false
+    /// How many more requests are answered before the others of the loop get their turn.
+    private var requestsLeft = 0
+    /// How much was in hand when no whole head was in it.
+    private var incompleteHead = 0
     var output = Output()
     private(set) var readWatcher: SocketWatcher!
     private(set) var writeWatcher: SocketWatcher!
@@ -81,8 +87,9 @@ final class Connection {
         case .reading where pending.isEmpty, .draining:
             use(bytes)
         case .reading:
+            let mayBeWhole = mayEndHead(bytes)
             pending.append(bytes)
-            processPending()
+            if mayBeWhole { processPending() }
         case .answering where incoming?.isWanted == true:
             use(bytes)
         case .answering:
@@ -92,6 +99,16 @@ final class Connection {
             break
         }
     }
+
+    /// Whether it is worth while to read a head once more, now that these bytes have come. A long one in small pieces would be read as often as
+    /// there are pieces: the work would grow with its square.
+    private func mayEndHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let count = pending.count + bytes.count
+        return count <= Self.shortHead || count >= 2 * incompleteHead || count >= server.limits.request.maxHeadBytes || bytes.contains(ASCII.lineFeed)
+    }
+
+    /// So much of a head is read anew with each piece that comes: what cannot be right is answered at once.
+    private static let shortHead = 2048
 
     /// Uses what has just come, when nothing is pending before it.
     private func use(_ bytes: UnsafeRawBufferPointer) {
@@ -114,6 +131,7 @@ final class Connection {
     /// - Returns: how many bytes at the end are left for later.
     private func process(_ bytes: UnsafeRawBufferPointer) -> Int {
         isProcessing = true
+        requestsLeft = server.limits.requestsPerTurn
         inHand = bytes
         while step() {}
         isProcessing = false
@@ -135,14 +153,15 @@ final class Connection {
     }
 
     private func takeHead() -> Bool {
-        guard !inHand.isEmpty else { return false }
+        guard !inHand.isEmpty, requestsLeft > 0 else { return false }
         switch RequestParser.parse(inHand, limits: server.limits.request) {
         case .complete(let head, let consumed):
             dropFromHand(consumed)
+            requestsLeft -= 1
             begin(head)
             return true
         case .incomplete:
-            if isIdling { startRequestDeadline() }
+            noteIncompleteHead()
             return false
         case .invalid(let fault):
             server.metrics.errors.add("bad-request")
@@ -159,8 +178,20 @@ final class Connection {
     /// What can be used is used: says to the socket and the client how it goes on.
     private func settle() {
         guard !isClosed else { return }
+        if isTurnOver { writeWatcher.arm() }
         updateReading()
         if incoming != nil { awaitBody() }
+    }
+
+    /// Whether requests wait here only because others of the loop have their turn. The socket's taking bytes brings the next one: until the
+    /// client has taken its answers, nothing more is answered.
+    private var isTurnOver: Bool {
+        if case .reading = phase { requestsLeft == 0 && !pending.isEmpty } else { false }
+    }
+
+    func takeTurn() {
+        writeWatcher.disarm()
+        processPending()
     }
 
     /// Stops reading where nobody takes what comes, so that the client has to wait.
@@ -173,12 +204,15 @@ final class Connection {
         phase = .answering(exchange)
         if head.body != .empty { incoming = IncomingBody(head) }
         deadline = nil
-        isIdling = false
+        idleSince = nil
+        incompleteHead = 0
         server.handler.handle(exchange)
     }
 
-    private func startRequestDeadline() {
-        isIdling = false
+    private func noteIncompleteHead() {
+        incompleteHead = inHand.count
+        guard idleSince != nil else { return }
+        idleSince = nil
         deadline = server.deadline(in: server.limits.requestSeconds)
     }
 
@@ -216,7 +250,8 @@ final class Connection {
     func awaitRequest() {
         guard !server.isDraining else { return linger() }
         phase = .reading
-        isIdling = true
+        hasAnswered = true
+        idleSince = MonotonicClock.nanoseconds()
         deadline = server.deadline(in: server.limits.idleSeconds)
     }
 

@@ -24,6 +24,11 @@ final class ConnectionBalance: Sendable {
         servers.withLock { $0 = [:] }
     }
 
+    /// Calls back with the servers of the other loops, on their loops.
+    func visit(besides loop: Int, _ body: @escaping @Sendable (LoopServer) -> Void) {
+        for (index, server) in servers.withLock({ $0 }) where index != loop { server.post(body) }
+    }
+
     var total: Int { counts.withLock { $0.reduce(0, +) } }
 
     func removed(from loop: Int) {

@@ -42,20 +42,58 @@ final class LoopServer {
     private func accept() {
         // Few at a time: each may be answered here, and others have their turn between.
         for _ in 0..<8 {
-            guard balance.total < limits.maxConnections else { return listener!.disarm() }
+            guard balance.total < limits.maxConnections else { return makeRoom() }
             let socket = accept4(listeningSocket, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))  // no trap: constants
             guard socket >= 0 else {
-                // Out of descriptors: the listener stays readable and would spin; the sweep arms it again.
-                if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
-                    metrics.errors.add("accept")
-                    listener!.disarm()
-                }
-                return
+                guard Self.isShortage(errno) else { return }
+                metrics.errors.add("accept")
+                return makeRoom()
+            }
+            guard Int(socket) <= limits.maxDescriptor || closeIdle() > 0 else {
+                metrics.errors.add("accept")
+                close(socket)
+                return makeRoom()
             }
             metrics.acceptedConnections.add()
             balance.place(socket, from: loop.index) { [unowned self] in adopt(socket) }
         }
     }
+
+    /// Whether a new connection lacks what an old one holds.
+    private static func isShortage(_ code: Int32) -> Bool {
+        code == EMFILE || code == ENFILE || code == ENOMEM || code == ENOBUFS
+    }
+
+    // MARK: Room for new connections
+
+    /// Closes connections that only wait for their next request, here or on another loop, for new ones that wait in the kernel's backlog.
+    ///
+    /// The listener stays readable meanwhile and would keep the loop busy: it is armed again when there is room, or by the next sweep.
+    private func makeRoom() {
+        if closeIdle() > 0 { return }
+        listener?.disarm()
+        let waiting = LoopBound(self, on: loop)
+        balance.visit(besides: loop.index) { other in
+            if other.closeIdle() > 0 { waiting.post { $0.listener?.arm() } }
+        }
+    }
+
+    /// Closes those that have been idle for longest. A client asks again on a new connection (RFC 9112 §9.3.1).
+    /// - Returns: how many.
+    private func closeIdle() -> Int {
+        let newest = MonotonicClock.nanoseconds() - Self.leastIdleNanoseconds
+        let idle = connections.values.filter { $0.isIdle && ($0.hasAnswered || $0.idleSince ?? .max < newest) }
+        let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.prefix(Self.roomAtOnce)
+        for connection in longest {
+            metrics.closedForRoom.add()
+            connection.close()
+        }
+        return longest.count
+    }
+
+    /// A request follows a new connection within this time.
+    private static let leastIdleNanoseconds: UInt64 = 1_000_000_000
+    private static let roomAtOnce = 8
 
     /// Takes over a socket that is already counted for this loop.
     func adopt(_ socket: Int32) {

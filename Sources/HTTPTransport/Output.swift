@@ -7,7 +7,7 @@ struct Output {
         /// Bytes of the body still to come.
         case length(Int64)
         case chunked
-        /// HTTP/1.0: the body ends with the connection.
+        /// HTTP/1.0: the body ends with the connection, in good order. Anything else resets it.
         case untilClose
     }
 

@@ -10,8 +10,14 @@ package struct TransportLimits: Sendable {
     package var idleSeconds: Double = 60
     /// After an error the rest of what the client sends is read and dropped for so long, so that the answer arrives.
     package var lingerSeconds: Double = 2
-    /// Connections of all loops together; what comes above waits in the kernel's backlog.
+    /// Connections of all loops together. For one more, one that waits for its next request is closed; where there is none, the new one waits in
+    /// the kernel's backlog.
     package var maxConnections = 8192
+    /// A new connection whose descriptor is above needs one that can be closed for it, else it is closed itself: descriptors are numbered from the
+    /// least that is free, so nearly all of the process's are in use.
+    package var maxDescriptor = Int.max
+    /// Requests of one connection that are answered before the others of its loop get their turn.
+    package var requestsPerTurn = 4
     /// Bytes written to one connection before the others of its loop get their turn.
     package var writeTurnBytes = 1 << 20
     /// Bytes of a body handed to the kernel in one call: few at first, so that a client that seeks has its first byte soon, then as

@@ -33,6 +33,8 @@ package final class ProxyMetrics: Sendable {
     // The server
     package let connections = Gauge()
     package let acceptedConnections = Counter()
+    /// Idle connections that were closed for new ones.
+    package let closedForRoom = Counter()
 
     /// Failures by kind, each a short token such as `upstream-broken` or `disk-write`.
     package let errors = LabelledCounters()

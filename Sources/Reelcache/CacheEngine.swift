@@ -30,6 +30,7 @@ struct CacheEngine: Sendable {
         let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
         policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
         openFiles = OpenFileLimit.raise()
+        try DispatchDescriptors.make()
         let settings = Self.upstreamSettings(configuration, tuning, via)
         loops = try EventLoopGroup(count: threads)
         store = try Self.openStore(configuration, tuning, metrics, logger)

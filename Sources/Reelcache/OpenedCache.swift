@@ -31,6 +31,7 @@ package final class OpenedCache: CacheAccess {
     /// - Parameter isMade: whether the cache is made where there is none.
     static func openStore(_ directory: String, isMade: Bool) throws -> CacheStore {
         if !isMade { try requireCache(directory) }
+        do { try DispatchDescriptors.make() } catch { throw CacheAccessError(error.description) }
         var settings = StoreConfiguration(directory: directory)
         (settings.maxSize, settings.minFree, settings.evictsAhead) = (noLimit, 0, false)
         return try translated { try CacheStore(settings, metrics: ProxyMetrics(), logger: logger) }

@@ -26,7 +26,8 @@ package final class RawClient: Sendable {
     }
 
     package enum ResponseError: Error, Equatable {
-        /// The connection ended after `received` body bytes. `expected` is the Content-Length; `nil`: chunked.
+        /// The connection ended after `received` body bytes. `expected` is the Content-Length; `nil`: chunked, or up to the connection's end,
+        /// which was a reset.
         case truncated(received: Int64, expected: Int64?)
         /// The connection ended, or was reset, before a complete head.
         case closedBeforeHead
@@ -42,6 +43,7 @@ package final class RawClient: Sendable {
         var partialBody: [UInt8] = []
         var bodyCount: Int64 = 0
         var isClosed = false
+        var wasReset = false
     }
 
     private let socket: Socket
@@ -167,7 +169,8 @@ package final class RawClient: Sendable {
             case .starved:
                 if try receive() { continue }
                 return try state.withLock { state in
-                    if state.decoder.mayEndHere { return [] }
+                    // A body that ends with its connection is complete only where that ends in good order.
+                    if state.decoder.mayEndHere && !state.wasReset { return [] }
                     let length = state.head?.headers["Transfer-Encoding"] == nil ? state.head?.headers["Content-Length"] : nil
                     throw ResponseError.truncated(received: state.bodyCount, expected: length.flatMap { Int64($0) })
                 }
@@ -235,6 +238,7 @@ package final class RawClient: Sendable {
         do {
             bytes = try mappingTimeout { try socket.receive(atMost: 256 * 1024) }
         } catch let error as SystemError where error.code == ECONNRESET {
+            state.withLock { $0.wasReset = true }
             return false
         }
         state.withLock { $0.decoder.append(bytes) }

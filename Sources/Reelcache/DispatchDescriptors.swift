@@ -1,0 +1,39 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The descriptors of libdispatch: an epoll instance, an eventfd, and a timerfd.
+///
+/// It makes them when the first timer of the process is set, and ends the process (SIGILL) where it cannot. So they are made before anything
+/// else may have used the last ones up.
+enum DispatchDescriptors {
+    private static let count = 3
+
+    /// Makes them, once in the process.
+    /// - Throws: `ProxyError` where there are not as many.
+    static func make() throws(ProxyError) {
+        guard areMade.load(ordering: .acquiring) || hasRoom() else {
+            throw ProxyError("this process may open no more files: raise its limit (ulimit -n 1024, or LimitNOFILE=1024 in a unit of systemd)")
+        }
+        _ = made
+        areMade.store(true, ordering: .releasing)
+    }
+
+    private static let areMade = Atomic(false)
+
+    private static let made: Void = {
+        let fired = DispatchSemaphore(value: 0)
+        let timer = DispatchSource.makeTimerSource()
+        timer.setEventHandler { fired.signal() }
+        timer.schedule(deadline: .now())
+        timer.resume()
+        fired.wait()
+        timer.cancel()
+    }()
+
+    private static func hasRoom() -> Bool {
+        let tried = (0..<count).map { _ in open("/", O_RDONLY | O_CLOEXEC | O_DIRECTORY) }
+        for descriptor in tried where descriptor >= 0 { close(descriptor) }
+        return tried.allSatisfy { $0 >= 0 }
+    }
+}
