@@ -12,6 +12,8 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var servesAnyOrigin = true
     /// Bytes that the body of a request through a mount may have; nil for any number, as bodies stream through.
     package var largestMountBody: Int64?
+    /// What is left out of URLs in logs and listings.
+    package var mask = URLMask.standard
 
     package init() {}
 

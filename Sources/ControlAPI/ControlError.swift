@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 import Downloads
 import Foundation
@@ -30,7 +31,10 @@ package struct ControlError: Error {
         return error
     }
 
-    package static func notCached(_ url: String) -> ControlError { ControlError(404, "nothing of \(url) is cached") }
+    package static func notCached(_ url: String) -> ControlError {
+        let hint = url.contains(URLMask.replacement) ? ": *** stands for a secret, which --secrets (secrets=true) shows" : ""
+        return ControlError(404, "nothing of \(url) is cached\(hint)")
+    }
 
     /// The one place where what the store throws becomes a status.
     package init(_ error: any Error) {

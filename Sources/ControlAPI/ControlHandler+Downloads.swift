@@ -23,6 +23,7 @@ extension ControlHandler {
     }
 
     func addDownloads(_ exchange: Exchange) {
+        let mask = mask(for: exchange)
         receiveBody(exchange, upTo: Self.maxOrderBytes) { [self] body in
             perform(exchange) { [downloads] _ in
                 let orders = try ReceivedJSON.decode(ReceivedOrders.self, from: body).orders
@@ -32,7 +33,7 @@ extension ControlHandler {
                     return false
                 }
                 let reports = try downloads.perform { try $0.add(orders) }
-                return (isNew: reports.contains { $0.id > newest }, line: try ControlJSON.line(DownloadList(downloads: reports)))
+                return (isNew: reports.contains { $0.id > newest }, line: try ControlJSON.line(DownloadList(downloads: reports), masked: mask))
             } then: { exchange, added in
                 // RFC 9110 §15.3.2: what was ordered before is not made anew.
                 exchange.respond(added.isNew ? 201 : 200, json: added.line)

@@ -8,7 +8,7 @@ extension ControlHandler {
     func followDownloads(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let events = DownloadEvents(
             downloads.board, session: session, ids: try parameters.ids().map(Set.init), hasEnded: try parameters.flag("ended"),
-            lastID: exchange.request.value(of: "Last-Event-ID"))
+            lastID: exchange.request.value(of: "Last-Event-ID"), mask: mask(for: exchange))
         var response = Response(200, length: nil)
         response.field("Content-Type", "text/event-stream")
         response.field("Cache-Control", "no-store")

@@ -15,10 +15,11 @@ extension ControlHandler {
         }
         guard length > 0 else { throw ControlError(422, "the body is empty: send the bytes of the file") }
         let fields = try Self.keptFields(request)
+        let mask = mask(for: exchange)
         perform(exchange) { [policy] store in
             try store.importer(policy.value.resolve(url).key, length: length, fields: fields, replaces: replaces)
         } then: { [store] exchange, importer in
-            ImportAnswer(exchange, importer, store).start()
+            ImportAnswer(exchange, importer, store, mask).start()
         }
     }
 
@@ -44,6 +45,7 @@ private final class ImportAnswer: BodySink {
     private let exchange: Exchange
     private let importer: Importer
     private let store: CacheStore
+    private let mask: URLMask?
     private var piece: [UInt8] = []
     /// A thread has the importer.
     private var isWriting = false
@@ -54,7 +56,8 @@ private final class ImportAnswer: BodySink {
     private var isOver = false
     private static let pieceBytes = 1 << 20
 
-    init(_ exchange: Exchange, _ importer: Importer, _ store: CacheStore) {
+    init(_ exchange: Exchange, _ importer: Importer, _ store: CacheStore, _ mask: URLMask?) {
+        self.mask = mask
         self.exchange = exchange
         self.importer = importer
         self.store = store
@@ -108,7 +111,7 @@ private final class ImportAnswer: BodySink {
             try importer.finish()
         } then: { answer, report in
             answer.isOver = true
-            do { answer.exchange.respond(201, json: try ControlJSON.line(report)) } catch { answer.exchange.respond(ControlError(error)) }
+            do { answer.exchange.respond(201, json: try ControlJSON.line(report, masked: answer.mask)) } catch { answer.exchange.respond(ControlError(error)) }
         }
     }
 

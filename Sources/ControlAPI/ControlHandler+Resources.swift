@@ -24,6 +24,7 @@ extension ControlHandler {
             query.order = order
         }
         query.filter = parameters["filter"].flatMap { $0.isEmpty ? nil : $0 }
+        query.mask = mask(for: exchange)
         query.limit = try parameters.number("limit", in: 1...Self.maxLimit) ?? Self.defaultLimit
         query.offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
         answer(exchange) { [query] in try $0.resources(query) }

@@ -58,6 +58,7 @@ package final class ControlHandler: RequestHandler {
         guard route.methods.contains(method) else { throw .method(method, allowed: route.allowed) }
         guard !route.needsToken(method) || token.isShown(by: exchange.request.value(of: "Authorization")) else { throw .unauthorized(token) }
         let parameters = try ControlParameters(target: target, known: route.parameters(method))
+        guard try !parameters.showsSecrets() || token.isShown(by: exchange.request.value(of: "Authorization")) else { throw .unauthorized(token) }
         switch (route, method) {
         case (.cache, "PATCH"): changeLimits(exchange)
         case (.cache, _): report(exchange)
@@ -78,10 +79,16 @@ package final class ControlHandler: RequestHandler {
         }
     }
 
+    /// What is left out of the URLs of an answer; nil where the client asked for all of them, and may.
+    func mask(for exchange: Exchange) -> URLMask? {
+        ControlParameters.showsSecrets(exchange.target) ? nil : policy.value.mask
+    }
+
     /// Does what blocks on a thread of the store's and answers with what it gives, as JSON.
     func answer<Value: Encodable & Sendable>(_ exchange: Exchange, _ work: @escaping @Sendable (CacheStore) throws -> Value) {
+        let mask = mask(for: exchange)
         perform(exchange) { store in
-            try ControlJSON.line(work(store))
+            try ControlJSON.line(work(store), masked: mask)
         } then: { exchange, line in
             exchange.respond(200, json: line)
         }

@@ -1,3 +1,4 @@
+import CachePolicy
 import Foundation
 
 /// JSON as the control interface writes it: names in snake_case and in order, slashes as they are.
@@ -5,6 +6,13 @@ package enum ControlJSON {
     /// One line, with its end.
     package static func line(_ value: some Encodable) throws -> [UInt8] {
         [UInt8](try encoder([]).encode(value)) + [UInt8(ascii: "\n")]
+    }
+
+    /// The same without the secrets of URLs, wherever in it they stand.
+    /// - Parameter mask: nil where all is told.
+    static func line(_ value: some Encodable, masked mask: URLMask?) throws -> [UInt8] {
+        let line = try line(value)
+        return mask?.masked(line) ?? line
     }
 
     /// Several lines, for people, without the last one's end.

@@ -60,12 +60,25 @@ enum ControlRoute: String, CaseIterable {
 struct ControlParameters {
     private let values: QueryParameters
 
+    /// - Parameter known: besides `secrets`, which is everywhere: whether URLs are told with what opens them.
     init(target: String, known: [String]) throws(ControlError) {
+        let known = known + [Self.secrets]
         do throws(QueryError) { values = try QueryParameters(target: target) } catch { throw ControlError(400, error.reason) }
         if let unknown = values.names(except: known).first {
             let hint = known.contains("url") ? "; an & in a URL is written %26" : ""
-            throw ControlError(400, "there is no parameter \(unknown.prefix(100)) here\(known.isEmpty ? "" : ", but " + known.joined(separator: ", "))\(hint)")
+            throw ControlError(400, "there is no parameter \(unknown.prefix(100)) here, but \(known.joined(separator: ", "))\(hint)")
         }
+    }
+
+    private static let secrets = "secrets"
+
+    /// Whether URLs are told as they are.
+    func showsSecrets() throws(ControlError) -> Bool { try flag(Self.secrets) }
+
+    /// The same of a target that was read without an error before.
+    static func showsSecrets(_ target: String) -> Bool {
+        guard let value = (try? QueryParameters(target: target))?[secrets] else { return false }
+        return value.isEmpty || value == "true"
     }
 
     func has(_ name: String) -> Bool { values[name] != nil }

@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 
 /// What one client is told of downloads: first how they are, then what has changed, a batch at a time.
@@ -12,6 +13,7 @@ struct DownloadEvents {
 
     private let board: DownloadBoard
     private let session: String
+    private let mask: URLMask?
     /// nil for all.
     private let ids: Set<Int64>?
     /// Whether downloads are told at first that have ended already.
@@ -32,8 +34,10 @@ struct DownloadEvents {
 
     /// - Parameters:
     ///   - hasEnded: whether downloads are told that have ended already. Those that are named are in any case.
+    ///   - mask: nil where URLs are told as they are.
     ///   - lastID: of the last event that was told before; what is none of this session has no meaning.
-    init(_ board: DownloadBoard, session: String, ids: Set<Int64>?, hasEnded: Bool, lastID: String?) {
+    init(_ board: DownloadBoard, session: String, ids: Set<Int64>?, hasEnded: Bool, lastID: String?, mask: URLMask?) {
+        self.mask = mask
         (self.board, self.session, self.ids) = (board, session, ids)
         self.hasEnded = hasEnded || ids != nil
         open = ids ?? []
@@ -91,7 +95,7 @@ struct DownloadEvents {
         part.append(contentsOf: "event: \(name)\n".utf8)
         if isOver { part.append(contentsOf: "id: \(session)-\(revision)\n".utf8) }
         part.append(contentsOf: "data: ".utf8)
-        part.append(contentsOf: try ControlJSON.line(value))
+        part.append(contentsOf: try ControlJSON.line(value, masked: mask))
         part.append(UInt8(ascii: "\n"))
     }
 }

@@ -21,9 +21,11 @@ extension CacheIndex {
         case .hits: "r.hits DESC, r.id DESC"
         case .name: "r.key"
         }
-        let condition = query.filter == nil ? "" : "WHERE r.key LIKE ? ESCAPE '\\'"
+        let name = query.mask == nil ? "r.key" : "\(Self.maskFunction)(r.key)"
+        let condition = query.filter == nil ? "" : "WHERE \(name) LIKE ? ESCAPE '\\'"
         let pattern = query.filter.map(Self.asInKeys).map { ["%\($0.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_"))%"] } ?? []
         return try read { db in
+            if query.filter != nil, let mask = query.mask { Self.define(mask, in: db) }
             let rows = try Row.fetchAll(
                 db.cachedStatement(sql: "\(Self.selectResources) \(condition) ORDER BY \(order) LIMIT ? OFFSET ?"),
                 arguments: StatementArguments(pattern) + [query.limit ?? -1, query.offset])
@@ -32,6 +34,15 @@ extension CacheIndex {
                 db.cachedStatement(sql: "SELECT count(*) FROM \(counted)"), arguments: StatementArguments(pattern)) ?? 0
             return ResourceListing(resources: rows.compactMap(Self.resourceReport), total: total)
         }
+    }
+
+    private static let maskFunction = "reelcache_masked"
+
+    /// The mask may be another each time; SQLite then prepares the statements that use it anew.
+    private static func define(_ mask: URLMask, in db: Database) {
+        db.add(function: DatabaseFunction(maskFunction, argumentCount: 1, pure: true) { values in
+            String.fromDatabaseValue(values[0]).map(mask.masked)
+        })
     }
 
     /// What people read in a URL as it stands in a key: keys are ASCII without spaces. What is percent-encoded already stays.

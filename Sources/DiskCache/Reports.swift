@@ -1,3 +1,4 @@
+import CachePolicy
 import HTTPModel
 
 /// What is in a cache as a whole. Sizes are bytes.
@@ -52,6 +53,8 @@ package struct ResourceQuery: Sendable, Equatable {
     package var order = Order.recent
     /// A part of the URL, upper and lower case alike; nil for all.
     package var filter: String?
+    /// What a filter does not see of URLs, as who asks is not shown it either; nil for nothing.
+    package var mask: URLMask?
     /// nil for all.
     package var limit: Int?
     package var offset = 0

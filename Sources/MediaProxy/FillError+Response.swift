@@ -1,5 +1,6 @@
 import CacheFill
 import CachePolicy
+import HTTPModel
 import Upstream
 
 /// The one place where failures become statuses and lines for the client.
@@ -39,8 +40,9 @@ extension FillError {
 
     var clientText: String {
         if case .upstream(.addressRefused(let host, let address)) = self {
-            return "\(host) is at the private address \(address); to fetch from it, start the proxy with --allow \(host)"
+            return "\(host) is at the private address \(address); to fetch from it, start the proxy with --allow \(host)".printable
         }
-        return description
+        // It may quote the origin, and end up in a terminal.
+        return description.printable
     }
 }

@@ -17,6 +17,8 @@ struct CacheEngine: Sendable {
     let metrics = ProxyMetrics()
     let addresses: Current<AddressPolicy>
     let policy: Current<ProxyPolicy>
+    /// Masks secrets by the policy.
+    let logger: Logger
     /// This proxy among others.
     let via = Via(pseudonym: "reelcache-" + String(UInt32.random(in: .min ... .max), radix: 16))
     /// How many files this process may have open: resources get a third, connections another.
@@ -28,7 +30,9 @@ struct CacheEngine: Sendable {
     /// - Parameter threads: how many loops.
     init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, threads: Int, logger: Logger) throws {
         let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
-        policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
+        let policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
+        let logger = logger.guarded(by: policy)
+        (self.policy, self.logger) = (policy, logger)
         openFiles = OpenFileLimit.raise()
         try DispatchDescriptors.make()
         let settings = Self.upstreamSettings(configuration, tuning, via)

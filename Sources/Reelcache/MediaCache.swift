@@ -75,7 +75,7 @@ public final class MediaCache: Sendable {
             do throws(DownloadError) {
                 manager = try DownloadManager(
                     directory: configuration.cacheDirectory, source: tuning.downloads ? source : nil, claims: claims,
-                    settings: DownloadSettings(configuration), clock: SystemDownloadClock(), logger: logger
+                    settings: DownloadSettings(configuration), clock: SystemDownloadClock(), logger: engine.logger
                 ) { [wants] ids in
                     for id in ids { wants.keep(id) }
                 }
@@ -89,7 +89,7 @@ public final class MediaCache: Sendable {
             self.configuration = configuration
             self.tuning = tuning
             self.engine = engine
-            self.logger = logger
+            self.logger = engine.logger
         } catch let error as ProxyError {
             throw error
         } catch {

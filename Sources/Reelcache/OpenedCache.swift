@@ -42,7 +42,7 @@ package final class OpenedCache: CacheAccess {
     static let logger: Logger = {
         var logger = Logger(label: "reelcache", factory: { StreamLogHandler.standardError(label: $0) })
         logger.logLevel = .error
-        return logger
+        return logger.guarded(by: Current(ProxyPolicy()))
     }()
 
     /// What keeps all that is there, also where it is more than the configuration lets in: the store leaves up to 8 MiB of its limit free,

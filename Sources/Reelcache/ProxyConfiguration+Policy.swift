@@ -13,6 +13,7 @@ extension ProxyConfiguration {
         policy.fill = try Self.policy(of: fill)
         policy.mounts = try Self.policy(of: mounts)
         policy.rules = try Self.policy(of: rules)
+        policy.mask = try mask
         return policy
     }
 
@@ -20,6 +21,14 @@ extension ProxyConfiguration {
     /// - Throws: `ProxyError` where it is not an http or https URL, or is not served.
     package func url(for url: String, through baseURL: String) throws -> String {
         try policy().url(for: url, through: baseURL)
+    }
+
+    /// What is left out of URLs in logs and listings.
+    /// - Throws: `ProxyError` for what is no name of a parameter.
+    package var mask: URLMask {
+        get throws(ProxyError) {
+            do throws(RuleError) { return try URLMask(adding: secretParameters) } catch { throw ProxyError("secret_parameters: \(error)") }
+        }
     }
 
     static func checked(largestMountBody bytes: Int64?) throws(ProxyError) -> Int64? {

@@ -42,6 +42,9 @@ public struct ProxyConfiguration: Sendable {
     public var downloadRate: Int64?
     /// How some resources are handled: each effect is that of the first rule that matches and names it.
     public var rules: [ResourceRule] = []
+    /// Names of further query parameters whose values are secrets, with `*` for any run of characters: logs and listings show `***` for them, as
+    /// for those that `docs/SECURITY.md` lists.
+    public var secretParameters: [String] = []
     /// Event loops, each with a thread; nil for one for each core.
     public var threads: Int?
     /// A file of certificates (PEM) to trust instead of the system's, for origins over https.

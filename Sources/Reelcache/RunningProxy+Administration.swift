@@ -45,7 +45,7 @@ extension RunningProxy: CacheAccess {
         var answer: [UInt8] = []
         var result: Result<Void, any Error>?
         let directory = cacheDirectory
-        var request = try request("GET", "/api/v1/resources/file", [("url", url.absolute)], isShown: true)
+        var request = try request("GET", "/api/v1/resources/file", [("url", url.absolute)])
         request.isWanted = isWanted
         let head = try perform(request) { head, bytes, isOpen in
             answer.append(contentsOf: bytes)
@@ -130,27 +130,26 @@ extension RunningProxy: CacheAccess {
 
     // MARK: Requests
 
-    /// - Parameters:
-    ///   - body: goes out as JSON.
-    ///   - isShown: whether the token goes with it; methods that change something always show it.
-    func request(
-        _ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil, isShown: Bool = false
-    ) throws -> BlockingFetch {
-        let query = parameters.map { "\($0)=\(PercentEncoding.encodingReserved($1))" }.joined(separator: "&")
-        var request = BlockingFetch(baseURL + path + (query.isEmpty ? "" : "?" + query))
+    /// Who reads the token is told URLs as they are: a command may have to name one again.
+    /// - Parameter body: goes out as JSON.
+    func request(_ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil) throws -> BlockingFetch {
+        let query = (parameters + [("secrets", "true")]).map { "\($0)=\(PercentEncoding.encodingReserved($1))" }.joined(separator: "&")
+        var request = BlockingFetch(baseURL + path + "?" + query)
         request.method = method
         // What waits for the disk may take long.
         request.timeout = nil
-        if isShown || method != "GET" {
-            do throws(TokenError) { request.fields.append("Authorization", "Bearer \(try ControlToken(of: cacheDirectory).text)") } catch {
-                throw CacheAccessError(error.isMendedAtStart ? "\(error); then restart the proxy (process \(processID))" : "\(error)")
-            }
-        }
+        request.fields.append("Authorization", "Bearer \(try token())")
         if let body {
             request.fields.append("Content-Type", "application/json")
             request.content = .bytes(try ControlJSON.line(body))
         }
         return request
+    }
+
+    private func token() throws -> String {
+        do throws(TokenError) { return try ControlToken(of: cacheDirectory).text } catch {
+            throw CacheAccessError(error.isMendedAtStart ? "\(error); then restart the proxy (process \(processID))" : "\(error)")
+        }
     }
 
     func ask<Value: Decodable>(_ request: BlockingFetch, for type: Value.Type) throws -> Value {

@@ -15,6 +15,7 @@ final class Shelf {
     private(set) var proxy: ProxyProcess?
     /// For the proxy and for commands.
     private let environment: [String: String?]
+    var settingsEnvironment: [String: String?] { environment }
     private let settings: TemporaryDirectory?
     let film = Media(seed: 9, size: 1_000_000)
 

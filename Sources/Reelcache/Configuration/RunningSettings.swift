@@ -18,7 +18,7 @@ package final class RunningSettings {
     package init(_ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger) {
         parts = RunningParts(cache: proxy.cache, logLevel: logLevel)
         self.sources = sources
-        self.logger = logger
+        self.logger = logger.guarded(by: proxy.cache.engine.policy)
         current = settings
     }
 

@@ -60,6 +60,10 @@ extension Setting {
             "stall_timeout", .seconds(in: ProxyConfiguration.stallTimeoutRange), at: \.proxy.stallTimeoutSeconds,
             "After how long without a byte a transfer is given up; 1s to 1h."),
         Setting(
+            listOf: .parameterPattern, "secret_parameters", flag: "secret-parameter", at: \.proxy.secretParameters,
+            "A query parameter whose value is a secret: *** in logs and listings, as for those that docs/SECURITY.md lists.", standard: "none besides those",
+            isPolicy: true),
+        Setting(
             optional: .number(in: 1...256), "threads", at: \.proxy.threads, "Event loops, each with a thread; 1 to 256.",
             standard: "one for each core"),
         Setting(

@@ -53,11 +53,11 @@ package struct Setting: Sendable {
     /// - Parameter flag: what the flag is called, where that is not the key.
     init<Element>(
         listOf kind: SettingKind<Element>, _ key: String, flag: String? = nil, at path: WritableKeyPath<Settings, [Element]> & Sendable, _ summary: String,
-        standard: String? = nil, reload: Reload? = nil
+        standard: String? = nil, isPolicy: Bool = false, reload: Reload? = nil
     ) {
         var reader = kind.listReader
         reader.flagName = flag
-        self.init(key, reader, at: path, summary, standard: standard, reload: reload)
+        self.init(key, reader, at: path, summary, standard: standard, isPolicy: isPolicy, reload: reload)
     }
 
     init<Value>(

@@ -17,6 +17,7 @@ struct List: ParsableCommand {
     var limit: Int?
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     private static let pageSize = 1000
@@ -26,11 +27,12 @@ struct List: ParsableCommand {
     }
 
     func run() throws {
-        let listing = try cache.configuration.withCache { try list($0) }
-        guard !json else { return print(try ControlJSON.pretty(listing)) }
+        let configuration = try cache.configuration
+        let listing = try configuration.withCache { try list($0) }
+        guard !json else { return print(try secret.shown(ControlJSON.pretty(listing), configuration)) }
         if !listing.resources.isEmpty { print(Self.header) }
         let now = Int64(time(nil))
-        for resource in listing.resources { print(Self.row(resource, now: now)) }
+        for resource in listing.resources { print(try secret.shown(Self.row(resource, now: now), configuration)) }
         let bytes = listing.resources.reduce(0) { $0 +| $1.cached }
         print("\(listing.resources.count.grouped) of \(listing.total.of("resource")); \(bytes.size)")
     }

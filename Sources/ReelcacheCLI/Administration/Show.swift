@@ -13,6 +13,7 @@ struct Show: ParsableCommand {
     var url: String
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     private static let labelWidth = 12
@@ -24,9 +25,9 @@ struct Show: ParsableCommand {
             let url = try cache.url(url)
             return (try cache.resource(url), try configuration.ttl(of: url))
         }
-        guard !json else { return print(try ControlJSON.pretty(detail)) }
+        guard !json else { return print(try secret.shown(ControlJSON.pretty(detail), configuration)) }
         let rows = Self.rows(detail, ttl: ttl, now: Int64(time(nil))) + Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
-        for (label, value) in rows { print(label.padded(to: Self.labelWidth) + value) }
+        for (label, value) in rows { print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration)) }
     }
 
     /// - Parameter ttl: what a rule says.

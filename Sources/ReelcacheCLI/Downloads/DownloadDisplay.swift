@@ -1,4 +1,5 @@
 import ArgumentParser
+import CachePolicy
 import ControlAPI
 import Downloads
 import Foundation
@@ -10,13 +11,15 @@ final class DownloadDisplay {
     private let isJSON: Bool
     private let isQuiet: Bool
     private let isDrawn: Bool
+    private let mask: URLMask?
     private var block = TerminalBlock()
     private var drawnAt: ContinuousClock.Instant?
     /// Lines that come above the block with its next drawing: to move it for each of thousands would take longer than they do.
     private var held: [String] = []
 
-    init(isJSON: Bool, isQuiet: Bool = false) {
-        (self.isJSON, self.isQuiet) = (isJSON, isQuiet)
+    /// - Parameter mask: what is left out of URLs; nil for nothing.
+    init(isJSON: Bool, isQuiet: Bool = false, mask: URLMask? = nil) {
+        (self.isJSON, self.isQuiet, self.mask) = (isJSON, isQuiet, mask)
         isDrawn = !isQuiet && Terminal.drawingSize != nil && !(isJSON && Terminal.isOne(STDOUT_FILENO))
         StandardOutput.useLines()
     }
@@ -40,6 +43,7 @@ final class DownloadDisplay {
     /// A line of text, where standard output has no JSON.
     func say(_ line: String) {
         guard !isJSON && !isQuiet else { return }
+        let line = mask?.masked(line) ?? line
         if block.isEmpty { print(line) } else { held.append(line) }
     }
 
@@ -53,7 +57,7 @@ final class DownloadDisplay {
     func event(_ event: some Encodable) {
         guard isJSON, let line = try? ControlJSON.line(event) else { return }
         clear()
-        print(String(decoding: line, as: UTF8.self), terminator: "")
+        print(String(decoding: mask?.masked(line) ?? line, as: UTF8.self), terminator: "")
     }
 
     private struct ErrorEvent: Encodable {

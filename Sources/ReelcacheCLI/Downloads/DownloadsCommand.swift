@@ -72,6 +72,7 @@ struct DownloadsList: ParsableCommand {
     var category: String?
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
@@ -79,14 +80,15 @@ struct DownloadsList: ParsableCommand {
     }
 
     func run() throws {
-        let (listing, isFetching) = try cache.configuration.withKnownDownloads { access in
+        let configuration = try cache.configuration
+        let (listing, isFetching) = try configuration.withKnownDownloads { access in
             var listing = try access.all()
             listing.downloads = listing.downloads.filter(isWanted)
             return (listing, access.isFetching)
         }
-        guard !json else { return print(try ControlJSON.pretty(listing)) }
+        guard !json else { return print(try secret.shown(ControlJSON.pretty(listing), configuration)) }
         let table = DownloadTable(width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)))
-        for line in table.list(listing.downloads) { print(line) }
+        for line in table.list(listing.downloads) { print(try secret.shown(line, configuration)) }
         print(Self.summary(listing, isFetching: isFetching))
     }
 
@@ -112,6 +114,7 @@ struct DownloadsWatch: ParsableCommand {
 
     @Flag(help: "Print a line of JSON for each change.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
@@ -127,7 +130,7 @@ struct DownloadsWatch: ParsableCommand {
             throw CacheAccessError("no proxy is running for the cache \(directory), so no download goes on; start one with reelcache serve, or name its --cache-dir")
         }
         let interruption = Interruption()
-        let display = DownloadDisplay(isJSON: json)
+        let display = DownloadDisplay(isJSON: json, mask: secret.secrets ? nil : try cache.configuration.mask)
         defer { display.clear() }
         var followed = FollowedDownloads()
         do {
@@ -183,7 +186,7 @@ struct DownloadNaming: ParsableArguments {
         if json {
             print(try ControlJSON.pretty(batch))
         } else {
-            for report in batch.done { print(Self.line(report)) }
+            for report in batch.done { print(try configuration.mask.masked(Self.line(report))) }
             if all && batch.done.isEmpty { print("nothing to \(action.rawValue)") }
         }
         try batch.exitIfFailed()
@@ -293,7 +296,7 @@ struct DownloadsMove: ParsableCommand {
             }
             return try access.change(.ids([id]), change).first.orUnknown(name)
         }
-        print(json ? try ControlJSON.pretty(report) : DownloadNaming.line(report))
+        print(json ? try ControlJSON.pretty(report) : try configuration.mask.masked(DownloadNaming.line(report)))
     }
 }
 

@@ -15,6 +15,7 @@ struct History: ParsableCommand {
     var category: String?
     @Flag(help: "Print JSON, an array with all that is known of each.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
@@ -22,10 +23,11 @@ struct History: ParsableCommand {
     }
 
     func run() throws {
-        let reports = try cache.configuration.withKnownDownloads { try $0.history(limit: limit, category: category) }
-        guard !json else { return print(try ControlJSON.pretty(reports)) }
+        let configuration = try cache.configuration
+        let reports = try configuration.withKnownDownloads { try $0.history(limit: limit, category: category) }
+        guard !json else { return print(try secret.shown(ControlJSON.pretty(reports), configuration)) }
         let table = DownloadTable(width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)))
-        for line in table.history(reports) { print(line) }
+        for line in table.history(reports) { print(try secret.shown(line, configuration)) }
         let bytes = reports.filter { $0.state == .completed }.reduce(0) { $0 +| $1.bytes }
         print("\(reports.count.of("download")); \(bytes.size) completed")
     }
