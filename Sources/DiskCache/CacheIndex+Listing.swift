@@ -58,13 +58,15 @@ extension CacheIndex {
         SELECT r.key, g.length, r.cached, r.pinned, r.hits, r.last_access, g.stored_at, g.fields FROM resource r JOIN generation g ON g.resource = r.id
         """
 
+    /// nil for a row that cannot be: it is left out.
     private static func resourceReport(_ row: Row) -> ResourceReport? {
-        guard let url = String.fromDatabaseValue(row[0]), let length = Int64.fromDatabaseValue(row[1]) else { return nil }
-        func number(_ column: Int) -> Int64 { Int64.fromDatabaseValue(row[column]) ?? 0 }
-        let fields = try? JSONDecoder().decode([[String]].self, from: Data((String.fromDatabaseValue(row[7]) ?? "").utf8))
+        let row = StoredRow(row)
+        guard let url = try? row.text("key"), let length = try? row.integer("length", in: 0...Generation.longest) else { return nil }
+        let cached = (try? row.integer("cached", in: 0...length)) ?? 0, fields = try? row.decoded([[String]].self, "fields")
         return ResourceReport(
-            url: url, length: length, cached: number(2), isComplete: number(2) == length, isPinned: number(3) != 0, hits: number(4),
-            lastAccess: number(5) / 1_000_000, storedAt: number(6), type: fields?.first { $0.count == 2 && $0[0].lowercased() == "content-type" }?[1])
+            url: url, length: length, cached: cached, isComplete: cached == length, isPinned: (try? row.flag("pinned")) ?? false,
+            hits: (try? row.integer("hits", in: 0 ... 1 << 60)) ?? 0, lastAccess: ((try? row.integer("last_access")) ?? 0) / 1_000_000,
+            storedAt: (try? row.integer("stored_at")) ?? 0, type: fields?.first { $0.count == 2 && $0[0].lowercased() == "content-type" }?[1])
     }
 
     /// Keeps the extents of a resource out of the order of eviction, or puts them back.
@@ -72,7 +74,9 @@ extension CacheIndex {
     func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
         let isKnown = try write { db in
             try db.execute(sql: "UPDATE resource SET pinned = ? WHERE key = ?", arguments: [isPinned, key.text])
-            return db.changesCount > 0
+            guard db.changesCount > 0 else { return false }
+            try countPinChange(in: db)
+            return true
         }
         for id in try identifiers(of: key) {
             let identifier = Int64(bitPattern: id.value)
@@ -107,7 +111,9 @@ extension CacheIndex {
 
     /// What is cached of pinned resources.
     func pinnedBytes() throws(StoreError) -> Int64 {
-        try readOne { try Int64.fetchOne($0, sql: "SELECT sum(cached) FROM resource WHERE pinned = 1") ?? 0 }
+        // `sum` fails where damaged values exceed its range.
+        let bytes = try readOne { try Double.fetchOne($0, sql: "SELECT total(min(max(cached, 0), ?)) FROM resource WHERE pinned = 1", arguments: [Generation.longest]) ?? 0 }
+        return Int64(min(max(bytes, 0), 0x1p60))
     }
 
     /// Resources and their generations, in the order of identifiers, after one. For work on all of them, page by page.
@@ -118,13 +124,13 @@ extension CacheIndex {
         try read { db in
             let rows = try Row.fetchAll(
                 db.cachedStatement(sql: """
-                    SELECT r.id, r.key, r.pinned, g.id FROM resource r JOIN generation g ON g.resource = r.id
+                    SELECT r.id AS resource, r.key, r.pinned, g.id AS generation FROM resource r JOIN generation g ON g.resource = r.id
                     WHERE r.id > ? AND r.last_access < ? ORDER BY r.id LIMIT ?
                     """), arguments: [id, before ?? .max, limit])
             return rows.compactMap { row in
-                guard let resource = Int64.fromDatabaseValue(row[0]), let key = String.fromDatabaseValue(row[1]), let generation = Int64.fromDatabaseValue(row[3])
-                else { return nil }
-                return (resource, CacheKey(text: key), Int64.fromDatabaseValue(row[2]) ?? 0 != 0, GenerationID(value: UInt64(bitPattern: generation)))
+                let row = StoredRow(row)
+                guard let resource = try? row.integer("resource"), let key = try? row.text("key"), let generation = try? row.integer("generation") else { return nil }
+                return (resource, CacheKey(text: key), (try? row.flag("pinned")) ?? false, GenerationID(value: UInt64(bitPattern: generation)))
             }
         }
     }

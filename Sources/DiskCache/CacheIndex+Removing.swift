@@ -32,36 +32,44 @@ extension CacheIndex {
                 """
             let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [place.lastAccess, place.identifier, place.ordinal, limit])
             var (victims, damaged, next) = ([Victim](), Set<GenerationID>(), Place?.none)
-            for row in rows {
-                let id = Int64.fromDatabaseValue(row[0]) ?? 0
-                next = Place(lastAccess: Int64.fromDatabaseValue(row[2]) ?? place.lastAccess, identifier: id, ordinal: Int.fromDatabaseValue(row[1]) ?? 0)
-                if let victim = Self.victim(row) { victims.append(victim) } else { damaged.insert(GenerationID(value: UInt64(bitPattern: id))) }
+            for row in rows.map({ StoredRow($0) }) {
+                let id = (try? row.integer("generation")) ?? 0
+                next = Place(
+                    lastAccess: (try? row.integer("last_access")) ?? place.lastAccess, identifier: id, ordinal: Int((try? row.integer("ordinal")) ?? 0))
+                if let victim = try? Self.victim(row) { victims.append(victim) } else { damaged.insert(GenerationID(value: UInt64(bitPattern: id))) }
             }
             return (victims, damaged, next)
         }
     }
 
-    private static func victim(_ row: Row) -> Victim? {
-        guard let id = Int64.fromDatabaseValue(row[0]), id > 0, let ordinal = Int.fromDatabaseValue(row[1]),
-            let lastAccess = Int64.fromDatabaseValue(row[2]), let bits = Int64.fromDatabaseValue(row[3]), let length = Int64.fromDatabaseValue(row[4]),
-            (0...Generation.longest).contains(length), let size = Int64.fromDatabaseValue(row[5]), let geometry = ChunkGeometry(chunkSize: size),
-            (0..<geometry.extentCount(length: length)).contains(ordinal)
-        else { return nil }
-        let present = geometry.existing(Presence(bits: UInt64(bitPattern: bits)), inExtent: ordinal, length: length)
+    private static func victim(_ row: StoredRow) throws(RowDamage) -> Victim {
+        let (length, geometry, ordinal, present) = try extent(row)
         return Victim(
-            generation: GenerationID(value: UInt64(id)), ordinal: ordinal, lastAccess: lastAccess, present: present, length: length, geometry: geometry)
+            generation: GenerationID(value: UInt64(try row.integer("generation", in: 1 ... .max))), ordinal: ordinal,
+            lastAccess: try row.integer("last_access"), present: present, length: length, geometry: geometry)
+    }
+
+    /// An extent's row beside what its generation's says of its size.
+    private static func extent(_ row: StoredRow) throws(RowDamage) -> (length: Int64, ChunkGeometry, ordinal: Int, present: Presence) {
+        let length = try row.integer("length", in: 0...Generation.longest)
+        guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else { throw RowDamage(column: "chunk_size", reason: "is out of bounds") }
+        let ordinal = try extent("ordinal", in: row, length: length, geometry)
+        let bits = Presence(bits: UInt64(bitPattern: try row.integer("present")))
+        return (length, geometry, ordinal, geometry.existing(bits, inExtent: ordinal, length: length))
     }
 
     /// The least recently read resources that are not pinned, after a place in that order.
     func leastRecentResources(after place: Place, limit: Int) throws(StoreError) -> (generations: [GenerationID], next: Place?) {
         try read { db in
             let sql = """
-                SELECT r.last_access, r.id, g.id, r.pinned FROM resource r INDEXED BY resource_last_access LEFT JOIN generation g ON g.resource = r.id
+                SELECT r.last_access, r.id AS resource, g.id AS generation, r.pinned FROM resource r INDEXED BY resource_last_access LEFT JOIN generation g ON g.resource = r.id
                 WHERE (r.last_access, r.id) > (?, ?) ORDER BY r.last_access, r.id LIMIT ?
                 """
-            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [place.lastAccess, place.identifier, limit])
-            let evictable = rows.filter { Int64.fromDatabaseValue($0[3]) == 0 }.compactMap { Int64.fromDatabaseValue($0[2]) }
-            let next = rows.last.map { Place(lastAccess: Int64.fromDatabaseValue($0[0]) ?? 0, identifier: Int64.fromDatabaseValue($0[1]) ?? 0) }
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [place.lastAccess, place.identifier, limit]).map { StoredRow($0) }
+            let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap { try? $0.integer("generation") }
+            let next = rows.last.map { row in
+                Place(lastAccess: (try? row.integer("last_access")) ?? place.lastAccess, identifier: (try? row.integer("resource")) ?? 0)
+            }
             return (evictable.map { GenerationID(value: UInt64(bitPattern: $0)) }, next)
         }
     }
@@ -84,19 +92,15 @@ extension CacheIndex {
     private static func remove(_ ordinal: Int, of id: GenerationID, in db: Database) throws {
         let identifier = Int64(bitPattern: id.value)
         let sql = """
-            SELECT e.present, g.length, g.chunk_size, g.resource FROM extent e JOIN generation g ON g.id = e.generation
+            SELECT e.ordinal, e.present, g.length, g.chunk_size, g.resource FROM extent e JOIN generation g ON g.id = e.generation
             WHERE e.generation = ? AND e.ordinal = ?
             """
-        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [identifier, ordinal]) else { return }
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [identifier, ordinal]).map({ StoredRow($0) }) else { return }
         try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [identifier, ordinal])
-        guard let length = Int64.fromDatabaseValue(row[1]), (0...Generation.longest).contains(length),
-            let size = Int64.fromDatabaseValue(row[2]), let geometry = ChunkGeometry(chunkSize: size),
-            (0..<geometry.extentCount(length: length)).contains(ordinal)
-        else { return }
-        let present = geometry.existing(Presence(bits: UInt64(bitPattern: Int64.fromDatabaseValue(row[0]) ?? 0)), inExtent: ordinal, length: length)
+        guard let (length, geometry, ordinal, present) = try? extent(row) else { return }
         try addDataBytes(-geometry.blockBytes(of: present, inExtent: ordinal, length: length), in: db)
         try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?")
-            .execute(arguments: [geometry.bodyBytes(of: present, inExtent: ordinal, length: length), row[3] as DatabaseValue])
+            .execute(arguments: [geometry.bodyBytes(of: present, inExtent: ordinal, length: length), row.databaseValue("resource")])
     }
 
     /// Forgets generations, and their resources unless these are pinned.
@@ -185,17 +189,17 @@ extension CacheIndex {
         try write { db in
             let identifier = Int64(bitPattern: id.value)
             let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-            let row = try Row.fetchOne(db, sql: sql, arguments: [identifier])
-            let generation = try? row.map(Self.generationRow)
-            let extents = try Row.fetchAll(db, sql: Self.selectExtents, arguments: [identifier])
-            for extent in extents where generation.flatMap({ Self.extentRow(extent, $0) }) == nil {
-                try db.execute(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?", arguments: [identifier, extent[0] as DatabaseValue])
+            let row = try Row.fetchOne(db, sql: sql, arguments: [identifier]).map { StoredRow($0) }
+            let generation = try? row.map { try Self.generationRow($0) }
+            let extents = try Row.fetchAll(db, sql: Self.selectExtents, arguments: [identifier]).map { StoredRow($0) }
+            for extent in extents where generation.flatMap({ try? Self.extentRow(extent, $0) }) == nil {
+                try db.execute(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?", arguments: [identifier, extent.databaseValue("ordinal")])
             }
             if generation == nil {
                 try db.execute(sql: "DELETE FROM resource WHERE id IN (SELECT resource FROM generation WHERE id = ?)", arguments: [identifier])
                 try db.execute(sql: "DELETE FROM generation WHERE id = ?", arguments: [identifier])
             }
-            return (row.flatMap { String.fromDatabaseValue($0["key"]) }, generation == nil, try Self.sumUp(in: db))
+            return (try? row?.text("key"), generation == nil, try Self.sumUp(in: db))
         }
     }
 

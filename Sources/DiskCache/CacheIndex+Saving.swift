@@ -57,6 +57,7 @@ extension CacheIndex {
         try write { db in
             var saved = Saved()
             for update in updates { try Self.save(update, session: session, &saved, in: db) }
+            if !saved.pinned.isEmpty { try countPinChange(in: db) }
             return saved
         }
     }
@@ -84,8 +85,8 @@ extension CacheIndex {
                 INSERT INTO resource (key, hits, last_access) VALUES (?1, ?2, ?3)
                 ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3) RETURNING id, pinned, downloaded
                 """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
-        guard let resource else { throw StoreError.index(detail: "a resource could not be saved") }
-        let (resourceID, isPinned) = (resource[0] as Int64, Int64.fromDatabaseValue(resource[1]) ?? 0 != 0)
+        guard let resource = resource.map({ StoredRow($0) }) else { throw StoreError.index(detail: "a resource could not be saved") }
+        let (resourceID, isPinned) = (try resource.integer("id"), (try? resource.flag("pinned")) ?? false)
         if isPinned { saved.pinned.insert(update.id) }
         if isPinned || Int64.fromDatabaseValue(resource[2]) ?? 0 != 0 { saved.kept.insert(update.id) }
         var cached: Int64 = 0
@@ -148,16 +149,16 @@ extension CacheIndex {
         let identifier = Int64(bitPattern: update.id.value)
         let known = try Row.fetchOne(
             db.cachedStatement(sql: "SELECT checksums, session, present FROM extent WHERE generation = ? AND ordinal = ?"),
-            arguments: [identifier, extent.ordinal])
-        let before = update.geometry.existing(
-            Presence(bits: UInt64(bitPattern: known.flatMap { Int64.fromDatabaseValue($0[2]) } ?? 0)), inExtent: extent.ordinal, length: update.length)
+            arguments: [identifier, extent.ordinal]).map { StoredRow($0) }
+        let bits = known.flatMap { try? $0.integer("present") } ?? 0
+        let before = update.geometry.existing(Presence(bits: UInt64(bitPattern: bits)), inExtent: extent.ordinal, length: update.length)
         guard !extent.present.isEmpty else {
             try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [identifier, extent.ordinal])
             return before
         }
-        var checksums = unpack(known.flatMap { Data.fromDatabaseValue($0[0]) } ?? Data())
+        var checksums = unpack(known.flatMap { try? $0.bytes("checksums") } ?? Data())
         for (bit, checksum) in extent.checksums { checksums[bit] = checksum }
-        let written = extent.isVerified ? session : known.flatMap { Int64.fromDatabaseValue($0[1]) } ?? session
+        let written = extent.isVerified ? session : known.flatMap { try? $0.integer("session") } ?? session
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
             identifier, extent.ordinal, Int64(bitPattern: extent.present.bits), pack(checksums), extent.lastAccess, written, isPinned,
         ])
@@ -167,9 +168,10 @@ extension CacheIndex {
     /// What the rows of a generation say that it takes on the disk, and how many bytes of it are cached. Damaged rows count nothing.
     static func taken(by id: Int64, in db: Database) throws -> (blocks: Int64, body: Int64) {
         let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]), let generation = try? generationRow(row) else { return (0, 0) }
-        let extents = try Row.fetchAll(db.cachedStatement(sql: "SELECT ordinal, present, 0, 0, NULL FROM extent WHERE generation = ?"), arguments: [id])
-        return extents.compactMap { extentRow($0, generation) }.reduce((generation.overhead, 0)) { sum, extent in
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]), let generation = try? generationRow(StoredRow(row)) else { return (0, 0) }
+        let select = "SELECT ordinal, present, 0 AS last_access, 0 AS session, NULL AS checksums FROM extent WHERE generation = ?"
+        let extents = try Row.fetchAll(db.cachedStatement(sql: select), arguments: [id])
+        return extents.compactMap { try? extentRow(StoredRow($0), generation) }.reduce((generation.overhead, 0)) { sum, extent in
             (sum.0 + generation.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length),
              sum.1 + generation.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length))
         }

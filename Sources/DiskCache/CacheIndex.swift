@@ -10,11 +10,15 @@ import HTTPModel
 ///
 /// A transaction is durable when it returns (`synchronous = FULL`): a hole is punched only where no power cut brings the row back.
 final class CacheIndex: Sendable {
+    /// The copy of pinned rows has the same tables.
+    enum Role { case index, pinnedCopy }
+
     let path: String
+    let role: Role
     let database: DatabasePool
 
-    init(path: String) throws(StoreError) {
-        self.path = path
+    init(path: String, role: Role = .index) throws(StoreError) {
+        (self.path, self.role) = (path, role)
         var configuration = Configuration()
         configuration.label = "index"
         configuration.maximumReaderCount = 4
@@ -30,13 +34,11 @@ final class CacheIndex: Sendable {
                 """)
         }
         do {
+            try FileSystem.makePrivateDatabase(path)
             let pool = try DatabasePool(path: path, configuration: configuration)
-            guard try !pool.read(Self.migrator.hasBeenSuperseded) else {
-                throw StoreError.setting("the cache index \(path) was made by another version of reelcache; use that one, or choose another --cache-dir")
-            }
             // GRDB sets NORMAL when it has made the connection.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            try Self.migrator.migrate(pool)
+            try DatabaseSchema(Self.migrator).prepare(pool)
             database = pool
         } catch { throw Self.storeError(error, path) }
     }
@@ -99,10 +101,14 @@ final class CacheIndex: Sendable {
     private static func storeError(_ error: any Error, _ path: String) -> StoreError {
         switch error {
         case let error as StoreError: return error
-        case let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB:
+        case DatabaseSchema.Failure.newer(let version):
+            return .setting(
+                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(Self.migrator.migrations.count)); "
+                    + "use that version, or choose another --cache-dir")
+        case _ where DatabaseDamage.isMeant(by: error, path):
             // Found in the midst of work, it is mended at the next start.
             IndexDamage.mark(path)
-            return .damagedIndex(path: path, detail: error.message ?? "\(error.resultCode)")
+            return .damagedIndex(path: path, detail: DatabaseDamage.reason(error))
         default: return .index(detail: "\(error)")
         }
     }
@@ -131,7 +137,7 @@ final class CacheIndex: Sendable {
 
     // MARK: Numbers about the whole
 
-    enum Meta: String {
+    enum Meta: String, CaseIterable {
         /// The session that is running or ran last.
         case session
         /// Whether that session ended in order.
@@ -144,12 +150,23 @@ final class CacheIndex: Sendable {
         case boot
         /// Whether files may be there that have not been looked at.
         case isRecountDue = "recount_due"
+        /// Counts up with each change of what is pinned. In the copy of pinned rows: up to where that has followed.
+        case pinVersion = "pin_version"
         /// What credentials are mixed with before their fingerprint is taken.
         case fingerprintSeed = "fingerprint_seed"
     }
 
     func meta(_ name: Meta) throws(StoreError) -> Int64? {
         try readOne { try Int64.fetchOne($0, sql: "SELECT value FROM meta WHERE name = ?", arguments: [name.rawValue]) }
+    }
+
+    /// Looks whether the numbers can be.
+    /// - Throws: `.damagedIndex`.
+    func checkMeta(diskSize: Int64?) throws(StoreError) {
+        for name in Meta.allCases { _ = try meta(name) }
+        let bytes = try meta(.dataBytes) ?? 0
+        guard (0...min(diskSize ?? .max, 1 << 60)).contains(bytes) else { throw .damagedIndex(path: path, detail: "the size of all data") }
+        guard (0...1 << 60).contains(try meta(.pinVersion) ?? 0) else { throw .damagedIndex(path: path, detail: "the version of the pins") }
     }
 
     func setMeta(_ values: [(Meta, Int64)]) throws(StoreError) {
@@ -162,107 +179,26 @@ final class CacheIndex: Sendable {
 
     /// Within a transaction that changes rows.
     static func addDataBytes(_ delta: Int64, in db: Database) throws {
-        guard delta != 0 else { return }
+        if delta != 0 { try add(delta, to: .dataBytes, in: db) }
+    }
+
+    /// Within a transaction that changes what is pinned.
+    func countPinChange(in db: Database) throws {
+        if role == .index { try Self.add(1, to: .pinVersion, in: db) }
+    }
+
+    private static func add(_ delta: Int64, to name: Meta, in db: Database) throws {
         try db.cachedStatement(sql: "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET value = value + ?2")
-            .execute(arguments: [Meta.dataBytes.rawValue, delta])
+            .execute(arguments: [name.rawValue, delta])
     }
 
-    // MARK: Generations
-
-    struct GenerationRow: Sendable {
-        let id: GenerationID
-        let key: CacheKey
-        let head: GenerationHead
-        let length: Int64
-        let geometry: ChunkGeometry
-        /// What its file takes beside its chunks.
-        let overhead: Int64
+    /// Brings what was committed from the log into the database itself: it stays where the log is lost.
+    func checkpointLog() throws(StoreError) {
+        do { _ = try database.writeWithoutTransaction { try $0.checkpoint(.passive) } } catch { throw Self.storeError(error, path) }
     }
+}
 
-    struct ExtentRow: Sendable {
-        let ordinal: Int
-        let present: Presence
-        let lastAccess: Int64
-        /// The session in which it was written or last verified.
-        let session: Int64
-        /// By bit; 0 where none is known.
-        let checksums: [UInt64]
-    }
-
-    /// - Throws: `.damagedRow` where what the index has of it cannot be.
-    func generation(of key: CacheKey) throws(StoreError) -> GenerationRow? {
-        try readOne { db in
-            let sql = "SELECT g.*, r.key FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?"
-            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map(Self.generationRow)
-        }
-    }
-
-    func generation(_ id: GenerationID) throws(StoreError) -> GenerationRow? {
-        try readOne { db in
-            let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [Int64(bitPattern: id.value)]).map(Self.generationRow)
-        }
-    }
-
-    /// The values of a row may be damaged though the database as such can be read: none of them is believed.
-    static func generationRow(_ row: Row) throws -> GenerationRow {
-        guard let key = String.fromDatabaseValue(row["key"]), let id = Int64.fromDatabaseValue(row["id"]), id > 0 else {
-            throw StoreError.damagedRow(key: nil, detail: "no key or identifier")
-        }
-        func damaged(_ what: String) -> StoreError { .damagedRow(key: CacheKey(text: key), detail: what) }
-        guard let size = Int64.fromDatabaseValue(row["chunk_size"]), let geometry = ChunkGeometry(chunkSize: size) else { throw damaged("chunk size") }
-        guard let length = Int64.fromDatabaseValue(row["length"]), (0...Generation.longest).contains(length) else { throw damaged("length") }
-        guard let status = Int.fromDatabaseValue(row["status"]), (100...599).contains(status) else { throw damaged("status") }
-        guard let text = String.fromDatabaseValue(row["fields"]), let fields = try? JSONDecoder().decode([[String]].self, from: Data(text.utf8)),
-            fields.allSatisfy({ $0.count == 2 }), let finalURL = String.fromDatabaseValue(row["final_url"]),
-            let storedAt = Int64.fromDatabaseValue(row["stored_at"]), (0...1 << 40).contains(storedAt)
-        else { throw damaged("head") }
-        // Of a file, what is not in its chunks: at the most all of its blocks, and what lists them.
-        guard let overhead = Int64.fromDatabaseValue(row["overhead"]), (0...length + length / 64 + 1 << 20).contains(overhead) else { throw damaged("overhead") }
-        guard let validatedAt = Int64.fromDatabaseValue(row["validated_at"]), (0...1 << 40).contains(validatedAt),
-            let initialAge = Int64.fromDatabaseValue(row["initial_age"]), initialAge >= 0,
-            let chosen = String.fromDatabaseValue(row["selecting"]), let selecting = try? JSONDecoder().decode([[String?]].self, from: Data(chosen.utf8)),
-            selecting.allSatisfy({ $0.count == 2 && $0[0] != nil })
-        else { throw damaged("freshness") }
-        let head = GenerationHead(
-            status: status, fields: FieldLines(fields.map { FieldLines.Line(name: $0[0], value: $0[1]) }),
-            selecting: SelectingFields(selecting.map { .init(name: $0[0] ?? "", value: $0[1]) }), finalURL: finalURL,
-            isPublic: Int.fromDatabaseValue(row["is_public"]) == 1, storedAt: storedAt,
-            times: ResponseTimes(validatedAt: validatedAt > 0 ? validatedAt : storedAt, initialAge: initialAge))
-        return GenerationRow(
-            id: GenerationID(value: UInt64(id)), key: CacheKey(text: key), head: head, length: length, geometry: geometry, overhead: overhead)
-    }
-
-    /// The extents of a generation, and what its file takes beside its chunks; nil where it is gone. Rows that cannot be are left out.
-    func contents(of row: GenerationRow) throws(StoreError) -> (extents: [ExtentRow], overhead: Int64, hasDamage: Bool)? {
-        try read { db in
-            let identifier = Int64(bitPattern: row.id.value)
-            guard let overhead = try Int64.fetchOne(db, sql: "SELECT overhead FROM generation WHERE id = ?", arguments: [identifier]) else { return nil }
-            let rows = try Row.fetchAll(db.cachedStatement(sql: Self.selectExtents), arguments: [identifier])
-            let extents = rows.compactMap { Self.extentRow($0, row) }
-            return (extents, overhead, extents.count < rows.count)
-        }
-    }
-
-    func extents(of row: GenerationRow) throws(StoreError) -> [ExtentRow]? { try contents(of: row)?.extents }
-
-    func extent(_ ordinal: Int, of row: GenerationRow) throws(StoreError) -> ExtentRow? {
-        try readOne { db in
-            try Row.fetchOne(db.cachedStatement(sql: Self.selectExtents + " AND ordinal = ?"), arguments: [Int64(bitPattern: row.id.value), ordinal])
-                .flatMap { Self.extentRow($0, row) }
-        }
-    }
-
-    static let selectExtents = "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?"
-
-    static func extentRow(_ row: Row, _ generation: GenerationRow) -> ExtentRow? {
-        guard let ordinal = Int.fromDatabaseValue(row[0]), (0..<generation.geometry.extentCount(length: generation.length)).contains(ordinal),
-            let bits = Int64.fromDatabaseValue(row[1]), let lastAccess = Int64.fromDatabaseValue(row[2]), let session = Int64.fromDatabaseValue(row[3])
-        else { return nil }
-        let present = generation.geometry.existing(Presence(bits: UInt64(bitPattern: bits)), inExtent: ordinal, length: generation.length)
-        return ExtentRow(ordinal: ordinal, present: present, lastAccess: lastAccess, session: session, checksums: unpack(Data.fromDatabaseValue(row[4]) ?? Data()))
-    }
-
+extension CacheIndex {
     /// Checksums as they stand in a row: without the zeros at their end.
     static func pack(_ checksums: [UInt64]) -> Data {
         let count = (checksums.lastIndex { $0 != 0 } ?? -1) + 1

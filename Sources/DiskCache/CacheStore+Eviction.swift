@@ -28,7 +28,9 @@ extension CacheStore {
         // The order of last reads is in memory until a checkpoint.
         checkpoint(touchesToo: true)
         let freed = closeUnused()
-        return freed < wanted ? freed + (punchesHoles ? evictExtents(wanted - freed) : evictResources(wanted - freed)) : freed
+        guard freed < wanted else { return freed }
+        let evicted = punchesHoles ? evictExtents(wanted - freed) : evictResources(wanted - freed)
+        return freed + evicted + closeUnused()
     }
 
     private func evictExtents(_ wanted: Int64) -> Int64 {
@@ -164,10 +166,12 @@ extension CacheStore {
         }
     }
 
-    /// Removes the file of a generation that has no extents left, unless somebody is about to fill it again.
+    /// Removes the file of a generation that has no extents left, unless somebody is about to fill it again. What it still takes is counted
+    /// until the last who has it open has let go of it, and whoever has it in case is told to.
     private func removeOpen(_ id: GenerationID) {
-        guard let counted = registry.withLock({ $0.open[id] })?.retireIfUnused(), removeFile(id) else { return }
-        ledger.release(counted)
+        guard let generation = registry.withLock({ $0.open[id] }), generation.retireIfUnused() else { return }
+        _ = removeFile(id)
+        tellChanged(generation.key, generation)
     }
 }
 
@@ -201,16 +205,12 @@ extension Generation {
     }
 
     /// Nothing of it is left, and nobody fills it: whoever wants it begins a new one.
-    /// - Returns: what was still counted for it; nil where it stays.
-    func retireIfUnused() -> Int64? {
+    /// - Returns: false where it stays.
+    func retireIfUnused() -> Bool {
         state.withLock { state in
-            guard !state.isRetired, state.users == 0, state.extents.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return nil }
+            guard !state.isRetired, state.users == 0, state.extents.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return false }
             state.isRetired = true
-            defer {
-                state.allocated = 0
-                state.overhead = 0
-            }
-            return state.allocated
+            return true
         }
     }
 

@@ -17,7 +17,7 @@ extension CacheStore {
             do throws(StoreError) {
                 try IndexDamage.check(path)
                 let found = try CacheIndex(path: path)
-                guard (0...1 << 60).contains(try found.meta(.dataBytes) ?? 0) else { throw StoreError.damagedIndex(path: path, detail: "the size of all data") }
+                try found.checkMeta(diskSize: FileSystem.disk(of: directory)?.size)
                 index = found
             } catch .damagedIndex(_, let detail) {
                 logger.error("the index \(path) is damaged (\(detail)): it is made anew from what can be read of it")
@@ -29,7 +29,24 @@ extension CacheStore {
         if let index { opened = index } else { opened = try CacheIndex(path: path) }
         let aside = IndexDamage.asidePath(path)
         if isGone || FileSystem.exists(aside) { try rebuild(opened, from: aside, pins, directory, logger) }
+        if pins.version > (try opened.meta(.pinVersion) ?? 0) { try restorePins(opened, pins, directory, logger) }
         return (opened, pins)
+    }
+
+    /// The index is behind its copy: its log was lost. What the copy has counts then; to what is pinned in the index nothing is done, as it
+    /// was pinned once.
+    private static func restorePins(_ index: CacheIndex, _ pins: PinnedCopy, _ directory: String, _ logger: Logger) throws(StoreError) {
+        var count = 0
+        for key in (try? pins.keys()) ?? [] {
+            guard let update = (try? pins.update(of: key)) ?? nil, FileSystem.exists("\(directory)/\(relativePath(of: update.id))") else { continue }
+            for batch in CacheIndex.batches([update]) {
+                for id in try index.save(batch, session: 0).replaced.keys { try FileSystem.remove("\(directory)/\(relativePath(of: id))") }
+            }
+            _ = try index.setPinned(true, key)
+            count += 1
+        }
+        try index.setMeta([(.pinVersion, pins.version)])
+        logger.notice("the index has lost what was last written to it; \(count) pinned resources were taken from their copy")
     }
 
     /// Rows come back where their files are there, to be verified before they are served.
@@ -47,8 +64,8 @@ extension CacheStore {
         }
         do {
             // The copy first: what the index itself still has is newer.
-            for key in try pins.keys() {
-                if let update = try pins.update(of: key) { try take(update, isPinned: true) }
+            for key in (try? pins.keys()) ?? [] {
+                if let update = (try? pins.update(of: key)) ?? nil { try take(update, isPinned: true) }
             }
             try save()
             if FileSystem.exists(aside) { try IndexDamage.rescue(aside) { update, isPinned in try take(update, isPinned: isPinned) } }

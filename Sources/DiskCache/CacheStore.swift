@@ -97,6 +97,7 @@ package final class CacheStore: Sendable {
         let directory = configuration.directory
         try Self.makeDirectory(directory)
         lock = try DirectoryLock(directory: directory)
+        PrivateFiles.correct(in: directory, logger)
         try Self.makeDirectory(directory + "/data")
         let canPunchHoles = try FileSystem.canPunchHoles(in: directory + "/data")
         holes = Atomic(configuration.punchesHoles ?? canPunchHoles)
@@ -117,6 +118,8 @@ package final class CacheStore: Sendable {
         ledger.adopt(data: try index.meta(.dataBytes) ?? 0)
         fingerprintSeed = try index.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
         try index.setMeta([(.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession), (.boot, boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0)])
+        // Should the log be lost later, it is still known that this session was not closed in order.
+        try index.checkpointLog()
         let left = UnfinishedFiles.read(directory + "/unfinished")
         unfinished = try UnfinishedFiles(path: directory + "/unfinished")
         checkpointTimer = QueueTimer(queue)

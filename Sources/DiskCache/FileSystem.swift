@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// Calls about files by name.
-enum FileSystem {
+package enum FileSystem {
     /// What a file takes on the disk; 0 where there is none.
     static func allocatedBytes(_ path: String) -> Int64 {
         var info = stat()
@@ -14,6 +14,15 @@ enum FileSystem {
     /// Removes a file, if it is there.
     static func remove(_ path: String) throws(StoreError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw .lastSystemError("remove", path) }
+    }
+
+    /// Makes a database's files readable for their owner alone, the empty file where there is none: SQLite gives the ones beside it the same
+    /// mode. They are not opened, as closing a file gives up the locks that SQLite has on it.
+    package static func makePrivateDatabase(_ path: String) throws(StoreError) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if descriptor >= 0 { close(descriptor) }
+        guard descriptor >= 0 || errno == EEXIST else { throw .lastSystemError("open", path) }
+        for file in CacheIndex.files(path) { chmod(file, 0o600) }
     }
 
     static func rename(_ path: String, to other: String) throws(StoreError) {

@@ -8,9 +8,6 @@ import HTTPModel
 /// It is set aside (`index.damaged.sqlite`), a new one is made, and what can still be read of the old one is taken over, row by row, to
 /// be verified before it is served. A crash meanwhile is no harm: the next start goes on with what was set aside.
 enum IndexDamage {
-    /// Larger ones are not read through at the start: what is found in the midst of work is mended at the next start.
-    private static let longestCheck: Int64 = 32 << 20
-
     private static func markPath(_ path: String) -> String { path + ".damaged" }
     static func asidePath(_ path: String) -> String { path.replacing(".sqlite", with: ".damaged.sqlite") }
 
@@ -23,20 +20,15 @@ enum IndexDamage {
     /// - Throws: `.damagedIndex` where a database cannot be what it was.
     static func check(_ path: String) throws(StoreError) {
         if FileSystem.exists(markPath(path)) { throw .damagedIndex(path: path, detail: "damage was met while it was in use") }
-        guard FileSystem.exists(path), FileSystem.allocatedBytes(path) <= longestCheck else { return }
+        guard FileSystem.exists(path) else { return }
         do {
             let queue = try DatabaseQueue(path: path)
             defer { try? queue.close() }
-            let found = try queue.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
-            guard found == "ok" else {
-                // The first of its lines names the database.
-                throw StoreError.damagedIndex(path: path, detail: found?.split(separator: "\n").last.map(String.init) ?? "it cannot be checked")
-            }
-        } catch let error as StoreError {
-            throw error
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB {
-            throw .damagedIndex(path: path, detail: error.message ?? "\(error.resultCode)")
-        } catch { throw .index(detail: "\(error)") }
+            try DatabaseDamage.check(queue, path)
+        } catch {
+            guard DatabaseDamage.isMeant(by: error, path) else { throw .index(detail: "\(error)") }
+            throw .damagedIndex(path: path, detail: DatabaseDamage.reason(error))
+        }
     }
 
     static func removeFiles(_ path: String) throws(StoreError) {
@@ -56,12 +48,15 @@ enum IndexDamage {
     /// Gives what can still be read of a damaged database, a resource at a time. Damaged rows are left out, and extents after the first
     /// that cannot be read.
     static func rescue(_ path: String, _ take: (CacheIndex.Update, _ isPinned: Bool) throws -> Void) rethrows {
-        guard let queue = try? DatabaseQueue(path: path) else { return }
+        var configuration = Configuration()
+        // Else nothing could be read where the definition of a table or an index is damaged.
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
+        guard let queue = try? DatabaseQueue(path: path, configuration: configuration) else { return }
         defer { try? queue.close() }
         // From both ends, as reading ends where the damage begins.
         let ids = ["ASC", "DESC"].reduce(into: Set<Int64>()) { ids, direction in
             try? queue.read { db in
-                let cursor = try Int64.fetchCursor(db, sql: "SELECT id FROM generation ORDER BY id \(direction)")
+                let cursor = try Int64.fetchCursor(db, sql: "SELECT rowid FROM generation ORDER BY rowid \(direction)")
                 while let id = try cursor.next() { ids.insert(id) }
             }
         }
@@ -71,19 +66,31 @@ enum IndexDamage {
         }
     }
 
+    /// By the places of the columns, as their names may be what is damaged.
     private static func read(_ id: Int64, in db: Database) throws -> (CacheIndex.Update, Bool)? {
-        let sql = "SELECT g.*, r.key, r.pinned FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-        guard let row = try Row.fetchOne(db, sql: sql, arguments: [id]) else { return nil }
-        let generation = try CacheIndex.generationRow(row)
+        func row(_ table: String, _ id: Int64, _ names: [String]) throws -> StoredRow? {
+            try Row.fetchOne(db, sql: "SELECT * FROM \(table) WHERE rowid = ?", arguments: [id]).map { StoredRow($0, names: names) }
+        }
+        guard let generation = try row("generation", id, generationColumns) else { return nil }
+        guard let resource = try row("resource", try generation.integer("resource"), resourceColumns) else { return nil }
+        let found = try CacheIndex.generationRow(generation, of: CacheKey(text: try resource.text("key")))
         var extents: [CacheIndex.ExtentRow] = []
         do {
-            let cursor = try Row.fetchCursor(db, sql: CacheIndex.selectExtents, arguments: [id])
+            guard let name = try String.fetchOne(db, sql: "SELECT name FROM pragma_table_info('extent') WHERE cid = 0") else { return nil }
+            let condition = "\(name.quotedDatabaseIdentifier) = ?"
+            let cursor = try Row.fetchCursor(db, sql: "SELECT * FROM extent WHERE \(condition)", arguments: [id])
             while let row = try cursor.next() {
-                if let extent = CacheIndex.extentRow(row, generation) { extents.append(extent) }
+                if let extent = try? CacheIndex.extentRow(StoredRow(row, names: extentColumns), found) { extents.append(extent) }
             }
         } catch is DatabaseError {
             // What was read up to here is of use.
         }
-        return (CacheIndex.Update(generation, extents), Int64.fromDatabaseValue(row["pinned"]) ?? 0 != 0)
+        return (CacheIndex.Update(found, extents), (try? resource.flag("pinned")) ?? false)
     }
+
+    private static let resourceColumns = ["id", "key", "pinned", "hits", "last_access", "cached"]
+    private static let generationColumns = [
+        "id", "resource", "length", "status", "fields", "final_url", "chunk_size", "stored_at", "overhead", "validated_at", "initial_age", "selecting", "is_public",
+    ]
+    private static let extentColumns = ["generation", "ordinal", "present", "checksums", "last_access", "session", "pinned"]
 }

@@ -17,13 +17,17 @@ final class PinnedCopy {
         guard FileSystem.exists(path) else { return }
         do throws(StoreError) {
             try IndexDamage.check(path)
-            copy = try CacheIndex(path: path)
+            copy = try CacheIndex(path: path, role: .pinnedCopy)
         } catch .damagedIndex {
             try IndexDamage.removeFiles(path)
         }
     }
 
     var isThere: Bool { copy != nil }
+
+    /// The version of the index's pins that it has followed to (`CacheIndex.Meta.pinVersion`). Where the index itself is behind that, it has
+    /// lost what was last written to it.
+    var version: Int64 { ((try? copy?.meta(.pinVersion)) ?? nil) ?? 0 }
 
     /// The keys that it has.
     func keys() throws(StoreError) -> [CacheKey] { try copy?.pinned() ?? [] }
@@ -37,11 +41,22 @@ final class PinnedCopy {
         lagging.formUnion(updates.map(\.key))
         try save(updated)
         lagging.subtract(updated.map(\.key))
-        for key in lagging { try copyAll(of: key, from: index) }
+        for key in lagging { try copyRows(of: key, from: index) }
+        try follow(index)
     }
 
     /// Copies all that the index has of a resource.
     func copyAll(of key: CacheKey, from index: CacheIndex) throws(StoreError) {
+        try copyRows(of: key, from: index)
+        try follow(index)
+    }
+
+    private func follow(_ index: CacheIndex) throws(StoreError) {
+        guard lagging.isEmpty, let copy, let version = try index.meta(.pinVersion) else { return }
+        try copy.setMeta([(.pinVersion, version)])
+    }
+
+    private func copyRows(of key: CacheKey, from index: CacheIndex) throws(StoreError) {
         lagging.insert(key)
         if let update = try index.update(of: key) { try save([update]) }
         lagging.remove(key)
@@ -62,7 +77,7 @@ final class PinnedCopy {
 
     private func opened() throws(StoreError) -> CacheIndex {
         if let copy { return copy }
-        let made = try CacheIndex(path: path)
+        let made = try CacheIndex(path: path, role: .pinnedCopy)
         copy = made
         return made
     }

@@ -120,9 +120,13 @@ package final class SparseFile: @unchecked Sendable {
         guard fdatasync(descriptor) == 0 else { throw .lastSystemError("fdatasync", path) }
     }
 
-    /// Gives the blocks of a range back to the disk.
+    /// Gives the blocks of a range back to the disk. A range that ends within a block ends with the file: all of that block goes, which the
+    /// file system would otherwise only fill with zeros.
     func punchHole(_ range: Range<Int64>) throws(StoreError) {
-        guard fallocate(descriptor, reel_falloc_punch_hole, off_t(range.lowerBound), off_t(range.upperBound - range.lowerBound)) == 0 else {
+        let largestBlock: Int64 = 64 << 10
+        let isWhole = range.upperBound % CapacityLedger.blockSize == 0
+        let end = isWhole ? range.upperBound : (range.upperBound / largestBlock + 1) * largestBlock
+        guard fallocate(descriptor, reel_falloc_punch_hole, off_t(range.lowerBound), off_t(end - range.lowerBound)) == 0 else {
             throw .lastSystemError("punch hole in", path)
         }
     }

@@ -23,7 +23,7 @@ final class DownloadDatabase {
         path = CacheStore.downloads(in: directory)
         self.logger = logger
         do {
-            do { database = try Self.open(path) } catch let error where Self.isDamage(error) {
+            do { database = try Self.open(path) } catch let error where DatabaseDamage.isMeant(by: error, path) {
                 try Self.setAside(path, error, logger)
                 database = try Self.open(path)
             }
@@ -31,14 +31,7 @@ final class DownloadDatabase {
     }
 
     private static func open(_ path: String) throws -> DatabaseQueue {
-        // SQLite gives the files beside it the same mode. URLs may hold what opens them.
-        let descriptor = Foundation.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else {
-            let code = errno
-            if descriptor >= 0 { Foundation.close(descriptor) }
-            throw DownloadError(.disk, "cannot make \(path): \(String(cString: strerror(code)))")
-        }
-        Foundation.close(descriptor)
+        do throws(StoreError) { try FileSystem.makePrivateDatabase(path) } catch { throw DownloadError(.disk, "cannot make \(path): \(error)") }
         var configuration = Configuration()
         configuration.label = "downloads"
         configuration.journalMode = .wal
@@ -50,12 +43,12 @@ final class DownloadDatabase {
         let database = try DatabaseQueue(path: path, configuration: configuration)
         // GRDB sets NORMAL when it has made the connection.
         try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-        let found = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
-        guard found == "ok" else { throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: found?.split(separator: "\n").last.map(String.init)) }
-        guard try !database.read(migrator.hasBeenSuperseded) else {
-            throw DownloadError(.disk, "\(path) was made by another version of reelcache; use that one, or choose another --cache-dir")
+        try DatabaseDamage.check(database, path)
+        do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
+            throw DownloadError(
+                .disk, "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(migrator.migrations.count)); "
+                    + "use that version, or choose another --cache-dir")
         }
-        try migrator.migrate(database)
         return database
     }
 
@@ -77,14 +70,6 @@ final class DownloadDatabase {
 
     // MARK: Damage
 
-    private static func isDamage(_ error: any Error) -> Bool {
-        guard let error = error as? DatabaseError else { return false }
-        return error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
-    }
-
-    /// Once it is open, tables that are not as they were made are damage as well.
-    private static func isDamageInUse(_ error: any Error) -> Bool { isDamage(error) || (error as? DatabaseError)?.resultCode == .SQLITE_ERROR }
-
     private static func setAside(_ path: String, _ error: any Error, _ logger: Logger) throws {
         let aside = path + ".damaged"
         for suffix in ["-wal", "-shm"] { unlink(aside + suffix) }
@@ -94,7 +79,7 @@ final class DownloadDatabase {
         // Its log may hold what can still be read of it.
         rename(path + "-wal", aside + "-wal")
         unlink(path + "-shm")
-        logger.error("the downloads in \(path) are damaged (\(reason(error))): they are kept as \(aside), and a new database is begun")
+        logger.error("the downloads in \(path) are damaged (\(DatabaseDamage.reason(error))): they are kept as \(aside), and a new database is begun")
     }
 
     /// Begins a new one in the place of one that turns out to be damaged.
@@ -109,7 +94,7 @@ final class DownloadDatabase {
     /// Rows that cannot be are left out, and removed.
     func load() throws(DownloadError) -> Contents {
         do {
-            do { return try read() } catch let error where Self.isDamageInUse(error) {
+            do { return try read() } catch let error where DatabaseDamage.isMeant(by: error, path) {
                 try startAnew(error)
                 return Contents()
             }
@@ -121,10 +106,12 @@ final class DownloadDatabase {
             var contents = Contents()
             var damaged: [Int64] = []
             let rows = try Row.fetchCursor(db, sql: "SELECT * FROM download")
-            while let row = try rows.next() {
-                if let job = DownloadJob(row) { contents.jobs.append(job) } else { damaged.append(row["id"]) }
+            while let row = try rows.next().map({ StoredRow($0) }) {
+                if let job = try? DownloadJob(row) { contents.jobs.append(job) } else { damaged.append(try row.integer("id")) }
             }
-            contents.nextID = (try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'download'") ?? 0) +| 1
+            let last = try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'download'") ?? 0
+            guard (0...DownloadJob.lastID).contains(last) else { throw DatabaseSchema.Failure.damaged("the number of the last download") }
+            contents.nextID = last +| 1
             return (contents, damaged)
         }
         if !damaged.isEmpty {
@@ -138,7 +125,7 @@ final class DownloadDatabase {
     /// - Parameter all: every download there is but these, for a new database in the place of one that turns out to be damaged.
     func save(_ jobs: [DownloadJob], removing ids: Set<Int64> = [], all: () -> [DownloadJob]) throws(DownloadError) {
         do {
-            do { try write(jobs, removing: ids) } catch let error where Self.isDamageInUse(error) {
+            do { try write(jobs, removing: ids) } catch let error where DatabaseDamage.isMeant(by: error, path) {
                 try startAnew(error)
                 try write(all() + jobs, removing: [])
             }
@@ -178,13 +165,10 @@ final class DownloadDatabase {
             switch (error as? DatabaseError)?.resultCode {
             case .SQLITE_FULL?: "the disk is full: make room, then try again"
             case .SQLITE_BUSY?, .SQLITE_LOCKED?: "another program holds it: close that one, then try again"
-            case .SQLITE_CORRUPT?, .SQLITE_NOTADB?: "\(reason(error)): restart to begin a new one"
-            default: reason(error)
+            case .SQLITE_CORRUPT?, .SQLITE_NOTADB?: "\(DatabaseDamage.reason(error)): restart to begin a new one"
+            default: DatabaseDamage.reason(error)
             }
         return DownloadError(.disk, "cannot \(operation) the downloads in \(path): \(advice)")
     }
 
-    private static func reason(_ error: any Error) -> String {
-        (error as? DatabaseError).map { $0.message ?? "\($0.resultCode)" } ?? "\(error)"
-    }
 }

@@ -1,3 +1,4 @@
+import DiskCache
 import Foundation
 import GRDB
 import HTTPModel
@@ -19,34 +20,33 @@ extension DownloadJob {
         }
     }
 
-    /// nil for a row with what cannot be: none of it is believed then.
-    init?(_ row: Row) {
-        func value<Value: DatabaseValueConvertible>(_ name: String) -> Value? { Value.fromDatabaseValue(row[name]) }
-        // Bounded, so that what counts on from them cannot overflow.
-        func isWhole(_ names: [String]) -> Bool {
-            names.allSatisfy { Int64.fromDatabaseValue(row[$0]).map { (0...ByteNumber.greatest).contains($0) } ?? (row[$0] as DatabaseValue).isNull }
-        }
+    /// Numbers of downloads count up from 1.
+    static let lastID = ByteNumber.greatest
+    /// Seconds since 1970 that can be a time.
+    private static let times: ClosedRange<Double> = -1e15...1e15
 
-        guard let id: Int64 = value("id"), let url: String = value("url"), let priority = value("priority").flatMap(DownloadPriority.init),
-            let state = value("state").flatMap(DownloadState.init), let connections: Int = value("connections"),
-            (1...DownloadOrder.maxConnections).contains(connections), let isPinned: Bool = value("pinned"), let place: Double = value("place"),
-            place.isFinite, let added: Double = value("added"), let bytes: Int64 = value("bytes"),
-            let networkFailures: Int = value("network_failures"), let busyFailures: Int = value("busy_failures"),
-            isWhole(["id", "first", "limit_rate", "ended", "bytes", "total", "network_failures", "busy_failures"]),
-            ["added", "retry_at", "started", "finished"].allSatisfy({ (value($0) ?? 0.0).magnitude < 1e15 })
-        else { return nil }
+    /// - Throws: for a row with what cannot be: none of it is believed then.
+    init(_ row: StoredRow) throws(RowDamage) {
+        // Bounded, so that what counts on from them cannot overflow.
+        func whole(_ column: String) throws(RowDamage) -> Int64 { try row.integer(column, in: 0...ByteNumber.greatest) }
+        func time(_ column: String) throws(RowDamage) -> Double { try row.real(column, in: Self.times) }
+        guard let priority = DownloadPriority(rawValue: try row.text("priority")) else { throw RowDamage(column: "priority", reason: "is none") }
+        guard let state = DownloadState(rawValue: try row.text("state")) else { throw RowDamage(column: "state", reason: "is none") }
         let order = DownloadOrder(
-            url: url, first: value("first"), priority: priority, connections: connections, limitRate: value("limit_rate"), category: value("category"),
-            isPinned: isPinned)
-        self.init(id: id, url: url, order: order, place: place, added: added)
-        (self.state, self.bytes, self.networkFailures, self.busyFailures) = (state, bytes, networkFailures, busyFailures)
-        (ended, total, fileName, retryAt) = (value("ended"), value("total"), value("file_name"), value("retry_at"))
-        (started, finished, message, key) = (value("started"), value("finished"), value("message"), value("key"))
-        guard state.hasEnded == (ended != nil) else { return nil }
-        if let text: String = value("claim") {
-            guard let claim = try? JSONDecoder().decode(DownloadClaim.self, from: Data(text.utf8)), claim.isOrdered else { return nil }
-            self.claim = claim
-        }
+            url: try row.text("url"), first: try row.optional("first", whole), priority: priority,
+            connections: Int(try row.integer("connections", in: 1...Int64(DownloadOrder.maxConnections))), limitRate: try row.optional("limit_rate", whole),
+            category: try row.optional("category", row.text), isPinned: try row.flag("pinned"))
+        self.init(
+            id: try row.integer("id", in: 1...Self.lastID), url: order.url, order: order,
+            place: try row.real("place", in: -1e15...1e15), added: try time("added"))
+        (self.state, bytes, total) = (state, try whole("bytes"), try row.optional("total", whole))
+        (networkFailures, busyFailures) = (Int(try row.integer("network_failures", in: 0...1 << 30)), Int(try row.integer("busy_failures", in: 0...1 << 30)))
+        ended = try row.optional("ended") { (column) throws(RowDamage) in try row.integer(column, in: 0...Self.lastID) }
+        (retryAt, started, finished) = (try row.optional("retry_at", time), try row.optional("started", time), try row.optional("finished", time))
+        (fileName, message, key) = (try row.optional("file_name", row.text), try row.optional("message", row.text), try row.optional("key", row.text))
+        guard state.hasEnded == (ended != nil) else { throw RowDamage(column: "ended", reason: "does not fit the state") }
+        claim = try row.optional("claim") { (column) throws(RowDamage) in try row.decoded(DownloadClaim.self, column) }
+        guard claim?.isOrdered != false else { throw RowDamage(column: "claim", reason: "has runs that cannot be") }
     }
 }
 

@@ -179,6 +179,7 @@ import Testing
             #expect(extents(a) == [])
         }
         opened.settle()
+        opened.closeUnused()
         #expect(opened.dataFiles.isEmpty)
         #expect(opened.store.ledger.dataSize == 0)
         let again = try opened.reopened()

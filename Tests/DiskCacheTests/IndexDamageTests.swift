@@ -203,14 +203,16 @@ import Testing
         let directory = try closedCache()
         do {
             let opened = try OpenStore(directory)
-            try opened.store.index.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: what is not known yet')") }
+            try opened.store.index.database.writeWithoutTransaction {
+                try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: what is not known yet'); PRAGMA user_version = 99")
+            }
             try opened.close()
         }
         do {
             _ = try OpenStore(directory)
             Issue.record("it opened")
         } catch StoreError.setting(let line) {
-            #expect(line.contains("another version"))
+            #expect(line.contains("a later version of reelcache (its format is 99"))
         }
         #expect(CacheOwner.current(of: directory.path) == nil)
     }

@@ -151,10 +151,46 @@ import Testing
         let desk = try Desk()
         try desk.add("a")
         desk.manager.perform { $0.stop() }
-        _ = try desk.inDatabase { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: more')") }
+        try desk.inDatabase { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: more'); PRAGMA user_version = 99") }
         let error = #expect(throws: DownloadError.self) { try Desk(after: desk) }
         #expect(error?.kind == .disk)
-        #expect(error?.description.contains("another version of reelcache") == true)
+        #expect(error?.description.contains("a later version of reelcache (its format is 99, this one knows 1)") == true)
+    }
+
+    /// A letter of a column's name, and bytes anywhere: it starts, with what can still be read or with nothing.
+    @Test func damagedBytesNeverEndTheProgram() throws {
+        let desk = try busyDesk()
+        desk.manager.perform { $0.stop() }
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: desk.path))
+        var random = SplitMix64.forTest("RestoreTests damagedBytesNeverEndTheProgram")
+        let name = try #require(bytes.range(of: Data("connections INTEGER".utf8)))
+        let rounds = ProcessInfo.processInfo.environment["REELCACHE_FUZZ_ROUNDS"].flatMap { Int($0) } ?? 30
+        for round in 0..<rounds {
+            var changed = bytes
+            if round == 0 { changed[name.lowerBound] = UInt8(ascii: "q") } else {
+                let place = [0..<bytes.count, 0..<4096, bytes.count - 4096..<bytes.count][round % 3]
+                for _ in 0..<Int.random(in: 1...6, using: &random) { changed[Int.random(in: place, using: &random)] = UInt8.random(in: 0...255, using: &random) }
+            }
+            for suffix in ["-wal", "-shm"] { unlink(desk.path + suffix) }
+            try changed.write(to: URL(fileURLWithPath: desk.path))
+            let next = try Desk(after: desk)
+            try next.add("new\(round)")
+            next.pass(1)
+            next.manager.perform { $0.stop() }
+        }
+    }
+
+    /// Numbers at the end of their range: nothing that counts on from them overflows.
+    @Test func numbersAtTheEndOfTheirRangeAreLeftOut() throws {
+        let desk = try Desk(maxActive: 1)
+        try desk.add("a", "b", "c", "d")
+        try desk.inDatabase { db in
+            try db.execute(sql: "UPDATE download SET id = 9223372036854775807 WHERE id = 2")
+            try db.execute(sql: "UPDATE download SET state = 'failed', ended = 9223372036854775807 WHERE id = 3")
+        }
+        let next = try Desk(after: desk)
+        #expect(next.listing.map { Desk.name($0) } == ["a", "d"])
+        #expect(try next.add("e").first == 5)
     }
 
     // MARK: Disks that do not take it

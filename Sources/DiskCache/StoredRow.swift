@@ -1,0 +1,65 @@
+import Foundation
+import GRDB
+
+/// What a row of a database cannot be. The description names the column, never its value, which may be a secret.
+package struct RowDamage: Error, CustomStringConvertible {
+    package let column: String
+    package let reason: String
+
+    package init(column: String, reason: String) { (self.column, self.reason) = (column, reason) }
+
+    package var description: String { "\(column) \(reason)" }
+}
+
+/// A row whose values are not believed: a column that is not there, a value of another type or out of its bounds throws `RowDamage`.
+///
+/// GRDB's own subscripts trap on all three. What stands in a database may have been damaged or changed by somebody else, so no module reads
+/// its rows in any other way.
+package struct StoredRow {
+    private let row: Row
+    /// In the place of the database's own names, where these may be damaged.
+    private let names: [String]?
+
+    package init(_ row: Row, names: [String]? = nil) { (self.row, self.names) = (row, names) }
+
+    package func integer(_ column: String, in bounds: ClosedRange<Int64> = .min ... .max) throws(RowDamage) -> Int64 {
+        let value: Int64 = try value(column)
+        guard bounds.contains(value) else { throw RowDamage(column: column, reason: "is out of bounds") }
+        return value
+    }
+
+    package func text(_ column: String) throws(RowDamage) -> String { try value(column) }
+
+    package func bytes(_ column: String) throws(RowDamage) -> Data { try value(column) }
+
+    package func flag(_ column: String) throws(RowDamage) -> Bool { try integer(column) != 0 }
+
+    package func real(_ column: String, in bounds: ClosedRange<Double>) throws(RowDamage) -> Double {
+        let value: Double = try value(column)
+        guard bounds.contains(value) else { throw RowDamage(column: column, reason: "is out of bounds") }
+        return value
+    }
+
+    /// The same for a column that may be NULL.
+    package func optional<Value>(_ column: String, _ read: (String) throws(RowDamage) -> Value) throws(RowDamage) -> Value? {
+        try databaseValue(column).isNull ? nil : read(column)
+    }
+
+    /// As JSON.
+    package func decoded<Value: Decodable>(_ type: Value.Type, _ column: String) throws(RowDamage) -> Value {
+        let text = try text(column)
+        guard let value = try? JSONDecoder().decode(type, from: Data(text.utf8)) else { throw RowDamage(column: column, reason: "is not the JSON that it should be") }
+        return value
+    }
+
+    package func databaseValue(_ column: String) throws(RowDamage) -> DatabaseValue {
+        let index = names.map { $0.firstIndex(of: column) } ?? row.columnNames.firstIndex(of: column).map { row.columnNames.distance(from: row.columnNames.startIndex, to: $0) }
+        guard let index, index < row.count else { throw RowDamage(column: column, reason: "is missing") }
+        return row[index]
+    }
+
+    private func value<Value: DatabaseValueConvertible>(_ column: String) throws(RowDamage) -> Value {
+        guard let value = Value.fromDatabaseValue(try databaseValue(column)) else { throw RowDamage(column: column, reason: "is of another type") }
+        return value
+    }
+}
