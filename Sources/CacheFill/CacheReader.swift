@@ -8,7 +8,7 @@ package final class CacheReader {
     /// What is next.
     package enum Step {
         /// These bytes stay where they are until the next call.
-        case bytes(UnsafeRawBufferPointer, descriptor: Int32, offset: Int64)
+        case bytes(UnsafeRawBufferPointer, descriptor: Int32?, offset: Int64)
         /// Nothing yet; `onReady` is called when it is worth to ask again.
         case wait
         case end
@@ -36,6 +36,8 @@ package final class CacheReader {
     /// Bytes up to here were found readable, in the leased extent.
     private var readable: Int64
     private var lastGiven: Range<Int64> = 0..<0
+    /// What was given last stands in it.
+    private var mapping: MappedBytes?
     private var followed: FetchStatus?
     private var isBypassing = false
     /// What was found can never be completed: known before the first byte goes out, so that the answer can begin anew.
@@ -123,15 +125,21 @@ package final class CacheReader {
     }
 
     private func give(_ limit: Int) -> Step {
-        let range = offset..<min(readable, offset + Int64(limit))
+        if mapping?.range.contains(offset) != true {
+            do throws(StoreError) { mapping = try generation.mapping(at: offset) } catch {
+                filler.filler.store.reportDisk("map what is read", error, label: "disk-read")
+                return .failed(.notStored("\(error)"))
+            }
+        }
+        guard let mapping else { return .wait }
+        let range = offset..<min(readable, offset + Int64(limit), mapping.range.upperBound)
         let isFresh = followed?.brings(offset, to: follower) == true
         if !isFresh && !generation.isResident(range) { return warm(range) }
         offset = range.upperBound
         lastGiven = range
         // Fresh: fetched for this request, or for one that it joined.
         (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(Int64(range.count))
-        let (mapped, descriptor) = generation.bytes(range)
-        return .bytes(mapped, descriptor: descriptor, offset: range.lowerBound)
+        return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
     }
 
     /// What was given last cannot be read: it is fetched again by who asks next.
@@ -229,6 +237,7 @@ package final class CacheReader {
         isBypassing = true
         lacksRoom = true
         lease = nil
+        mapping = nil
         generation.endReading()
         generation = window
         generation.beginReading()
@@ -278,6 +287,7 @@ package final class CacheReader {
         onReady = nil
         unfollow()
         lease = nil
+        mapping = nil
         generation.endReading()
     }
 }

@@ -86,7 +86,7 @@ extension Fetch {
         }
         // What is stored is no longer what its origin has, though that must not be stored.
         if !isKept, let validated, head.status == 200 || head.status == 206 { validated.freshen { $0.doubted } }
-        let generation = try makeGeneration(answer, isKept: isKept)
+        let generation = makeGeneration(answer, isKept: isKept)
         let chunk = generation.geometry
         // A suffix begins anywhere: bytes before its first whole chunk are let go.
         let start = chunk.chunkStart(chunk.chunk(at: answer.range.lowerBound + (answer.range.lowerBound == 0 ? 0 : chunk.chunkSize - 1)))
@@ -110,15 +110,13 @@ extension Fetch {
         }
     }
 
-    private func makeGeneration(_ answer: Answer, isKept: Bool) throws(FillError) -> Generation {
-        do throws(StoreError) {
-            guard isKept else { return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength) }
-            do throws(StoreError) { return try store.makeGeneration(resource.key, head: answer.generationHead, length: answer.total) } catch {
-                store.reportDisk("keep what is fetched, so responses go on without the cache", error, label: "disk-write")
-                status.foundNoRoom()
-                return try store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength)
-            }
-        } catch { throw .notStored("\(error)") }
+    private func makeGeneration(_ answer: Answer, isKept: Bool) -> Generation {
+        guard isKept else { return store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength) }
+        do throws(StoreError) { return try store.makeGeneration(resource.key, head: answer.generationHead, length: answer.total) } catch {
+            store.reportDisk("keep what is fetched, so responses go on without the cache", error, label: "disk-write")
+            status.foundNoRoom()
+            return store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength)
+        }
     }
 
     // MARK: An answer about a generation that is known
@@ -140,8 +138,7 @@ extension Fetch {
     private func passOn(_ generation: Generation, _ head: UpstreamHead, owner: FollowerID) throws(FillError) {
         let matched = try match(head, generation, from: position)
         if case .whole = matched { surplus = position }
-        let window: Generation
-        do throws(StoreError) { window = try store.makeWindow(resource.key, head: generation.head, length: generation.length) } catch { throw .notStored("\(error)") }
+        let window = store.makeWindow(resource.key, head: generation.head, length: generation.length)
         writer = store.writer(window, at: position, stopsAtPresent: false)
         status.opened(.passing(window, owner: owner, part: nil, total: generation.length), range: position..<end, horizon: filler.settings.windowReadAhead, isOnlyWay: true)
     }

@@ -5,10 +5,13 @@ extension Fetch {
     /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
     func letPass() {
         guard let generation = writer?.generation else { return }
-        let longest = min(filler.settings.longestUnknownLength, demand.treatment.largestStored ?? .max)
-        if generation.isStored, !generation.isRetired, end == .max, position > longest { stopStoring(generation, "its body is too long") }
+        if generation.isStored, !generation.isRetired, end == .max, position > longestUnknownLength { stopStoring(generation, "its body is too long") }
         guard !generation.isStored || generation.isRetired && end == .max else { return }
         discardPassed(of: generation)
+    }
+
+    private var longestUnknownLength: Int64 {
+        min(filler.settings.longestUnknownLength, store.longestFile, demand.treatment.largestStored ?? .max)
     }
 
     /// Before its end is seen, nothing of a body of unknown length can be evicted: it needs the room itself.
@@ -22,9 +25,8 @@ extension Fetch {
     /// What comes in no other way passes through memory from here on.
     /// - Returns: whether it does.
     func overflow() -> Bool {
-        guard let generation = writer?.generation, generation.isStored, end == .max || generation.head.rangeCondition == nil,
-            let window = try? store.makeWindow(resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
-        else { return false }
+        guard let generation = writer?.generation, generation.isStored, end == .max || generation.head.rangeCondition == nil else { return false }
+        let window = store.makeWindow(resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
         if !generation.isRetired { stopStoring(generation, "the cache has no room") }
         writer?.close()
         writer = store.writer(window, at: position, stopsAtPresent: false)

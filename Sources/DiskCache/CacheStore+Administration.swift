@@ -131,7 +131,9 @@ extension CacheStore {
     package func hold(_ key: CacheKey) throws(StoreError) -> FileHold? {
         queue.sync { checkpoint() }
         guard let generation = try load(key), let length = generation.length else { return nil }
-        let leases = (0..<generation.geometry.extentCount(length: length)).map { HeldLease(generation.leaseForWriting($0)) }
+        // Nobody holds all extents of what is not there.
+        let isThere = generation.coverage(of: 0..<length) == .whole
+        let leases = (0..<(isThere ? generation.geometry.extentCount(length: length) : 0)).map { HeldLease(generation.leaseForWriting($0)) }
         for ordinal in leases.indices { verify(generation, extent: ordinal) }
         guard generation.coverage(of: 0..<length) == .whole else {
             let missing = try resource(key)?.missing ?? []

@@ -188,7 +188,7 @@ extension Generation {
     func takeTouches() -> CacheIndex.Update? {
         let hasNews = state.withLock { state in
             state.isIndexed && !state.isRetired
-                && (state.unsavedHits > 0 || state.isHeadUnsaved || state.savedOverhead != state.overhead || state.extents.contains { $0.isTouched })
+                && (state.unsavedHits > 0 || state.isHeadUnsaved || state.savedOverhead != state.overhead || state.extents.values.contains { $0.isTouched })
         }
         guard isStored, hasNews else { return nil }
         return takeUpdate(isSynced: false) { $0.isTouched }
@@ -199,7 +199,7 @@ extension Generation {
         state.withLock { state in
             guard let length = state.length, !state.isHidden else { return nil }
             var extents: [CacheIndex.ExtentUpdate] = []
-            for ordinal in state.extents.indices where isWanted(state.extents[ordinal]) && !state.extents[ordinal].isEvicting {
+            for ordinal in state.extents.ordinals where isWanted(state.extents[ordinal]) && !state.extents[ordinal].isEvicting {
                 let extent = state.extents[ordinal]
                 extents.append(CacheIndex.ExtentUpdate(
                     ordinal: ordinal, present: isSynced ? extent.present : Presence(bits: extent.present.bits & ~extent.unsaved.bits),

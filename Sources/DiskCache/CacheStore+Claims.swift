@@ -129,7 +129,7 @@ extension Generation {
         guard !range.isEmpty else { return false }
         let chunks = geometry.chunks(touching: range)
         return state.withLock { state in
-            !state.isIndexed || state.extents.indices.contains { state.extents[$0].unsaved.bits & geometry.mask(of: chunks, inExtent: $0) != 0 }
+            !state.isIndexed || state.extents.entries.contains { $0.1.unsaved.bits & geometry.mask(of: chunks, inExtent: $0.0) != 0 }
         }
     }
 

@@ -67,11 +67,11 @@ extension Generation {
             guard let length = state.length else { return nil }
             let end = geometry.chunkCount(length: length)
             var present: [Range<Int64>] = []
-            var chunk = state.next(from: 0, isPresent: true, limit: end)
+            var chunk = state.extents.nextPresent(from: 0, limit: end)
             while chunk < end {
-                let absent = state.next(from: chunk, isPresent: false, limit: end)
+                let absent = state.extents.nextAbsent(from: chunk, limit: end)
                 present.append(geometry.chunkStart(chunk)..<min(geometry.chunkStart(absent), length))
-                chunk = state.next(from: absent, isPresent: true, limit: end)
+                chunk = state.extents.nextPresent(from: absent, limit: end)
             }
             return (length, present)
         }
@@ -79,7 +79,7 @@ extension Generation {
 
     fileprivate func touch(at time: Int64) {
         state.withLock { state in
-            for ordinal in state.extents.indices where !state.extents[ordinal].present.isEmpty {
+            for ordinal in state.extents.ordinals where !state.extents[ordinal].present.isEmpty {
                 state.extents[ordinal].lastAccess = time
                 state.extents[ordinal].isTouched = true
             }

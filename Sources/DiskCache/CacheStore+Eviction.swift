@@ -177,12 +177,11 @@ extension CacheStore {
 
 extension Generation {
     /// Whether somebody reads or fills it.
-    var isNeeded: Bool { state.withLock { state in state.users > 0 || state.isHidden || state.extents.contains { $0.leases > 0 } } }
+    var isNeeded: Bool { state.withLock { state in state.users > 0 || state.isHidden || state.extents.values.contains { $0.leases > 0 } } }
 
     /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted.
     func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
         state.withLock { state in
-            guard ordinal < state.extents.count else { return nil }
             let extent = state.extents[ordinal]
             guard extent.leases == 0, !extent.isEvicting, !extent.hasBlocks.isEmpty else { return nil }
             let bytes = geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: state.length)
@@ -208,7 +207,7 @@ extension Generation {
     /// - Returns: false where it stays.
     func retireIfUnused() -> Bool {
         state.withLock { state in
-            guard !state.isRetired, state.users == 0, state.extents.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return false }
+            guard !state.isRetired, state.users == 0, state.extents.values.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return false }
             state.isRetired = true
             return true
         }

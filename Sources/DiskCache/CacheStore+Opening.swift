@@ -40,7 +40,7 @@ extension CacheStore {
     private func open(_ row: CacheIndex.GenerationRow, _ rows: [CacheIndex.ExtentRow], _ overhead: Int64) throws(StoreError) -> Generation? {
         let file: SparseFile
         do throws(StoreError) {
-            file = try SparseFile(path: path(of: row.id), length: row.length, creating: false)
+            file = try reopenFile(of: row)
         } catch .system(_, _, ENOENT) {
             // Deleted from outside: its rows go, and it is fetched again.
             logger.error("dropped from the cache, as its file is gone: \(row.key.text)")
@@ -49,8 +49,8 @@ extension CacheStore {
             return nil
         }
         let isSealed = file.isSealed(length: row.length)
-        var extents = Array(repeating: Extent(), count: row.geometry.extentCount(length: row.length))
-        for saved in rows {
+        var extents = ExtentTable()
+        for saved in rows.sorted(by: { $0.ordinal < $1.ordinal }) where !saved.present.isEmpty {
             extents[saved.ordinal].present = saved.present
             extents[saved.ordinal].lastAccess = saved.lastAccess
             if saved.session <= suspectSession || !isSealed { extents[saved.ordinal].unverified = saved.present }
@@ -68,6 +68,16 @@ extension CacheStore {
         // Asked once it is registered: who pins it from now on tells it so, and is right.
         opened?.startKept(try index.isKept(row.key))
         return opened
+    }
+
+    /// Where too many files are open, idle ones are closed, and it is tried again.
+    private func reopenFile(of row: CacheIndex.GenerationRow) throws(StoreError) -> SparseFile {
+        do throws(StoreError) { return try SparseFile(path: path(of: row.id), length: row.length, creating: false) } catch {
+            guard error.isShortageOfFiles else { throw error }
+            closeInShortage()
+            queue.sync {}
+            return try SparseFile(path: path(of: row.id), length: row.length, creating: false)
+        }
     }
 
     /// Whether a generation of a resource, other than this one, is in use or on its way to the index.
@@ -118,6 +128,8 @@ extension CacheStore {
                 isHidden: isHidden)
             return registry.withLock { $0.add(generation) }
         } catch {
+            // A loop does not wait for what is closed: this one passes by, the next finds room.
+            if error.isShortageOfFiles { closeInShortage() }
             // It may have been made, but not as it has to be.
             unlink(path(of: id))
             ledger.release(CapacityLedger.fileOverhead)
@@ -126,10 +138,9 @@ extension CacheStore {
     }
 
     /// Makes a window in memory through which a response that is not stored passes.
-    package func makeWindow(_ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = windowGeometry) throws(StoreError) -> Generation {
-        let file = try SparseFile(inMemory: "reelcache-window", length: length)
-        return Generation(
-            id: .random(session: session), key: key, head: head, length: length, geometry: geometry, file: file, isStored: false, ledger: ledger)
+    package func makeWindow(_ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = windowGeometry) -> Generation {
+        Generation(
+            id: .random(session: session), key: key, head: head, length: length, geometry: geometry, file: MemoryBytes(), isStored: false, ledger: ledger)
     }
 
     /// Extents of 1 MiB: what a reader has passed is given back soon.
@@ -139,6 +150,9 @@ extension CacheStore {
     package func writer(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool) -> ChunkWriter {
         ChunkWriter(generation, at: offset, stopsAtPresent: stopsAtPresent, store: self)
     }
+
+    /// A file that grows without its length being known may have so many bytes.
+    package var longestFile: Int64 { max(0, FileSizeLimit.current - 2 * configuration.geometry.chunkSize) }
 
     func path(of id: GenerationID) -> String { "\(configuration.directory)/\(Self.relativePath(of: id))" }
 

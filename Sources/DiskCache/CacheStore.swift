@@ -58,6 +58,8 @@ package final class CacheStore: Sendable {
     let lastReports = Mutex<[String: Int64]>([:])
     /// Told that what was known of a resource is so no longer.
     private let onChange = Mutex<(@Sendable (CacheKey, Generation?) -> Void)?>(nil)
+    /// Told that no more files can be opened.
+    private let onShortage = Mutex<(@Sendable () -> Void)?>(nil)
     private let lock: DirectoryLock
     let fingerprintSeed: Int64
     private let checkpointTimer: QueueTimer
@@ -95,6 +97,7 @@ package final class CacheStore: Sendable {
         self.metrics = metrics
         self.logger = logger
         let directory = configuration.directory
+        FileSizeLimit.becomeAnError()
         try Self.makeDirectory(directory)
         lock = try DirectoryLock(directory: directory)
         PrivateFiles.correct(in: directory, logger)
@@ -168,6 +171,7 @@ package final class CacheStore: Sendable {
         ledger.refreshDisk()
         if configuration.evictsAhead, ledger.shortage > 0 { evict(ledger.shortage) }
         closeUnused()
+        dropIdleMappings()
         report("shrink the index") { () throws(StoreError) in try index.shrink() }
         countIndex()
     }
@@ -264,6 +268,16 @@ package final class CacheStore: Sendable {
 
     func tellChanged(_ key: CacheKey, _ generation: Generation?) {
         onChange.withLock { $0 }?(key, generation)
+    }
+
+    /// - Parameter close: called from any thread where no more files can be opened: lets go of what is open in case.
+    package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { onShortage.withLock { $0 = close } }
+
+    /// What is open in case is let go of; the store's queue closes it.
+    func closeInShortage() {
+        metrics.errors.add("open-files")
+        onShortage.withLock { $0 }?()
+        queue.async { [self] in closeUnused() }
     }
 
     /// How many generations are open.

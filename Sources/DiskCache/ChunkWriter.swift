@@ -71,7 +71,7 @@ package final class ChunkWriter: @unchecked Sendable {
                 case .opened: break
                 case .noRoom: return .noRoom(taken: taken)
                 case .met: return .met(taken: taken)
-                case .tooLong: return .failed(.system(operation: "map", path: generation.file.path, code: EFBIG))
+                case .tooLong: return .failed(.system(operation: "write", path: generation.file.path, code: EFBIG))
                 }
             }
             let chunk = openChunk!
@@ -107,7 +107,7 @@ package final class ChunkWriter: @unchecked Sendable {
 
     private func openNext() -> Opening {
         let chunk = generation.geometry.chunk(at: position)
-        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= generation.file.capacity else { return .tooLong }
+        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= Generation.longest else { return .tooLong }
         switch generation.claim(chunk, by: id) {
         case .claimed:
             isPassingOver = false

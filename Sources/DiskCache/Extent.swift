@@ -24,5 +24,16 @@ struct Extent {
     /// Touched since the index was last told.
     var isTouched = false
 
+    mutating func wasRead(at time: Int64, isLeased: Bool) {
+        if isLeased { leases += 1 }
+        lastAccess = time
+        isTouched = true
+    }
+
+    /// Whether nothing of it is known or wanted.
+    var isBlank: Bool {
+        leases == 0 && hasBlocks.isEmpty && !isEvicting && !isTouched && unsaved.isEmpty && unverified.isEmpty && checksums.isEmpty
+    }
+
     var hasBlocks: Presence { Presence(bits: present.bits | residue.bits) }
 }

@@ -34,12 +34,10 @@ extension Generation {
         let chunk = geometry.chunk(at: offset), ordinal = geometry.extent(ofChunk: chunk), bit = geometry.bit(ofChunk: chunk)
         let holds = lease?.ordinal == ordinal, now = AccessClock.now()
         let found: Availability = state.withLock { state in
-            guard ordinal < state.extents.count, !state.extents[ordinal].isEvicting else { return .absent }
+            guard !state.extents[ordinal].isEvicting else { return .absent }
             let found = state.available(at: offset, chunk: chunk, extent: ordinal, bit: bit, geometry)
             guard case .bytes = found else { return found }
-            if !holds { state.extents[ordinal].leases += 1 }
-            state.extents[ordinal].lastAccess = now
-            state.extents[ordinal].isTouched = true
+            state.extents[ordinal].wasRead(at: now, isLeased: !holds)
             return found
         }
         guard case .bytes(let end) = found else { return found }
@@ -50,20 +48,19 @@ extension Generation {
 
     /// Takes a lease for a writer that is about to fill chunks of an extent. Its hold counts until the value ends.
     package func leaseForWriting(_ ordinal: Int) -> ExtentLease {
-        state.withLock {
-            $0.grow(toExtent: ordinal)
-            $0.extents[ordinal].leases += 1
-        }
+        state.withLock { $0.extents[ordinal].leases += 1 }
         return ExtentLease(self, ordinal)
     }
 
-    /// The bytes of a range that `acquire` found, for the kernel only, and where they stand in the file.
-    package func bytes(_ range: Range<Int64>) -> (mapped: UnsafeRawBufferPointer, descriptor: Int32) {
-        (file.mapped(range), file.descriptor)
-    }
+    /// The bytes around an offset that `acquire` found, for the kernel only.
+    package func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try file.mapping(at: offset) }
+
+    /// Of its file; nil for a window in memory.
+    package var descriptor: Int32? { file.descriptor }
 
     /// Whether a range of one extent can be sent without waiting for the disk. The system is asked for each chunk every few seconds only.
     package func isResident(_ range: Range<Int64>) -> Bool {
+        guard isStored else { return true }
         let chunks = geometry.chunks(touching: range), ordinal = geometry.extent(ofChunk: chunks.lowerBound)
         let mask = geometry.mask(of: chunks, inExtent: ordinal), now = AccessClock.now()
         let isKnown = state.withLock { state in

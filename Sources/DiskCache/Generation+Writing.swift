@@ -16,7 +16,6 @@ extension Generation {
     func claim(_ chunk: Int, by writer: Int) -> ClaimResult {
         let ordinal = geometry.extent(ofChunk: chunk), bit = geometry.bit(ofChunk: chunk)
         return state.withLock { state in
-            state.grow(toExtent: ordinal)
             if state.extents[ordinal].present.contains(bit) { return .present }
             if state.writers.values.contains(where: { $0.chunk == chunk }) { return .taken }
             if state.extents[ordinal].isEvicting { return .evicting }
@@ -74,9 +73,7 @@ extension Generation {
     func setLength(_ length: Int64) {
         let surplus = state.withLock { state in
             state.length = length
-            let count = geometry.extentCount(length: length)
-            state.grow(toExtent: max(count - 1, 0))
-            state.absentChunks = geometry.chunkCount(length: length) - state.extents.reduce(0) { $0 + $1.present.count }
+            state.absentChunks = geometry.chunkCount(length: length) - state.extents.values.reduce(0) { $0 + $1.present.count }
             // The last chunk was reserved as a whole.
             guard isStored, length % geometry.chunkSize != 0 else { return 0 as Int64 }
             let surplus = geometry.chunkSize - geometry.blockBytes(ofChunk: geometry.chunk(at: length), length: length)
@@ -93,11 +90,11 @@ extension Generation {
         precondition(!isStored || isRetired)
         let end = geometry.extent(at: offset)
         let dropped: Range<Int>? = state.withLock { state in
-            let passed = state.extents.indices.prefix(end).drop { state.extents[$0].hasBlocks.isEmpty }
+            let passed = state.extents.entries.prefix { $0.0 < end }.drop { $0.1.hasBlocks.isEmpty }
             // A writer that is in the middle of a chunk there, or a reader that has not yet said how far it is.
-            guard let first = passed.first, passed.allSatisfy({ state.extents[$0].leases == 0 }) else { return nil }
-            for ordinal in passed {
-                if isStored { state.discarded += geometry.blockBytes(of: state.extents[ordinal].hasBlocks, inExtent: ordinal, length: state.length) }
+            guard let first = passed.first?.0, passed.allSatisfy({ $0.1.leases == 0 }) else { return nil }
+            for (ordinal, extent) in passed {
+                if isStored { state.discarded += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: state.length) }
                 state.extents[ordinal] = Extent()
             }
             return first..<end

@@ -101,7 +101,7 @@ package final class Generation: Sendable {
     package let id: GenerationID
     package let key: CacheKey
     package let geometry: ChunkGeometry
-    package let file: SparseFile
+    let file: any GenerationBytes
     /// Whether this generation is kept on disk; else it is a window in memory, for bytes that pass through.
     package let isStored: Bool
     let ledger: CapacityLedger
@@ -110,7 +110,7 @@ package final class Generation: Sendable {
     struct State {
         /// nil until the end of a body of unknown length is seen.
         var length: Int64?
-        var extents: [Extent] = []
+        var extents = ExtentTable()
         /// Claimed chunk and frontier, by writer.
         var writers: [Int: Claim] = [:]
         var nextWriter = 0
@@ -157,8 +157,8 @@ package final class Generation: Sendable {
     }
 
     init(
-        id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry, file: SparseFile, isStored: Bool,
-        ledger: CapacityLedger, extents: [Extent]? = nil, isIndexed: Bool = false,
+        id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry, file: any GenerationBytes, isStored: Bool,
+        ledger: CapacityLedger, extents: ExtentTable = ExtentTable(), isIndexed: Bool = false,
         overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true
     ) {
         self.id = id
@@ -177,30 +177,29 @@ package final class Generation: Sendable {
         state.isNameSynced = isIndexed
         state.isHidden = isHidden
         state.wasSealed = wasSealed
+        state.extents = extents
         if let length {
-            // A window has few extents at a time, whatever length is announced.
-            state.extents = extents ?? Array(repeating: Extent(), count: isStored ? geometry.extentCount(length: length) : 0)
-            state.absentChunks = geometry.chunkCount(length: length) - state.extents.reduce(0) { $0 + $1.present.count }
-            for (ordinal, extent) in state.extents.enumerated() {
+            state.absentChunks = geometry.chunkCount(length: length) - extents.values.reduce(0) { $0 + $1.present.count }
+            for (ordinal, extent) in extents.entries {
                 state.allocated += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: length)
             }
         }
         self.state = Mutex(state)
     }
 
-    /// Larger ones are not kept: their tables would take too much memory.
+    /// Larger ones are not kept, and not passed on through memory: their numbers would not be believed.
     package static let longest: Int64 = 1 << 40
 
     /// Whether nobody will find it again once it is closed.
     var isLeftover: Bool {
-        state.withLock { $0.isRetired || $0.isHidden || $0.length == nil || $0.extents.allSatisfy { $0.present.isEmpty } }
+        state.withLock { $0.isRetired || $0.isHidden || $0.length == nil || $0.extents.values.allSatisfy { $0.present.isEmpty } }
     }
 
     /// What the ledger counts for it.
     var allocated: Int64 { state.withLock { $0.allocated } }
 
     /// Whether all that is present is known to be what was written.
-    var isTrusted: Bool { state.withLock { state in state.wasSealed || state.extents.allSatisfy { $0.unverified.isEmpty } } }
+    var isTrusted: Bool { state.withLock { state in state.wasSealed || state.extents.values.allSatisfy { $0.unverified.isEmpty } } }
 
     /// What the file takes beside its chunks is counted by what it really takes: how finely it is divided shows only then.
     /// On the store's queue.
@@ -211,7 +210,7 @@ package final class Generation: Sendable {
         let more = state.withLock { state in
             var chunks = state.allocated - state.overhead
             if isClosing {
-                chunks = state.extents.enumerated().reduce(0) { $0 + geometry.blockBytes(of: $1.element.present, inExtent: $1.offset, length: state.length) }
+                chunks = state.extents.entries.reduce(0) { $0 + geometry.blockBytes(of: $1.1.present, inExtent: $1.0, length: state.length) }
             }
             state.overhead = max(CapacityLedger.fileOverhead, taken + CapacityLedger.blockSize - chunks)
             let more = chunks + state.overhead - state.allocated
@@ -224,7 +223,7 @@ package final class Generation: Sendable {
     /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is written any more.
     func releaseResidue() {
         let left = state.withLock { state in
-            let left = state.extents.enumerated().filter { !$0.element.residue.isEmpty && !$0.element.isEvicting }.map { ($0.offset, $0.element.residue) }
+            let left = state.extents.entries.filter { !$0.1.residue.isEmpty && !$0.1.isEvicting }.map { ($0.0, $0.1.residue) }
             for (ordinal, _) in left { state.extents[ordinal].residue = Presence(bits: 0) }
             return left
         }
@@ -273,15 +272,9 @@ package final class Generation: Sendable {
         guard !range.isEmpty else { return .whole }
         return state.withLock { state in
             if state.length != nil && state.absentChunks == 0 { return .whole }
-            var (some, all) = (false, true)
             let chunks = geometry.chunks(touching: range)
-            for ordinal in geometry.extent(ofChunk: chunks.lowerBound)...geometry.extent(ofChunk: chunks.upperBound - 1) {
-                let mask = geometry.mask(of: chunks, inExtent: ordinal)
-                let present = ordinal < state.extents.count ? state.extents[ordinal].present.bits & mask : 0
-                some = some || present != 0
-                all = all && present == mask
-            }
-            return all ? .whole : some ? .part : .none
+            guard state.extents.nextPresent(from: chunks.lowerBound, limit: chunks.upperBound) < chunks.upperBound else { return .none }
+            return state.extents.nextAbsent(from: chunks.lowerBound, limit: chunks.upperBound) == chunks.upperBound ? .whole : .part
         }
     }
 
@@ -291,11 +284,11 @@ package final class Generation: Sendable {
         return state.withLock { state in
             if let length = state.length, state.absentChunks == 0 { return Int64(range.clamped(to: 0..<length).count) }
             var (bytes, chunk) = (Int64(0), geometry.chunk(at: range.lowerBound))
-            let limit = min(geometry.chunks(touching: range).upperBound, state.extents.count * ChunkGeometry.chunksPerExtent)
+            let limit = geometry.chunks(touching: range).upperBound
             while chunk < limit {
-                let first = state.next(from: chunk, isPresent: true, limit: limit)
+                let first = state.extents.nextPresent(from: chunk, limit: limit)
                 guard first < limit else { break }
-                chunk = state.next(from: first, isPresent: false, limit: limit)
+                chunk = state.extents.nextAbsent(from: first, limit: limit)
                 let run = geometry.chunkStart(first)..<geometry.chunkBytes(chunk - 1, length: state.length).upperBound
                 bytes += Int64(run.clamped(to: range).count)
             }
@@ -307,9 +300,9 @@ package final class Generation: Sendable {
     package func gap(in range: Range<Int64>) -> Range<Int64>? {
         state.withLock { state in
             let chunks = geometry.chunks(touching: range)
-            let first = state.next(from: chunks.lowerBound, isPresent: false, limit: chunks.upperBound)
+            let first = state.extents.nextAbsent(from: chunks.lowerBound, limit: chunks.upperBound)
             guard first < chunks.upperBound else { return nil }
-            let end = state.next(from: first, isPresent: true, limit: chunks.upperBound)
+            let end = state.extents.nextPresent(from: first, limit: chunks.upperBound)
             let bytes = geometry.chunkStart(first)..<geometry.chunkStart(end)
             return state.length.map { bytes.clamped(to: 0..<$0) } ?? bytes
         }
@@ -337,30 +330,17 @@ package final class Generation: Sendable {
         }
     }
 
+    /// About what it holds in memory: its head, several times, and what is known of its extents.
+    package var memoryBytes: Int {
+        state.withLock { state in
+            let lines = state.head.fields.lines.count, text = state.head.fieldBytes.count + state.head.siteBytes.count
+            return 2048 + 3 * text + 160 * lines + state.extents.values.count * 2 * MemoryLayout<Extent>.stride
+        }
+    }
+
     /// Counts a request that was answered from here.
     package func countHit() {
         state.withLock { $0.unsavedHits += 1 }
-    }
-}
-
-extension Generation.State {
-    /// The first chunk from `chunk` on that is present, or absent; `limit` where there is none before it. Goes by whole extents.
-    func next(from chunk: Int, isPresent: Bool, limit: Int) -> Int {
-        let size = ChunkGeometry.chunksPerExtent
-        var chunk = chunk
-        while chunk < limit {
-            let ordinal = chunk / size, bit = chunk % size
-            let present = ordinal < extents.count ? extents[ordinal].present : Presence(bits: 0)
-            let run = isPresent ? present.runOfAbsent(from: bit) : present.runOfPresent(from: bit)
-            if run < size - bit { return min(chunk + run, limit) }
-            chunk = (ordinal + 1) * size
-        }
-        return limit
-    }
-
-    /// Unknown lengths grow extent by extent.
-    mutating func grow(toExtent ordinal: Int) {
-        while extents.count <= ordinal { extents.append(Extent()) }
     }
 }
 

@@ -104,5 +104,5 @@ package final class Importer: @unchecked Sendable {
 
 extension Generation {
     /// Whether the index knows all that is present.
-    fileprivate var isSaved: Bool { state.withLock { state in state.isIndexed && state.absentChunks == 0 && state.extents.allSatisfy { $0.unsaved.isEmpty } } }
+    fileprivate var isSaved: Bool { state.withLock { state in state.isIndexed && state.absentChunks == 0 && state.extents.values.allSatisfy { $0.unsaved.isEmpty } } }
 }

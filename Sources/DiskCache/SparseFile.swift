@@ -2,78 +2,90 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// One generation's bytes: a sparse file and a read-only mapping of it that is kept as long as the file is open.
+/// One generation's bytes in a sparse file. What is read of it is mapped in parts, when it is read, and stays mapped for a while: the next
+/// reader finds it.
 ///
-/// The mapping is only handed to the kernel (`sendmsg`), which answers EFAULT where the file shrank under it; this process
-/// reads bytes with `pread`.
-///
-/// `@unchecked Sendable` because descriptor and mapping never change, and the kernel serialises what is done through them.
-package final class SparseFile: @unchecked Sendable {
-    package let descriptor: Int32
+/// This process itself reads bytes with `pread`, never from a mapping.
+final class SparseFile: GenerationBytes {
     let path: String
-    private let base: UnsafeMutableRawPointer
-    private let mappedBytes: Atomic<Int>
+    private let file: Int32
+    /// nil while unknown.
+    private let length: Int64?
+    private let mappings = Mutex<[Int64: MappedBytes]>([:])
 
-    /// Where the length is unknown, so much address space is set aside until it is known (none of it costs memory until it is used).
-    private static let unknownLength: Int64 = 64 << 30
+    static let mappingSize: Int64 = 4 << 20
 
-    /// No byte beyond this can be served.
-    var capacity: Int64 { Int64(mappedBytes.load(ordering: .relaxed)) }
+    var descriptor: Int32? { file }
 
     /// Opens or makes the file.
     /// - Parameter length: the length it will have; nil while unknown.
-    convenience init(path: String, length: Int64?, creating: Bool) throws(StoreError) {
-        let descriptor = open(path, creating ? O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC : O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .lastSystemError("open", path) }
-        try self.init(descriptor: descriptor, path: path, length: length, creating: creating)
+    init(path: String, length: Int64?, creating: Bool) throws(StoreError) {
+        file = open(path, creating ? O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC : O_RDWR | O_CLOEXEC, 0o600)
+        (self.path, self.length) = (path, length)
+        guard file >= 0 else { throw .lastSystemError("open", path) }
+        if creating, let length, ftruncate(file, off_t(length)) != 0 { throw .lastSystemError("ftruncate", path) }
     }
 
-    /// Makes a file in memory, for bytes that must not be kept.
-    convenience init(inMemory name: String, length: Int64?) throws(StoreError) {
-        let descriptor = memfd_create(name, reel_memfd_cloexec)
-        guard descriptor >= 0 else { throw .lastSystemError("memfd_create", name) }
-        try self.init(descriptor: descriptor, path: name, length: length, creating: true)
-    }
+    deinit { if file >= 0 { close(file) } }
 
-    private init(descriptor: Int32, path: String, length: Int64?, creating: Bool) throws(StoreError) {
-        if creating, let length, ftruncate(descriptor, off_t(length)) != 0 {
-            let error = StoreError.lastSystemError("ftruncate", path)
-            close(descriptor)
-            throw error
+    func mapping(at offset: Int64) throws(StoreError) -> MappedBytes {
+        let index = offset / Self.mappingSize
+        if let known = mappings.withLock({ $0[index] }) {
+            known.noteUse()
+            return known
         }
-        let mappedBytes = Int(max(length ?? Self.unknownLength, 1))
-        let address = mmap(nil, mappedBytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, descriptor, 0)
-        guard let address, address != MAP_FAILED else {
-            let error = StoreError.lastSystemError("mmap", path)
-            close(descriptor)
-            throw error
+        let start = index * Self.mappingSize, end = min(start + Self.mappingSize, CapacityLedger.rounded(length ?? .max / 2))
+        let made = try MappedBytes(of: file, start..<end, path: path)
+        return mappings.withLock { mappings in
+            if let known = mappings[index] { return known }
+            mappings[index] = made
+            return made
         }
-        self.mappedBytes = Atomic(mappedBytes)
-        self.descriptor = descriptor
-        self.path = path
-        base = address
     }
 
-    deinit {
-        munmap(base, mappedBytes.load(ordering: .relaxed))
-        close(descriptor)
+    func idleMappings() -> [(lastUse: Int64, bytes: Int64)] {
+        mappings.withLock { mappings in
+            // Each is looked at in its place: a second reference would make it look used.
+            mappings.keys.compactMap { index in
+                guard isKnownUniquelyReferenced(&mappings[index]!) else {
+                    mappings[index]?.noteUse()
+                    return nil
+                }
+                return (mappings[index]!.lastUsed, Int64(mappings[index]!.range.count))
+            }
+        }
     }
 
-    /// The mapped bytes of a range, for the kernel only.
-    func mapped(_ range: Range<Int64>) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: base + Int(range.lowerBound), count: Int(range.upperBound - range.lowerBound))
+    func dropMappings(usedUntil time: Int64) {
+        let dropped = mappings.withLock { mappings in
+            mappings.keys.compactMap { index -> MappedBytes? in
+                guard isKnownUniquelyReferenced(&mappings[index]!), mappings[index]!.lastUsed <= time else { return nil }
+                return mappings.removeValue(forKey: index)
+            }
+        }
+        // Unmapped here, outside of the lock.
+        _ = dropped
     }
 
     /// Whether a range can be sent without waiting for the disk.
     func isResident(_ range: Range<Int64>) -> Bool {
         // Behind the end of a file that was truncated under us, pages may be resident all the same.
         var info = stat()
-        guard fstat(descriptor, &info) == 0, info.st_size >= range.upperBound else { return false }
-        let page: Int64 = 4096
-        let start = range.lowerBound / page * page
-        let pages = Int((range.upperBound - start + page - 1) / page)
-        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: pages) { flags in
-            guard mincore(base + Int(start), pages * Int(page), flags.baseAddress!) == 0 else { return true }
+        guard fstat(file, &info) == 0, info.st_size >= range.upperBound else { return false }
+        var offset = range.lowerBound / CapacityLedger.blockSize * CapacityLedger.blockSize
+        while offset < range.upperBound {
+            guard let mapping = try? mapping(at: offset) else { return true }
+            let end = min(CapacityLedger.rounded(range.upperBound), mapping.range.upperBound)
+            guard Self.isResident(mapping.bytes(offset..<end)) else { return false }
+            offset = end
+        }
+        return true
+    }
+
+    /// - Parameter bytes: whole pages.
+    private static func isResident(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count / Int(CapacityLedger.blockSize)) { flags in
+            guard mincore(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count, flags.baseAddress!) == 0 else { return true }
             return flags.allSatisfy { $0 & 1 == 1 }
         }
     }
@@ -81,7 +93,7 @@ package final class SparseFile: @unchecked Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(StoreError) {
         var done = 0
         while done < bytes.count {
-            let count = pwrite(descriptor, bytes.baseAddress! + done, bytes.count - done, off_t(offset) + off_t(done))
+            let count = pwrite(file, bytes.baseAddress! + done, bytes.count - done, off_t(offset) + off_t(done))
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else { throw .lastSystemError("pwrite", path) }
             done += count
@@ -93,7 +105,7 @@ package final class SparseFile: @unchecked Sendable {
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(StoreError) -> Int {
         var done = 0
         while done < buffer.count {
-            let count = pread(descriptor, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
+            let count = pread(file, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else { throw .lastSystemError("pread", path) }
             if count == 0 { break }
@@ -117,7 +129,7 @@ package final class SparseFile: @unchecked Sendable {
 
     /// Makes what was written durable (data, and what is needed to read it).
     func sync() throws(StoreError) {
-        guard fdatasync(descriptor) == 0 else { throw .lastSystemError("fdatasync", path) }
+        guard fdatasync(file) == 0 else { throw .lastSystemError("fdatasync", path) }
     }
 
     /// Gives the blocks of a range back to the disk. A range that ends within a block ends with the file: all of that block goes, which the
@@ -126,7 +138,7 @@ package final class SparseFile: @unchecked Sendable {
         let largestBlock: Int64 = 64 << 10
         let isWhole = range.upperBound % CapacityLedger.blockSize == 0
         let end = isWhole ? range.upperBound : (range.upperBound / largestBlock + 1) * largestBlock
-        guard fallocate(descriptor, reel_falloc_punch_hole, off_t(range.lowerBound), off_t(end - range.lowerBound)) == 0 else {
+        guard fallocate(file, reel_falloc_punch_hole, off_t(range.lowerBound), off_t(end - range.lowerBound)) == 0 else {
             throw .lastSystemError("punch hole in", path)
         }
     }
@@ -134,7 +146,7 @@ package final class SparseFile: @unchecked Sendable {
     /// What the file takes on the disk, its list of parts included.
     var allocatedBytes: Int64 {
         var info = stat()
-        return fstat(descriptor, &info) == 0 ? Int64(info.st_blocks) * 512 : 0
+        return fstat(file, &info) == 0 ? Int64(info.st_blocks) * 512 : 0
     }
 
     // MARK: The seal
@@ -147,20 +159,18 @@ package final class SparseFile: @unchecked Sendable {
         var times = (timespec(tv_sec: 0, tv_nsec: reel_utime_omit), Self.sealTime)
         withUnsafePointer(to: &times) { pair in
             // Without a seal its chunks are verified once more, and that is all.
-            _ = pair.withMemoryRebound(to: timespec.self, capacity: 2) { futimens(descriptor, $0) }
+            _ = pair.withMemoryRebound(to: timespec.self, capacity: 2) { futimens(file, $0) }
         }
     }
 
     /// Whether it is as it was sealed, and as long as it was.
     func isSealed(length: Int64) -> Bool {
         var info = stat()
-        return fstat(descriptor, &info) == 0 && info.st_mtim.tv_sec == Self.sealTime.tv_sec && info.st_mtim.tv_nsec == 0 && Int64(info.st_size) == length
+        return fstat(file, &info) == 0 && info.st_mtim.tv_sec == Self.sealTime.tv_sec && info.st_mtim.tv_nsec == 0 && Int64(info.st_size) == length
     }
 
     /// Ends the file at its length, once that is known.
     func truncate(to length: Int64) throws(StoreError) {
-        let kept = (Int(max(length, 1)) + 4095) / 4096 * 4096, mapped = mappedBytes.load(ordering: .relaxed)
-        if kept < mapped, munmap(base + kept, mapped - kept) == 0 { mappedBytes.store(kept, ordering: .relaxed) }
-        guard ftruncate(descriptor, off_t(length)) == 0 else { throw .lastSystemError("ftruncate", path) }
+        guard ftruncate(file, off_t(length)) == 0 else { throw .lastSystemError("ftruncate", path) }
     }
 }

@@ -31,6 +31,11 @@ package enum StoreError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether this process, or the machine, has too many files open.
+    var isShortageOfFiles: Bool {
+        if case .system(_, _, let code) = self { code == EMFILE || code == ENFILE } else { false }
+    }
+
     static func lastSystemError(_ operation: String, _ path: String) -> StoreError {
         .system(operation: operation, path: path, code: errno)
     }

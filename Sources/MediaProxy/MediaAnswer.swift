@@ -259,7 +259,7 @@ final class MediaAnswer: BodySource {
 
     static func bodyStep(_ step: CacheReader.Step) -> BodyStep {
         switch step {
-        case .bytes(let bytes, let descriptor, let offset): .span(BodySpan(bytes: bytes, file: (descriptor, offset)))
+        case .bytes(let bytes, let descriptor, let offset): .span(BodySpan(bytes: bytes, file: descriptor.map { ($0, offset) }))
         case .wait: .wait
         case .end: .end
         case .failed: .cut

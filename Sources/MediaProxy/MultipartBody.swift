@@ -79,7 +79,7 @@ final class MultipartBody: BodySource {
         }
         if isClosing { return .end }
         switch takeStep(limit) {
-        case .bytes(let bytes, let descriptor, let offset): return .span(BodySpan(bytes: bytes, file: (descriptor, offset)))
+        case .bytes(let bytes, let descriptor, let offset): return .span(BodySpan(bytes: bytes, file: descriptor.map { ($0, offset) }))
         case .wait: return .wait
         case .failed: return .cut
         case .end:

@@ -120,7 +120,7 @@ private final class Window {
         configuration.minFree = 0
         store = try CacheStore(configuration, metrics: ProxyMetrics(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let head = GenerationHead(status: 200, fields: FieldLines(), finalURL: "https://example.com/a", storedAt: 0)
-        generation = try store.makeWindow(CacheKey(text: "https://example.com/a"), head: head, length: 10)
+        generation = store.makeWindow(CacheKey(text: "https://example.com/a"), head: head, length: 10)
     }
 
     deinit {

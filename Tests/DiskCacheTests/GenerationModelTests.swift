@@ -146,7 +146,7 @@ private final class GenerationModel {
         #expect(try generation.firstWrongChunk(media) == nil)
         for hand in hands { hand.writer.close() }
         hands = []
-        #expect(generation.state.withLock { $0.extents.allSatisfy { $0.leases == 0 } })
+        #expect(generation.state.withLock { $0.extents.values.allSatisfy { $0.leases == 0 } })
         #expect(generation.state.withLock { $0.writers.isEmpty })
     }
 

@@ -212,7 +212,12 @@ enum Taken: Equatable {
 
 extension Generation {
     /// The bits of present chunks, by extent.
-    var presence: [Presence] { state.withLock { $0.extents.map(\.present) } }
+    var presence: [Presence] {
+        state.withLock { state in
+            let count = state.length.map { geometry.extentCount(length: $0) } ?? (state.extents.ordinals.last ?? -1) + 1
+            return (0..<count).map { state.extents[$0].present }
+        }
+    }
 
     func isPresent(_ chunk: Int) -> Bool { state.withLock { $0.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk)) } }
 
@@ -223,7 +228,7 @@ extension Generation {
 
     func leases(_ ordinal: Int) -> Int { state.withLock { Int($0.extents[ordinal].leases) } }
 
-    var hasUnverified: Bool { state.withLock { $0.extents.contains { !$0.unverified.isEmpty } } }
+    var hasUnverified: Bool { state.withLock { $0.extents.values.contains { !$0.unverified.isEmpty } } }
 
     /// Says when an extent was last read, in place of the wall clock.
     func touch(_ ordinal: Int, at time: Int64) {

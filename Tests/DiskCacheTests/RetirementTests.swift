@@ -92,19 +92,15 @@ import Testing
 
     init() throws { opened = try OpenStore() }
 
-    private func window(length: Int64?) throws -> Generation {
-        try opened.store.makeWindow(OpenStore.key("w"), head: OpenStore.head(), length: length)
+    private func window(length: Int64?) -> Generation {
+        opened.store.makeWindow(OpenStore.key("w"), head: OpenStore.head(), length: length)
     }
 
-    private func memory(_ generation: Generation) -> Int64 {
-        var info = stat()
-        fstat(generation.file.descriptor, &info)
-        return Int64(info.st_blocks) * 512
-    }
+    private func memory(_ generation: Generation) -> Int64 { generation.file.allocatedBytes }
 
     @Test(arguments: [true, false])
     func windowFreesWhatEveryoneHasPassed(isLengthKnown: Bool) throws {
-        let window = try window(length: isLengthKnown ? media.size : nil)
+        let window = window(length: isLengthKnown ? media.size : nil)
         let writer = opened.store.writer(window, at: 0, stopsAtPresent: false)
         var highest: Int64 = 0
         var offset: Int64 = 0
@@ -128,7 +124,7 @@ import Testing
     }
 
     @Test func leasedPartOfAWindowStays() throws {
-        let window = try window(length: media.size)
+        let window = window(length: media.size)
         _ = opened.store.writer(window, at: 0, stopsAtPresent: false).append(media, 3 << 20)
         var lease: ExtentLease?
         _ = window.acquire(at: 0, limit: .max, lease: &lease)
@@ -143,7 +139,7 @@ import Testing
     /// A window takes no space of the cache, however full that is.
     @Test func windowNeedsNoRoom() throws {
         let opened = try OpenStore(minFree: OpenStore.wholeDisk)
-        let window = try opened.store.makeWindow(OpenStore.key("w"), head: OpenStore.head(), length: media.size)
+        let window = opened.store.makeWindow(OpenStore.key("w"), head: OpenStore.head(), length: media.size)
         #expect(Taken(opened.store.writer(window, at: 0, stopsAtPresent: false).append(media, Int(media.size))) == .taken(Int(media.size)))
     }
 }

@@ -12,11 +12,11 @@ import Testing
 
     private func file(length: Int64? = 1 << 20) throws -> SparseFile { try SparseFile(path: directory.file("f"), length: length, creating: true) }
 
-    private func write(_ range: Range<Int64>, to file: SparseFile) throws {
+    private func write(_ range: Range<Int64>, to file: some GenerationBytes) throws {
         try media.bytes(range).withUnsafeBytes { try file.write($0, at: range.lowerBound) }
     }
 
-    private func read(_ range: Range<Int64>, of file: SparseFile) throws -> [UInt8] {
+    private func read(_ range: Range<Int64>, of file: some GenerationBytes) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0xEE, count: range.count)
         let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: range.lowerBound) }
         return Array(bytes[..<count])
@@ -27,13 +27,13 @@ import Testing
         let range: Range<Int64> = 12_345..<500_000
         try write(range, to: file)
         #expect(media.difference(try read(range, of: file), from: range) == nil)
-        #expect(media.difference(Array(file.mapped(range)), from: range) == nil)
+        #expect(media.difference(Array(try file.mapping(at: range.lowerBound).bytes(range)), from: range) == nil)
     }
 
     @Test func fileOfUnknownLengthGrowsUnderItsMapping() throws {
         let file = try file(length: nil)
         try write(0..<media.size, to: file)
-        #expect(media.difference(Array(file.mapped(0..<media.size)), from: 0..<media.size) == nil)
+        #expect(media.difference(Array(try file.mapping(at: 0).bytes(0..<media.size)), from: 0..<media.size) == nil)
         try file.truncate(to: media.size)
         #expect(try read(media.size - 10..<media.size + 10, of: file).count == 10)
     }
@@ -70,7 +70,7 @@ import Testing
         let file = try file()
         try write(0..<media.size, to: file)
         try file.sync()
-        #expect(posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
+        #expect(posix_fadvise(file.descriptor!, 0, 0, POSIX_FADV_DONTNEED) == 0)
         // Where the cache directory is in memory nothing ever leaves.
         guard !file.isResident(0..<media.size) else { return }
         try file.warm(100_000..<300_000)
@@ -99,9 +99,8 @@ import Testing
     }
 
     @Test func fileInMemoryHasNoName() throws {
-        let file = try SparseFile(inMemory: "test", length: media.size)
+        let file = MemoryBytes()
         try write(0..<media.size, to: file)
-        try file.warm(0..<media.size)
         #expect(media.difference(try read(0..<media.size, of: file), from: 0..<media.size) == nil)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
     }

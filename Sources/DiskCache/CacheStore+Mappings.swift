@@ -1,0 +1,26 @@
+/// How long parts of files stay mapped that nobody reads at this moment. Mapping them again costs little, but not nothing: what is read again
+/// and again stays.
+extension CacheStore {
+    /// So many bytes of idle parts stay for long; in milliseconds, how long more than that stay, and how long any.
+    private static let (idleBytes, shortIdle, longIdle): (Int64, Int64, Int64) = (64 << 20, 2_000, 60_000)
+
+    /// On `queue`, each second.
+    func dropIdleMappings(now: Int64 = MappingClock.now()) {
+        let files = registry.withLock { registry in registry.open.values.map(\.file) }
+        let idle = files.flatMap { $0.idleMappings() }.sorted { $0.lastUse > $1.lastUse }
+        guard let last = Self.lastToDrop(idle, now: now) else { return }
+        for file in files { file.dropMappings(usedUntil: last) }
+    }
+
+    /// - Parameter idle: the latest used first.
+    /// - Returns: what was last used at this time or before is dropped; nil for nothing.
+    static func lastToDrop(_ idle: [(lastUse: Int64, bytes: Int64)], now: Int64) -> Int64? {
+        var kept: Int64 = 0
+        let surplus = idle.first { part in
+            kept += part.bytes
+            return kept > idleBytes && part.lastUse <= now - shortIdle
+        }
+        let old = idle.contains { $0.lastUse <= now - longIdle } ? now - longIdle : nil
+        return [surplus?.lastUse, old].compactMap(\.self).max()
+    }
+}

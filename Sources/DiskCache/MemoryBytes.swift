@@ -1,0 +1,69 @@
+import Glibc
+import Synchronization
+
+/// The bytes of a window: in memory, of which as much is taken as has come and was not passed yet. It has no descriptor, and no limit for
+/// files (`RLIMIT_FSIZE`) is one for it.
+final class MemoryBytes: GenerationBytes {
+    private static let blockSize: Int64 = 1 << 20
+
+    private let blocks = Mutex<[Int64: MappedBytes]>([:])
+
+    var path: String { "memory" }
+    var descriptor: Int32? { nil }
+    var allocatedBytes: Int64 { blocks.withLock { Int64($0.count) } * Self.blockSize }
+
+    func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try block(offset / Self.blockSize) }
+
+    private func block(_ index: Int64) throws(StoreError) -> MappedBytes {
+        if let known = blocks.withLock({ $0[index] }) { return known }
+        let made = try MappedBytes(inMemory: index * Self.blockSize..<(index + 1) * Self.blockSize)
+        return blocks.withLock { blocks in
+            if let known = blocks[index] { return known }
+            blocks[index] = made
+            return made
+        }
+    }
+
+    func isResident(_ range: Range<Int64>) -> Bool { true }
+
+    func warm(_ range: Range<Int64>) {}
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(StoreError) {
+        var done = 0
+        while done < bytes.count {
+            let place = offset + Int64(done), block = try block(place / Self.blockSize)
+            let part = UnsafeRawBufferPointer(rebasing: bytes[done..<min(bytes.count, done + Int(block.range.upperBound - place))])
+            (block.base + Int(place - block.range.lowerBound)).copyMemory(from: part.baseAddress!, byteCount: part.count)
+            done += part.count
+        }
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(StoreError) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let place = offset + Int64(done)
+            guard let block = blocks.withLock({ $0[place / Self.blockSize] }) else { break }
+            let part = place..<min(block.range.upperBound, place + Int64(buffer.count - done))
+            UnsafeMutableRawBufferPointer(rebasing: buffer[done...]).copyMemory(from: block.bytes(part))
+            done += part.count
+        }
+        return done
+    }
+
+    /// Windows are passed from their start on: what lies before the range has gone already.
+    func punchHole(_ range: Range<Int64>) {
+        let passed = blocks.withLock { blocks in
+            let passed = blocks.filter { $0.value.range.upperBound <= range.upperBound }
+            for index in passed.keys { blocks[index] = nil }
+            return passed
+        }
+        // Unmapped here, outside of the lock.
+        _ = passed
+    }
+
+    func truncate(to length: Int64) {}
+    func sync() {}
+    func seal() {}
+    func idleMappings() -> [(lastUse: Int64, bytes: Int64)] { [] }
+    func dropMappings(usedUntil time: Int64) {}
+}
