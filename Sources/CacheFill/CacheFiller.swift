@@ -66,6 +66,7 @@ package final class CacheFiller: Sendable {
             let resource = self?.resources.withLock { $0[key] }
             resource?.lookAgain(after: generation)
         }
+        store.whenShortOfFiles { [weak self] in self?.closeIdle() }
     }
 
     /// How far past its furthest reader a transfer goes at most, whatever the rules say: a cache that is small beside that would evict what it
@@ -97,18 +98,42 @@ package final class CacheFiller: Sendable {
         // What is closed lets go of its file when this returns, outside of the lock.
         let (resource, _) = resources.withLock { resources in
             if let resource = resources[key] { return (resource, [OpenResource]()) }
-            let closed = resources.count >= capacity ? Self.shrink(&resources, to: capacity / 4 * 3) : []
+            var closed = resources.count >= capacity ? Self.shrink(&resources, to: capacity / 4 * 3) : []
             let resource = OpenResource(key)
             resources[key] = resource
+            if resources.count.isMultiple(of: Self.weighedEach) { closed += Self.shrink(&resources, toBytes: Self.mostBytes) }
             return (resource, closed)
         }
         return resource
     }
 
+    /// What all open resources may hold in memory, heads and tables, as it is estimated now and then.
+    private static let (mostBytes, weighedEach) = (32 << 20, 32)
+
+    /// Closes half of what is open and idle.
+    private func closeIdle() {
+        let closed = resources.withLock { Self.shrink(&$0, to: $0.count / 2) }
+        // They let go of their files here, outside of the lock.
+        _ = closed
+    }
+
+    /// Closes the longest unused resources until what is left holds no more than this, as far as they are idle.
+    private static func shrink(_ resources: inout [CacheKey: OpenResource], toBytes most: Int) -> [OpenResource] {
+        var surplus = resources.values.reduce(-most) { $0 + $1.memoryBytes }
+        guard surplus > 0 else { return [] }
+        let idle = resources.values.compactMap { resource in resource.idleSince.map { (resource, $0) } }.sorted { $0.1 < $1.1 }
+        let closed = idle.map(\.0).prefix { resource in
+            defer { surplus -= resource.memoryBytes }
+            return surplus > 0
+        }
+        for resource in closed { resources[resource.key] = nil }
+        return Array(closed)
+    }
+
     /// Closes the longest unused resources. One that a reader still holds is merely opened again by the next.
     private static func shrink(_ resources: inout [CacheKey: OpenResource], to count: Int) -> [OpenResource] {
         let idle = resources.values.compactMap { resource in resource.idleSince.map { (resource, $0) } }
-        let closed = idle.sorted { $0.1 < $1.1 }.prefix(resources.count - count).map(\.0)
+        let closed = idle.sorted { $0.1 < $1.1 }.prefix(max(0, resources.count - count)).map(\.0)
         for resource in closed { resources[resource.key] = nil }
         return closed
     }

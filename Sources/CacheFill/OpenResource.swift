@@ -294,6 +294,9 @@ package final class OpenResource: Sendable {
         }
     }
 
+    /// About what it holds in memory.
+    var memoryBytes: Int { state.withLock { $0.generation }?.memoryBytes ?? 0 }
+
     /// Whether nothing runs here, and when it was last used.
     var idleSince: UInt64? {
         state.withLock { $0.opening == nil && $0.fetches.isEmpty && $0.waiters.isEmpty && $0.generation?.isInUse != true ? $0.lastUse : nil }

@@ -21,8 +21,8 @@ struct CacheEngine: Sendable {
     let logger: Logger
     /// This proxy among others.
     let via = Via(pseudonym: "reelcache-" + String(UInt32.random(in: .min ... .max), radix: 16))
-    /// How many files this process may have open: resources get a third, connections another.
-    let openFiles: Int
+    /// How the files that this process may have open are shared out.
+    let descriptors: DescriptorBudget
     /// The counters now.
     let snapshot: @Sendable () -> StatsSnapshot
 
@@ -33,18 +33,26 @@ struct CacheEngine: Sendable {
         let policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
         let logger = logger.guarded(by: policy)
         (self.policy, self.logger) = (policy, logger)
-        openFiles = OpenFileLimit.raise()
+        let limit = OpenFileLimit.raise()
+        guard let descriptors = DescriptorBudget(limit: limit, loops: threads) else {
+            throw ProxyError(
+                "this process may have only \(limit) files open, and with \(threads) threads it needs \(DescriptorBudget.needed(loops: threads)): "
+                    + "raise the limit (ulimit -n, LimitNOFILE=)\(threads > 1 ? ", or choose fewer --threads" : "")")
+        }
+        self.descriptors = descriptors
         try DispatchDescriptors.make()
-        let settings = Self.upstreamSettings(configuration, tuning, via)
+        var settings = Self.upstreamSettings(configuration, tuning, via)
+        settings.idleConnections = descriptors.idleOriginsOfALoop
+        let upstream = settings
         loops = try EventLoopGroup(count: threads)
         store = try Self.openStore(configuration, tuning, metrics, logger)
         let filler = CacheFiller(
-            store: store, settings: Self.fillSettings(configuration, tuning), policy: policy, capacity: max(64, min(4096, openFiles / 3)), metrics: metrics,
+            store: store, settings: Self.fillSettings(configuration, tuning), policy: policy, capacity: descriptors.resources, metrics: metrics,
             logger: logger, now: tuning.now)
         snapshot = Self.snapshot(metrics, store, filler)
         loops.start()
         fillers = loops.loops.map { loop in
-            loop.sync { LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: addresses, settings: settings), loop: loop), on: loop) }
+            loop.sync { LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: addresses, settings: upstream), loop: loop), on: loop) }
         }
         self.filler = filler
         self.addresses = addresses

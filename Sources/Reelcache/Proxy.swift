@@ -77,14 +77,11 @@ public final class Proxy: Sendable {
         warnOfStrangers()
     }
 
-    /// What no connection takes: files, look-ups of names, and libdispatch, which ends the process where it cannot read `/proc/PID/stat`.
-    private static let mostSpareDescriptors = 64
-
     private static func limits(_ cache: MediaCache) throws(ProxyError) -> TransportLimits {
         var limits = cache.tuning.limits
         limits.transmission = try cache.configuration.checkedTransmission()
-        limits.maxDescriptor = cache.engine.openFiles - min(mostSpareDescriptors, cache.engine.openFiles / 8)
-        limits.maxConnections = max(64, min(limits.maxConnections, cache.engine.openFiles / 3))
+        limits.maxConnections = min(limits.maxConnections, cache.engine.descriptors.clients)
+        limits.maxDescriptor = cache.engine.descriptors.highestOfClients
         return limits
     }
 

@@ -12,9 +12,6 @@ package final class UpstreamClient {
     package let policy: Current<AddressPolicy>
     package let loop: EventLoop
 
-    /// Idle connections that are kept.
-    private static let connectionLimit = 64
-
     /// nil after `shutdown`.
     private var multi: UnsafeMutableRawPointer?
     private var timer: LoopTimer?
@@ -124,7 +121,7 @@ package final class UpstreamClient {
 
     private func setUp(_ multi: UnsafeMutableRawPointer) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        reel_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Self.connectionLimit)
+        reel_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, settings.idleConnections)
         // HTTP/2, but one transfer to a connection: of a paused stream curl takes in 32 MiB while others on its connection go on.
         reel_curl_multi_set_long(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING)
         reel_curl_multi_set_pointer(multi, CURLMOPT_SOCKETDATA, context)

@@ -13,6 +13,8 @@ package struct UpstreamSettings: Sendable {
     package var via: String?
     /// What curl reads from a socket at a time, 16 KiB to 512 KiB.
     package var receiveBufferBytes: Int
+    /// How many connections of a client are kept that no transfer uses.
+    package var idleConnections = 64
 
     package init(
         connectTimeout: Double = 10, stallTimeout: Double = 30, maxRedirects: Int = 10, caFile: String? = nil,
