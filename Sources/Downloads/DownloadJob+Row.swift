@@ -20,8 +20,8 @@ extension DownloadJob {
         }
     }
 
-    /// Numbers of downloads count up from 1.
-    static let lastID = ByteNumber.greatest
+    /// Numbers of downloads count up from 1, and are never greater: from here on `Double` skips some.
+    static let lastID: Int64 = 1 << 53
     /// Seconds since 1970 that can be a time.
     private static let times: ClosedRange<Double> = -1e15...1e15
 

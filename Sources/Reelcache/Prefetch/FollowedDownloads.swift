@@ -84,12 +84,19 @@ private extension DownloadReport {
 package struct FollowedTotals: Sendable, Equatable {
     package private(set) var count = 0
     package private(set) var states: [DownloadState: Int] = [:]
-    package private(set) var bytes: Int64 = 0
-    private var knownTotal: Int64 = 0
+    package var bytes: Int64 { Int64(clamping: sums.bytes) }
     /// How many have no total yet.
     private var unknownCount = 0
     /// Bytes per second.
-    package private(set) var rate: Int64 = 0
+    package var rate: Int64 { Int64(clamping: sums.rate) }
+    private var sums = Sums()
+
+    /// Wide enough for any number of downloads of any size.
+    private struct Sums: Equatable {
+        var bytes: Int128 = 0
+        var total: Int128 = 0
+        var rate: Int128 = 0
+    }
 
     package init(_ reports: some Sequence<DownloadReport> = []) {
         for report in reports { add(report) }
@@ -106,10 +113,10 @@ package struct FollowedTotals: Sendable, Equatable {
         let same = self[report.state] + Int(sign)
         states[report.state] = same == 0 ? nil : same
         guard report.state != .failed, report.state != .cancelled else { return }
-        bytes +|= sign *| report.bytes
-        knownTotal +|= sign *| (report.total ?? 0)
+        sums.bytes +|= Int128(sign) *| Int128(report.bytes)
+        sums.total +|= Int128(sign) *| Int128(report.total ?? 0)
         unknownCount += report.total == nil ? Int(sign) : 0
-        rate +|= sign *| (report.state == .downloading ? report.rate ?? 0 : 0)
+        sums.rate +|= Int128(sign) *| Int128(report.state == .downloading ? report.rate ?? 0 : 0)
     }
 
     package subscript(_ state: DownloadState) -> Int { states[state] ?? 0 }
@@ -118,7 +125,7 @@ package struct FollowedTotals: Sendable, Equatable {
     var openCount: Int { self[.waiting] + self[.downloading] + self[.paused] }
 
     /// nil while it is unknown of one.
-    package var total: Int64? { unknownCount == 0 ? knownTotal : nil }
+    package var total: Int64? { unknownCount == 0 ? Int64(clamping: sums.total) : nil }
 
     /// Seconds; nil while that cannot be told.
     package var eta: Int64? {
