@@ -130,6 +130,9 @@ package final class FetchStatus: Sendable {
         }
     }
 
+    /// Up to here it has brought bytes: past the frontier, where they are being written.
+    var received: Int64 { state.withLock { max($0.received, $0.frontier) } }
+
     package var opening: Opening? { state.withLock { $0.opening } }
 
     package var overflow: Overflow? { state.withLock { $0.overflow } }

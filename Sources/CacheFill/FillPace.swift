@@ -26,6 +26,13 @@ struct TokenBucket: Sendable {
         return min(wanted, max(0, Int64(tokens)))
     }
 
+    /// Whether what has come is more than should have.
+    mutating func isInDebt(at now: UInt64) -> Bool {
+        guard rate != nil else { return false }
+        fill(at: now)
+        return tokens < 0
+    }
+
     /// They have come: also those that came too early, for which later ones wait.
     mutating func take(_ bytes: Int64) {
         if rate != nil { tokens -= Double(bytes) }
@@ -89,6 +96,17 @@ package final class DownloadLine: Sendable {
         }
     }
 
+    fileprivate func reserve(_ bytes: Int64, _ own: inout TokenBucket) -> Bool {
+        let now = nanoseconds()
+        return state.withLock { state in
+            guard !own.isInDebt(at: now), !state.all.isInDebt(at: now), !state.isPlaying || !state.beside.isInDebt(at: now) else { return false }
+            own.take(bytes)
+            state.all.take(bytes)
+            if state.isPlaying { state.beside.take(bytes) }
+            return true
+        }
+    }
+
     fileprivate func take(_ wanted: Int64, _ own: inout TokenBucket) -> Int64 {
         let now = nanoseconds()
         let mustLook = state.withLock { state in
@@ -125,7 +143,22 @@ package final class FillPace: Sendable {
     /// Bytes per second by both limits; nil for none.
     var rate: Int64? { [bucket.withLock { $0.rate }, line.rate].compactMap { $0 }.min() }
 
-    /// So many bytes have come in, though they were too early.
+    /// How far past what is in time a transfer goes at most, in bytes: what comes over and above is a small part of a second's worth.
+    var horizon: Int64 { rate.map { min(max($0 / 16, Horizon.first), Self.longestHorizon) } ?? Self.longestHorizon }
+
+    private static let longestHorizon: Int64 = 1 << 20
+
+    /// How many of so many connections are of use: where a rate is to be kept, each brings its horizon over and above.
+    func connections(of count: Int) -> Int { rate.map { Int(max(1, min(Int64(count), $0 / Self.leastEach))) } ?? count }
+
+    /// Bytes per second.
+    private static let leastEach: Int64 = 1 << 20
+
+    /// A transfer begins, which brings so many bytes at once.
+    /// - Returns: whether it may; then they are counted. Not where too many have come already.
+    package func reserve(_ bytes: Int64) -> Bool { bucket.withLock { line.reserve(bytes, &$0) } }
+
+    /// So many bytes have come in, though they were too early; fewer than were reserved, where negative.
     package func owe(_ bytes: Int64) { bucket.withLock { line.owe(bytes, &$0) } }
 
     /// - Returns: how many of so many bytes that have come in are in time.

@@ -141,7 +141,7 @@ package final class LoopFiller {
             resource.beginFilling(generation, from: start)
         else { return }
         let fill = ResourceFill(resource, generation, demand, self)
-        fill.whereNext = { done in resource.filled(generation, from: done.lowerBound).map { $0..<done.lowerBound } }
+        fill.whereNext = { _, done in resource.filled(generation, from: done.lowerBound).map { $0..<done.lowerBound } }
         fill.onEnd = { [unowned self] fill, end in
             fills[ObjectIdentifier(fill)] = nil
             // One that has completed has ended when it asked where to go on: another may fill by now.

@@ -49,14 +49,30 @@ package final class Prefetch {
     private var restarts = 0
     private static let maxRestarts = 4
     private var opening: FetchStatus?
-    private var fills: [ObjectIdentifier: ResourceFill] = [:]
-    private var blocks: Blocks?
+    private var fills: [ObjectIdentifier: Share] = [:]
+    private var plan: BlockPlan?
+    /// How many may be at it: fewer than were ordered where the origin has refused one, or nothing but one transfer brings it.
+    private var connections = 1
     private var generation: Generation?
     private var isSettling = false
     private var pinning = Pinning.notYet
     private enum Pinning { case notYet, running, done }
-    /// With several transfers, what is handed out at a time, in bytes.
-    private static let blockRange: ClosedRange<Int64> = 1 << 20...16 << 20
+    /// What is asked for of an unknown resource, where several connections then share the rest, in bytes.
+    private static let openingBytes: Int64 = 4 << 20
+
+    /// What one connection does.
+    private struct Share {
+        let fill: ResourceFill
+        /// Where and when its block was begun: in bytes, and in nanoseconds of a clock that never goes back.
+        var start: Int64
+        var began: UInt64
+
+        /// What it brings, in bytes per second, round trips included; nil before the first bytes.
+        func rate(at now: UInt64) -> Double? {
+            guard now > began, fill.position > start else { return nil }
+            return Double(fill.position - start) / (Double(now - began) / 1e9)
+        }
+    }
 
     /// - Parameter end: called once, on the loop, unless `stop` was called before.
     package init(_ order: Order, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void) {
@@ -66,7 +82,7 @@ package final class Prefetch {
         onEnd = end
         var (key, treatment) = loop.filler.policy.value.resolve(order.url)
         // It follows its fetch closely, so that its pace is the fetch's: what comes at once, over and above, is less than a second's worth.
-        treatment.fill = pace.rate.map { $0 < 2 << 20 } == true ? .read : .ahead(1 << 20)
+        treatment.fill = .ahead(pace.horizon)
         (self.key, self.treatment) = (key, treatment)
         pins = treatment.pins || order.isPinned
         resource = loop.filler.resource(key)
@@ -149,7 +165,7 @@ package final class Prefetch {
     // MARK: Unknown
 
     private func open() {
-        let first = mayAskForPart ? order.first.map { $0 - 1 } ?? (order.connections > 1 ? Self.blockRange.lowerBound * 4 - 1 : nil) : nil
+        let first = mayAskForPart ? order.first.map { $0 - 1 } ?? (order.connections > 1 ? Self.openingBytes - 1 : nil) : nil
         guard let (status, _) = loop.open(resource, demand(first.map { .bounded(first: 0, last: $0) }), follower: follower, alone: false) else {
             return restart(after: .fill(.changed))
         }
@@ -208,27 +224,60 @@ package final class Prefetch {
         // What cannot be gone on with is not kept before it is whole.
         let canStop = ResourceFill.isPossible(generation)
         let stretch = generation.length.map { canStop ? wanted(of: $0) : 0..<$0 } ?? 0..<Int64.max
-        let connections = canStop ? order.connections : 1
-        blocks = connections > 1 ? Blocks(of: stretch, for: connections, Self.blockRange) : Blocks(of: stretch)
         // The first one follows the fetch that has opened it, if there is one, for as far as that goes.
         var opened: Int64?
         if case .running(let range, _)? = status?.view { opened = range.upperBound }
-        guard let first = blocks?.next(upTo: opened) else {
+        connections = canStop ? order.connections : 1
+        var plan = BlockPlan(of: stretch, for: connections)
+        let first = plan.next(upTo: connections > 1 ? opened : nil)
+        self.plan = plan
+        guard let first else {
             status?.leave(follower)
             return completed(generation)
         }
-        let others = (1..<connections).compactMap { _ in blocks?.next() }
         begin(first, of: generation, following: status)
-        for block in others where self.generation === generation { begin(block, of: generation, following: nil) }
+        beginOthers(generation)
+    }
+
+    /// As many connections as may be, while there is something left to be handed out.
+    private func beginOthers(_ generation: Generation) {
+        while self.generation === generation, fills.count < pace.connections(of: connections), let block = nextBlock(after: nil) {
+            begin(block, of: generation, following: nil)
+        }
     }
 
     private func begin(_ block: Range<Int64>, of generation: Generation, following status: FetchStatus?) {
         let fill = ResourceFill(resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(.download) : follower, pace: pace)
-        fill.whereNext = { [unowned self] _ in blocks?.next() }
+        fill.whereNext = { [unowned self] fill, _ in next(after: fill, generation) }
         fill.onAdvance = { [unowned self] in pinWhenThere(generation) }
         fill.onEnd = { [unowned self] fill, end in ended(fill, end, generation) }
-        fills[ObjectIdentifier(fill)] = fill
+        fills[ObjectIdentifier(fill)] = Share(fill: fill, start: block.lowerBound, began: loop.filler.settings.clock())
         fill.start(block, following: status)
+    }
+
+    /// A connection is done with its block.
+    private func next(after fill: ResourceFill, _ generation: Generation) -> Range<Int64>? {
+        // Where the rate allows fewer by now, it is one of those that go.
+        guard fills.count <= pace.connections(of: connections), let block = nextBlock(after: fill) else { return nil }
+        fills[ObjectIdentifier(fill)]?.start = block.lowerBound
+        fills[ObjectIdentifier(fill)]?.began = loop.filler.settings.clock()
+        if fills.count < pace.connections(of: connections), plan?.isEmpty == false {
+            // Not from inside of a fill.
+            loop.loop.afterCallback { [self] in if onEnd != nil { beginOthers(generation) } }
+        }
+        return block
+    }
+
+    private func nextBlock(after fill: ResourceFill?) -> Range<Int64>? {
+        let now = loop.filler.settings.clock()
+        let others = fills.values.filter { $0.fill !== fill }.map {
+            BlockPlan.Running(id: ObjectIdentifier($0.fill), rest: $0.fill.rest, rate: $0.rate(at: now))
+        }
+        let left = others.reduce(Int64(0)) { $0 +| Int64($1.rest.count) }
+        if let block = plan?.next(rate: fill.flatMap { fills[ObjectIdentifier($0)]?.rate(at: now) }, beside: left) { return block }
+        // Only who has brought something has shown that the origin serves it.
+        guard fill != nil, let (id, place) = plan?.split(others), let taken = fills[id]?.fill.end(at: place) else { return nil }
+        return taken
     }
 
     private func ended(_ fill: ResourceFill, _ end: ResourceFill.End, _ generation: Generation) {
@@ -239,10 +288,13 @@ package final class Prefetch {
         loop.loop.afterCallback { [self] in
             guard onEnd != nil, self.generation === generation else { return }
             switch end {
-            case .completed: if fills.isEmpty { completed(generation) }
+            // The last one may have ended as another gave something back.
+            case .completed: if fills.isEmpty { plan?.isEmpty == false ? beginOthers(generation) : completed(generation) }
             case .stopped, .failed(.changed): restart(after: .fill(.changed))
             // Some origins serve a client so many connections at once, and no more: the others go on.
-            case .failed where !fills.isEmpty: blocks?.giveBack(rest)
+            case .failed where !fills.isEmpty:
+                plan?.giveBack(rest)
+                connections = max(1, connections - 1)
             case .failed(.originStatus(let code)): fail(.status(code, retryAfter: wait(for: generation)))
             case .failed(.notStored(let why)): fail(.noRoom(why))
             case .failed(let error): fail(.fill(error))
@@ -258,8 +310,8 @@ package final class Prefetch {
     private func endFills() {
         let running = fills.values
         fills = [:]
-        for fill in running { fill.stop() }
-        blocks = nil
+        for share in running { share.fill.stop() }
+        plan = nil
         use(nil)
     }
 
@@ -352,37 +404,5 @@ package final class Prefetch {
         leaveOpening()
         endFills()
         loop.letGo(self)
-    }
-}
-
-/// Stretches of a resource on their way to those who fill them, in order.
-private struct Blocks {
-    private var rest: Range<Int64>
-    private var returned: [Range<Int64>] = []
-    private let size: Int64
-
-    /// One for all.
-    init(of stretch: Range<Int64>) { (rest, size) = (stretch, .max) }
-
-    /// So that each has several, and they end at nearly the same time.
-    init(of stretch: Range<Int64>, for connections: Int, _ sizes: ClosedRange<Int64>) {
-        rest = stretch
-        let share = Int64(stretch.count) / Int64(connections * 8)
-        size = min(max(share & ~(sizes.lowerBound - 1), sizes.lowerBound), sizes.upperBound)
-    }
-
-    /// Somebody else has to do it.
-    mutating func giveBack(_ block: Range<Int64>) {
-        if !block.isEmpty { returned.append(block) }
-    }
-
-    /// - Parameter end: where it is to end, if that is known already.
-    mutating func next(upTo end: Int64? = nil) -> Range<Int64>? {
-        if let block = returned.popLast() { return block }
-        guard !rest.isEmpty else { return nil }
-        let count = end.map { max(1, $0 - rest.lowerBound) } ?? size
-        let block = rest.lowerBound..<(Int64(rest.count) > count ? rest.lowerBound + count : rest.upperBound)
-        rest = block.upperBound..<rest.upperBound
-        return block
     }
 }

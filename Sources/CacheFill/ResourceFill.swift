@@ -24,7 +24,7 @@ package final class ResourceFill {
     /// Called once, with the fill, on its loop.
     package var onEnd: ((ResourceFill, End) -> Void)?
     /// Asked when all of a stretch is there: what comes next, if there is more.
-    package var whereNext: ((Range<Int64>) -> Range<Int64>?)?
+    package var whereNext: ((ResourceFill, Range<Int64>) -> Range<Int64>?)?
     /// Called when it has come further.
     package var onAdvance: (() -> Void)?
     /// Everything from the start of this stretch up to here is there, or was when it came by.
@@ -41,6 +41,8 @@ package final class ResourceFill {
     private var followed: FetchStatus?
     /// How far its fetch has been told that it is: behind `position` where that was quicker than its pace.
     private var told: Int64 = 0
+    /// What its transfers may bring beyond that, which its pace has been told of already.
+    private var deposit: Int64 = 0
     private var isRunning = false
     /// Where it looked once more after its fetch had come by.
     private var lastLook: Int64 = -1
@@ -81,11 +83,24 @@ package final class ResourceFill {
         generation.beginUse()
         followed = status
         begin(stretch)
+        if status != nil, let pace {
+            deposit = ahead(pace)
+            pace.owe(deposit)
+        }
         goOn()
     }
 
     /// What is yet to be filled of the stretch.
     package var rest: Range<Int64> { min(position, stretch.upperBound)..<stretch.upperBound }
+
+    /// Ends sooner than it was to.
+    /// - Parameter offset: what lies from there on is somebody else's.
+    /// - Returns: what is left to them; nil where this has come further already.
+    func end(at offset: Int64) -> Range<Int64>? {
+        guard isRunning, offset > position, offset < stretch.upperBound else { return nil }
+        defer { stretch = stretch.lowerBound..<offset }
+        return offset..<stretch.upperBound
+    }
 
     /// Leaves everything as it is by now.
     package func stop() { finish(.stopped) }
@@ -112,7 +127,7 @@ package final class ResourceFill {
                 move(to: stretch.upperBound)
                 oweRest()
                 (looks, fruitless) = (0, 0)
-                guard let next = whereNext?(stretch) else { return finish(.completed) }
+                guard let next = whereNext?(self, stretch) else { return finish(.completed) }
                 begin(next)
                 continue
             }
@@ -137,7 +152,7 @@ package final class ResourceFill {
                 unfollow()
             }
             // Another fetch would come with its own start.
-            guard settleDebt() else { return goOnLater() }
+            guard settleDebt(), payDeposit() else { return goOnLater() }
             guard fruitless < Self.maxFruitless else { return finish(.failed(.unusable("it brings nothing of what was asked for"))) }
             followed = resource.join(follower, of: generation, filling: chunk)
             if followed == nil {
@@ -190,12 +205,8 @@ package final class ResourceFill {
 
     /// Goes past what is there. What its fetch has not brought was there before, and costs no time.
     private func move(to offset: Int64) {
-        var brought = position
-        if let followed {
-            switch followed.view {
-            case .running(_, let frontier), .ended(_, let frontier): brought = max(position, min(offset, frontier))
-            }
-        }
+        // What is being written is there before the fetch has said so.
+        let brought = followed.map { max(position, min(offset, $0.received)) } ?? position
         told += offset - brought
         advance(to: offset)
     }
@@ -216,6 +227,18 @@ package final class ResourceFill {
         followed.advance(follower, to: told)
         return isInTime
     }
+
+    /// Before its first transfer: so much comes before its pace can hold it up.
+    /// - Returns: whether one may be begun.
+    private func payDeposit() -> Bool {
+        guard let pace, deposit == 0, pace.rate != nil else { return true }
+        let bytes = ahead(pace)
+        guard pace.reserve(bytes) else { return false }
+        deposit = bytes
+        return true
+    }
+
+    private func ahead(_ pace: FillPace) -> Int64 { pace.rate == nil ? 0 : min(pace.horizon, Int64(rest.count)) }
 
     /// What has come of this stretch, and nobody waits for any more, others wait for.
     private func oweRest() {
@@ -254,6 +277,8 @@ package final class ResourceFill {
         guard isRunning else { return }
         isRunning = false
         pause?.cancel()
+        oweRest()
+        pace?.owe(-deposit)
         unfollow()
         generation.endUse()
         let tell = onEnd

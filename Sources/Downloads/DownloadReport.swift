@@ -29,7 +29,7 @@ package enum DownloadPriority: String, Codable, Sendable, CaseIterable, Comparab
 /// What somebody wants to have downloaded.
 package struct DownloadOrder: Codable, Sendable, Equatable {
     /// The most connections that one download may have.
-    package static let maxConnections = 8
+    package static let maxConnections = 16
 
     package var url: String
     /// Only so many bytes of its beginning; nil for the whole.

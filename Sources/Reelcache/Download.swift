@@ -104,7 +104,7 @@ public struct DownloadOptions: Sendable, Equatable {
     public var first: Int64?
     /// Who goes first of those that wait.
     public var priority = Download.Priority.normal
-    /// How many connections to its origin it may have, 1 to 8.
+    /// How many connections to its origin it may have, 1 to 16.
     public var connections = 1
     /// Bytes per second; nil for no limit of its own.
     public var bytesPerSecond: Int64?

@@ -90,6 +90,37 @@ private final class ManualTime: Sendable {
         #expect(other.take(1 << 20) == 100)
     }
 
+    @Test func transferBeginsWhenWhatCameBeforeIsPaidFor() {
+        let (one, other) = (FillPace(line, rate: nil), FillPace(line, rate: nil))
+        line.limit(to: 1000)
+        #expect(one.reserve(300))
+        #expect(!one.reserve(300) && !other.reserve(300) && other.take(1) == 0)
+        time.advance(byMilliseconds: 200)
+        #expect(!other.reserve(300))
+        // What was reserved and has not come is nobody's debt.
+        one.owe(-100)
+        #expect(other.reserve(300))
+        line.limit(to: nil)
+        #expect(one.reserve(1 << 40) && one.reserve(1 << 40))
+    }
+
+    @Test(arguments: [(nil, 16, 1 << 20), (1, 1, 128 << 10), (2 << 20, 2, 128 << 10), (8 << 20, 8, 512 << 10), (1 << 30, 16, 1 << 20), (.max, 16, 1 << 20)] as [(Int64?, Int, Int64)])
+    func whatComesOverAndAboveIsAPartOfASecond(rate: Int64?, connections: Int, horizon: Int64) {
+        line.limit(to: rate)
+        let pace = FillPace(line, rate: nil)
+        #expect(pace.connections(of: 16) == connections && pace.horizon == horizon)
+    }
+
+    @Test func numbersAtTheEdgeTrapNowhere() {
+        let pace = FillPace(line, rate: .max)
+        line.limit(to: .max)
+        for bytes in [Int64.max, .min, 0, -1] {
+            _ = (pace.take(bytes), pace.reserve(bytes))
+            pace.owe(bytes)
+            time.advance(byMilliseconds: 1 << 40)
+        }
+    }
+
     @Test func lowestRateIsOneBytePerSecond() {
         let pace = FillPace(line, rate: 1)
         _ = pace.take(1)

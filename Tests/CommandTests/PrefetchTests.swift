@@ -34,7 +34,7 @@ import Testing
 
     @Test(arguments: [
         [], ["film.mp4"], ["ftp://a/b"], ["http://a/b", "nonsense"], ["http://a/b", "--first", "0"], ["http://a/b", "--first", "some"], ["http://a/b", "--connections", "0"],
-        ["http://a/b", "--connections", "9"], ["http://a/b", "--limit-rate", "fast"], ["http://a/b", "--limit-rate", "0/s"], ["http://a/b", "--priority", "urgent"],
+        ["http://a/b", "--connections", "17"], ["http://a/b", "--limit-rate", "fast"], ["http://a/b", "--limit-rate", "0/s"], ["http://a/b", "--priority", "urgent"],
         ["http://a/b", "--category", " "], ["http://a/b", "-o", ""], ["http://a/b", "-o", "/tmp", "--first", "1MB"], ["http://a/b", "-o", "/tmp", "--detach"],
         ["http://a/b", "--detach", "--allow", "127.0.0.1"], ["http://a/b", "--allow", "10.0.0.0/99"],
     ])

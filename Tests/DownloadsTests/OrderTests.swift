@@ -16,7 +16,7 @@ import Testing
         (order { $0.url = String(repeating: "x", count: 5000) }, "cannot download '\(String(repeating: "x", count: 200))...': "),
         (order { $0.first = 0 }, "cannot download the first 0 bytes of https://example.org/a: "),
         (order { $0.connections = 0 }, "cannot download https://example.org/a through 0 connections: "),
-        (order { $0.connections = 9 }, "cannot download https://example.org/a through 9 connections: "),
+        (order { $0.connections = 17 }, "cannot download https://example.org/a through 17 connections: "),
         (order { $0.limitRate = 0 }, "cannot download https://example.org/a at 0 bytes per second: "),
         (order { $0.category = "" }, "the category of https://example.org/a is empty: "),
         (order { $0.category = String(repeating: "x", count: 101) }, "the category of https://example.org/a has 101 characters: "),
@@ -35,15 +35,15 @@ import Testing
     @Test func anOrderIsTakenAsItIs() throws {
         let desk = try Desk()
         let order = DownloadOrder(
-            url: "HTTPS://Example.org:443/a?b=c#d", first: 5, priority: .high, connections: 8, limitRate: 1, category: String(repeating: "é", count: 100),
+            url: "HTTPS://Example.org:443/a?b=c#d", first: 5, priority: .high, connections: 16, limitRate: 1, category: String(repeating: "é", count: 100),
             isPinned: false)
         let report = try desk.add([order])[0]
         #expect(report.url == "https://example.org/a?b=c")
-        #expect((report.first, report.priority, report.connections) == (5, .high, 8))
+        #expect((report.first, report.priority, report.connections) == (5, .high, 16))
         #expect((report.limitRate, report.category, report.isPinned) == (1, order.category, false))
         #expect((report.added, report.started, report.state) == (1_700_000_000, 1_700_000_000, .downloading))
         let work = try desk.transfer("a?b=c").work
-        #expect(work == DownloadWork(url: work.url, first: 5, connections: 8, isPinned: false, limitRate: 1))
+        #expect(work == DownloadWork(url: work.url, first: 5, connections: 16, isPinned: false, limitRate: 1))
         #expect(work.url.absolute == report.url)
     }
 

@@ -73,7 +73,7 @@ extension Scenarios {
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"first\": null}]}", 422, "downloads[0].first"),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"limit_rate\": -1}]}", 422, "downloads[0].limit_rate is a number of bytes"),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"priority\": \"urgent\"}]}", 422, "downloads[0].priority is high, normal, low"),
-            ("{\"downloads\": [{\"url\": \"http://o.example/\", \"connections\": 9}]}", 422, "choose 1 to 8"),
+            ("{\"downloads\": [{\"url\": \"http://o.example/\", \"connections\": 17}]}", 422, "choose 1 to 16"),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"connections\": \"2\"}]}", 422, "downloads[0].connections is a whole number"),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"category\": \"\"}]}", 422, "category"),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"pinned\": \"yes\"}]}", 422, "downloads[0].pinned is true or false"),

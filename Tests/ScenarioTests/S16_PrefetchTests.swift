@@ -129,10 +129,10 @@ extension Scenarios {
                 stage.origin.serve("/long.mp4", long)
                 _ = try stage.download("/long.mp4", connections: connections).complete()
                 let ranges = stage.origin.ranges("/long.mp4", of: long).sorted { $0.lowerBound < $1.lowerBound }
-                #expect(ranges.count > connections)
-                #expect(ranges.first?.lowerBound == 0 && ranges.last?.upperBound == long.size)
-                for (former, next) in zip(ranges, ranges.dropFirst()) { #expect(former.upperBound == next.lowerBound) }
-                #expect(stage.origin.bytesSent("/long.mp4") == long.size)
+                #expect(ranges.count >= connections)
+                #expect(ranges.first?.lowerBound == 0 && ranges.map(\.upperBound).max() == long.size)
+                // Where one was much slower than another, as a busy machine lets it be, the other has taken over a part of what it had asked for.
+                for (former, next) in zip(ranges, ranges.dropFirst()) { #expect(former.upperBound >= next.lowerBound && former.lowerBound < next.lowerBound) }
                 expectWhole(try stage.get("/long.mp4"), long)
             }
         }
@@ -141,8 +141,8 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/long.mp4", long)
                 stage.origin.hold("/long.mp4")
-                let download = try stage.download("/long.mp4", connections: 4)
-                try stage.origin.waitForRequests("/long.mp4", count: 4)
+                let download = try stage.download("/long.mp4", connections: 16)
+                try stage.origin.waitForRequests("/long.mp4", count: 16)
                 stage.origin.release("/long.mp4")
                 _ = try download.complete()
                 expectWhole(try stage.get("/long.mp4"), long)
@@ -497,6 +497,30 @@ extension Scenarios {
                 // Nobody plays any more.
                 time.advance(bySeconds: 1)
                 _ = try download.complete()
+            }
+        }
+
+        // The clock stands: what comes at once, over and above, is counted before more is asked for.
+        @Test func rateOfAllHoldsFromTheStart() async throws {
+            let time = ManualTime()
+            try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
+                let paths = (0..<3).map { "/long-\($0).mp4" }
+                for path in paths { stage.origin.serve(path, long) }
+                stage.proxy.cache.source.limitAll(to: 8 << 20)
+                let downloads = try paths.map { try stage.download($0, connections: 8) }
+                for path in paths { try stage.origin.waitForRequests(path, count: 1) }
+                for _ in 0..<4 { try stage.passTime() }
+                #expect(paths.map { stage.origin.requestCount($0) } == [1, 1, 1])
+                let first = downloads.reduce(0) { $0 + $1.progress.bytes }
+                #expect(first <= 4 << 20)
+                for _ in 0..<4 {
+                    time.advance(bySeconds: 0.25)
+                    try stage.passTime()
+                }
+                #expect(downloads.reduce(0) { $0 + $1.progress.bytes } <= 12 << 20)
+                stage.proxy.cache.source.limitAll(to: nil)
+                time.advance(bySeconds: 1)
+                for download in downloads { _ = try download.complete() }
             }
         }
 
