@@ -23,6 +23,10 @@ static inline int reel_name_thread(const char *name) { return prctl(PR_SET_NAME,
 static const int reel_o_tmpfile = __O_TMPFILE;
 extern ssize_t copy_file_range(int source, off_t *source_offset, int target, off_t *target_offset, size_t length, unsigned int flags);
 static inline int reel_clone_file(int target, int source) { return ioctl(target, _IOW(0x94, 9, int), source); } // FICLONE; linux/fs.h quarrels with sys/mount.h
+static inline int reel_start_writing(int file, long long from, long long count) { // SYNC_FILE_RANGE_WRITE
+  extern int sync_file_range(int, __off64_t, __off64_t, unsigned int);
+  return sync_file_range(file, from, count, 2);
+}
 
 /// The width of a terminal in characters; 0 where it is none or has not said.
 static inline int reel_terminal_width(int descriptor) {

@@ -1,46 +1,97 @@
 import DiskCache
+import EventIO
 import HTTPTransport
 
 extension ControlHandler {
-    /// Tells where the complete file of a resource is, and keeps it as it is until the client closes the connection.
+    /// Tells where the complete file of a resource is, and keeps it as it is until the client closes the connection. With `growing` also where
+    /// that of an incomplete one is: then, as it comes, also what is there of it.
     func holdFile(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let url = try parameters.requiredURL()
+        let isGrowing = try parameters.flag("growing")
         perform(exchange, isLong: true) { [policy] store in
-            guard let hold = try policy.value.find(url, store.hold) else { throw ControlError.notCached(url.absolute) }
+            guard let hold = try policy.value.find(url, { key throws(StoreError) in try store.hold(key, isGrowing: isGrowing) }) else {
+                throw ControlError.notCached(url.absolute)
+            }
             switch hold.state {
-            case .complete(let path): return (hold, try ControlJSON.line(HeldFile(path: path, length: hold.length)))
+            case .complete(let path), .growing(let path): return (hold, try ControlJSON.line(HeldFile(path: path, length: hold.length)))
             case .incomplete(let missing): throw ControlError.incomplete(url.absolute, missing: missing)
             }
         } then: { exchange, held in
             var response = Response(200, length: nil)
             response.describeJSON()
             // The answer does not end, so no other can follow it.
-            response.closes = true
-            exchange.respond(response, body: HoldSource(held.0, line: held.1))
+            (response.closes, response.isEndless) = (true, isGrowing)
+            exchange.respond(response, body: HoldSource(exchange, held.0, line: held.1, isGrowing: isGrowing))
         }
     }
 }
 
-/// Where a complete file is.
+/// Where a file is that is held.
 package struct HeldFile: Codable, Sendable {
     /// Below the cache directory.
     package let path: String
     package let length: Int64
 }
 
-/// A line, and then nothing until the client goes away.
-private final class HoldSource: BodySource {
-    private var hold: FileHold?
-    private let line: BytesSource
+/// What of a file that is held is there, and was not told before.
+package struct GrownFile: Codable, Sendable {
+    /// First and past-the-last byte of each run, one after the other.
+    package let present: [Int64]
 
-    init(_ hold: FileHold, line: [UInt8]) {
-        self.hold = hold
-        self.line = BytesSource(line)
+    init(_ ranges: [Range<Int64>]) { present = ranges.flatMap { [$0.lowerBound, $0.upperBound] } }
+
+    /// What can be of a file of that length.
+    package func ranges(below length: Int64) -> [Range<Int64>] {
+        stride(from: 0, to: present.count - 1, by: 2).compactMap { place in
+            let (first, end) = (present[place], present[place + 1])
+            return 0 <= first && first < end && end <= length ? first..<end : nil
+        }
+    }
+}
+
+/// A line, and then, until the client goes away, nothing; or a line now and then of what has come, where it grows. Loop-bound.
+private final class HoldSource: BodySource {
+    private let exchange: Exchange
+    private var hold: FileHold?
+    private var line: BytesSource
+    /// What has not been told yet.
+    private var missing: [Range<Int64>]
+    private var pace: LoopTimer?
+    private var isPaced = false
+    private static let stepSeconds = 0.1
+
+    init(_ exchange: Exchange, _ hold: FileHold, line: [UInt8], isGrowing: Bool) {
+        (self.exchange, self.hold, self.line) = (exchange, hold, BytesSource(line))
+        missing = isGrowing && hold.length > 0 ? [0..<hold.length] : []
     }
 
     func next(limit: Int) -> BodyStep {
-        if case .span(let span) = line.next(limit: limit) { .span(span) } else { .wait }
+        if case .span(let span) = line.next(limit: limit) { return .span(span) }
+        guard let hold, !missing.isEmpty, !isPaced else { return .wait }
+        // Nobody finds it any more: what the client has is worth nothing.
+        guard !hold.isReplaced else { return .cut }
+        var news: [Range<Int64>] = []
+        missing = missing.flatMap { range in
+            let gaps = hold.gaps(in: range)
+            var place = range.lowerBound
+            for gap in gaps + [range.upperBound..<range.upperBound] {
+                if place < gap.lowerBound { news.append(place..<gap.lowerBound) }
+                place = gap.upperBound
+            }
+            return gaps
+        }
+        isPaced = true
+        let timer = pace ?? LoopTimer(on: exchange.loop) { [weak self] in
+            self?.isPaced = false
+            self?.exchange.resume()
+        }
+        pace = timer
+        timer.schedule(afterSeconds: Self.stepSeconds)
+        guard !news.isEmpty else { return .wait }
+        guard let bytes = try? ControlJSON.line(GrownFile(news)) else { return .cut }
+        line = BytesSource(bytes)
+        return line.next(limit: limit)
     }
 
-    func finish() { hold = nil }
+    func finish() { (hold, pace) = (nil, nil) }
 }

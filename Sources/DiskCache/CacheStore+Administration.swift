@@ -127,19 +127,21 @@ extension CacheStore {
     }
 
     /// Takes hold of the file of a complete resource; what had not been verified before is.
+    /// - Parameter isGrowing: whether one that is not complete is held as well, and what comes of it.
     /// - Returns: nil where nothing of it is cached.
-    package func hold(_ key: CacheKey) throws(StoreError) -> FileHold? {
+    package func hold(_ key: CacheKey, isGrowing: Bool = false) throws(StoreError) -> FileHold? {
         queue.sync { checkpoint() }
         guard let generation = try load(key), let length = generation.length else { return nil }
         // Nobody holds all extents of what is not there.
         let isThere = generation.coverage(of: 0..<length) == .whole
         let leases = (0..<(isThere ? generation.geometry.extentCount(length: length) : 0)).map { HeldLease(generation.leaseForWriting($0)) }
         for ordinal in leases.indices { verify(generation, extent: ordinal) }
-        guard generation.coverage(of: 0..<length) == .whole else {
+        guard isGrowing || generation.coverage(of: 0..<length) == .whole else {
             let missing = try resource(key)?.missing ?? []
             return FileHold(state: .incomplete(missing: missing), length: length, generation, [])
         }
-        return FileHold(state: .complete(path: Self.relativePath(of: generation.id)), length: length, generation, leases)
+        let path = Self.relativePath(of: generation.id)
+        return FileHold(state: isGrowing ? .growing(path: path) : .complete(path: path), length: length, generation, leases)
     }
 
     /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a year.
@@ -188,6 +190,8 @@ package final class FileHold: Sendable {
     package enum State: Sendable {
         /// Where it is, below the cache directory.
         case complete(path: String)
+        /// The same of one that may lack something.
+        case growing(path: String)
         /// What is not cached, in order.
         case incomplete(missing: [ByteSpan])
     }
@@ -196,6 +200,19 @@ package final class FileHold: Sendable {
     package let length: Int64
     private let generation: Generation
     private let leases: [HeldLease]
+
+    /// What is not there of a range, in order, by whole chunks.
+    package func gaps(in range: Range<Int64>) -> [Range<Int64>] {
+        var (gaps, rest): ([Range<Int64>], Range<Int64>) = ([], range)
+        while !rest.isEmpty, let gap = generation.gap(in: rest)?.clamped(to: rest), !gap.isEmpty {
+            gaps.append(gap)
+            rest = gap.upperBound..<range.upperBound
+        }
+        return gaps
+    }
+
+    /// Whether another version has taken its place.
+    package var isReplaced: Bool { generation.isRetired }
 
     init(state: State, length: Int64, _ generation: Generation, _ leases: [HeldLease]) {
         self.state = state

@@ -117,7 +117,7 @@ extension MediaCache {
         guard let hold else { throw CacheError.notCached(url) }
         switch hold.state {
         case .incomplete(let missing): throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 +| $1.count })
-        case .complete(let path):
+        case .complete(let path), .growing(let path):
             let file = "\(configuration.cacheDirectory)/\(path)"
             var info = stat()
             guard stat(file, &info) == 0, Int64(info.st_size) == hold.length else {

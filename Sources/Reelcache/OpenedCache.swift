@@ -127,10 +127,10 @@ package final class OpenedCache: CacheAccess {
     }
 
     package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void) throws {
-        let hold = try Self.translated { try existing(policy.find(url, store.hold), url) }
+        let hold = try Self.translated { try existing(policy.find(url) { key throws(StoreError) in try store.hold(key) }, url) }
         guard isWanted() else { throw CacheAccessError.interrupted }
         switch hold.state {
-        case .complete(let path):
+        case .complete(let path), .growing(let path):
             let lent = LentFile(path: "\(directory)/\(path)", length: hold.length, isHeld: { true })
             try withExtendedLifetime(hold) { try body(lent) }
         case .incomplete(let missing): throw CacheAccessError(ControlError.incomplete(url.absolute, missing: missing))

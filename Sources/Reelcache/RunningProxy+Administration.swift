@@ -186,7 +186,7 @@ extension RunningProxy: CacheAccess {
 }
 
 /// Lines of JSON as they come in pieces.
-private struct JSONLines {
+struct JSONLines {
     private var rest: [UInt8] = []
     /// The last whole line.
     private(set) var last: [UInt8] = []

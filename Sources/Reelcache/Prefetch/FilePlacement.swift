@@ -28,27 +28,32 @@ package struct FilePlacement: Sendable {
 
     private static var lastError: String { String(cString: strerror(errno)) }
 
+    /// A file in the directory, for what is not complete yet.
+    package func begin() throws -> UnfinishedFile { try UnfinishedFile(in: directory, for: "a file in \(directory)", isNameless: isNameless) }
+
     /// Makes a file of a resource, under the name or, where that is another file's, the next one that is free. A file with the same content
     /// counts as this one.
     /// - Parameters:
+    ///   - copied: its content, where that is copied already.
     ///   - length: so many bytes of `source` are the resource.
     ///   - isHeld: asked when all is done: whether it has been one and the same file until then.
     ///   - isWanted: told now and then how many bytes are done; false ends it with an error, and leaves nothing.
     package func place(
-        _ source: String, length: Int64, as name: SafeFileName, isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool
+        _ source: String, _ copied: (file: UnfinishedFile, method: FileExport.Method)? = nil, length: Int64, as name: SafeFileName,
+        isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool
     ) throws -> Placed {
+        var copied = copied
+        var isSynced = false
         for number in 1...Self.maxNumber {
             let path = (directory.hasSuffix("/") ? directory : directory + "/") + (number == 1 ? name.description : name.numbered(number))
             if !Self.isThere(path) {
-                do {
-                    var export = try FileExport(to: path, replaces: false)
-                    export.isNameless = isNameless
-                    let method = try export.run(from: source, length: length, isHeld: isHeld, isWanted: isWanted)
-                    return Placed(path: path, bytes: length, method: method)
-                } catch {
-                    // Somebody else may have taken the name meanwhile.
-                    guard Self.isThere(path) else { throw error }
-                }
+                let (file, method) = try copied ?? copy(source, length, isWanted)
+                copied = (file, method)
+                if !isSynced { try file.sync() }
+                isSynced = true
+                guard isHeld() else { throw CacheAccessError("the proxy ended meanwhile: try again") }
+                // Somebody else may have taken the name meanwhile.
+                if try file.publish(as: path, replaces: false) { return Placed(path: path, bytes: length, method: method) }
             }
             if try isSame(path, source, length, isWanted) {
                 guard isHeld() else { throw CacheAccessError("the proxy ended meanwhile: try again") }
@@ -56,6 +61,11 @@ package struct FilePlacement: Sendable {
             }
         }
         throw CacheAccessError("there are \(Self.maxNumber) files named like \(name) in \(directory) already: name another directory")
+    }
+
+    private func copy(_ source: String, _ length: Int64, _ isWanted: (Int64) -> Bool) throws -> (UnfinishedFile, FileExport.Method) {
+        let file = try begin()
+        return (file, try file.copy(from: source, length: length, isWanted: isWanted))
     }
 
     /// Links count, wherever they lead.

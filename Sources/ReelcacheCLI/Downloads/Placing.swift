@@ -4,7 +4,8 @@ import Foundation
 import Reelcache
 import Synchronization
 
-/// Gives finished downloads files of their own, on a thread of its own: a copy takes its time, and news are read meanwhile.
+/// Gives finished downloads files of their own, each on a thread of its own. Copying begins while the download runs, behind what has come; the
+/// file gets its name when the download is complete.
 final class Placing: Sendable {
     enum Outcome: Sendable {
         case placed(DownloadReport, FilePlacement.Placed)
@@ -14,9 +15,15 @@ final class Placing: Sendable {
     }
 
     private struct State {
-        var waiting: [DownloadReport] = []
         var outcomes: [Outcome] = []
-        var isWorking = false
+        /// Those that have completed and have no file yet.
+        var open: Set<Int64> = []
+        var copies: [Int64: GrowingCopy] = [:]
+        /// Threads of these.
+        var following = 0
+        /// Complete ones that nobody has begun to copy.
+        var waiting: [DownloadReport] = []
+        var working = 0
         var note: String?
     }
 
@@ -24,18 +31,23 @@ final class Placing: Sendable {
     private let placement: FilePlacement
     private let interruption: Interruption
     private let state = Mutex(State())
+    /// Downloads that are copied while they run; the others are copied when they are complete.
+    private static let mostGrowing = 8
+    /// Complete ones that are copied at once: it is one disk.
+    private static let mostWorking = 1
 
     init(_ proxy: RunningProxy, _ placement: FilePlacement, _ interruption: Interruption) {
         (self.proxy, self.placement, self.interruption) = (proxy, placement, interruption)
     }
 
-    func add(_ report: DownloadReport) {
-        let isIdle = state.withLock { state in
-            state.waiting.append(report)
-            defer { state.isWorking = true }
-            return !state.isWorking
+    /// How a download is by now that is to get a file.
+    func note(_ report: DownloadReport) {
+        switch report.state {
+        case .completed: add(report)
+        case .downloading where report.bytes > 0 && report.total != nil: follow(report)
+        case .failed, .cancelled: state.withLock { $0.copies.removeValue(forKey: report.id) }?.leave()
+        case .waiting, .paused, .downloading: break
         }
-        if isIdle { Thread.detachNewThread { self.work() } }
     }
 
     /// What has been done since this was asked.
@@ -46,50 +58,102 @@ final class Placing: Sendable {
         }
     }
 
-    var isIdle: Bool { state.withLock { !$0.isWorking && $0.outcomes.isEmpty } }
+    /// Whether nothing is left to be done or told.
+    var isIdle: Bool { state.withLock { $0.open.isEmpty && $0.outcomes.isEmpty && $0.following == 0 } }
 
-    /// What is being copied; nil where nothing is.
+    /// What is being copied that is complete; nil where nothing is.
     var note: String? { state.withLock { $0.note } }
 
-    private func work() {
-        while let report = next() {
-            let outcome = outcome(report)
-            state.withLock { state in
-                state.outcomes.append(outcome)
-                state.note = nil
+    // MARK: While it comes
+
+    private func follow(_ report: DownloadReport) {
+        let copy: GrowingCopy? = state.withLock { state in
+            guard state.copies[report.id] == nil, state.copies.count < Self.mostGrowing else { return nil }
+            let copy = GrowingCopy(proxy, placement)
+            state.copies[report.id] = copy
+            return copy
+        }
+        guard let copy, let url = try? OriginURL(url: report.url) else { return }
+        state.withLock { $0.following += 1 }
+        Thread.detachNewThread {
+            defer { self.state.withLock { $0.following -= 1 } }
+            let end = copy.run(url, isWanted: { !self.interruption.isWished }) { report, lent, copied in
+                try self.place(report, lent, copied)
+            }
+            switch end {
+            case .placed(let report, let placed): self.tell(.placed(report, placed))
+            // As if it had not been begun.
+            case .fallenBehind(let report): self.enqueue(report)
+            case .left: break
             }
         }
     }
 
+    // MARK: When it is complete
+
+    private func add(_ report: DownloadReport) {
+        let copy = state.withLock { state in
+            state.open.insert(report.id)
+            return state.copies[report.id]
+        }
+        if copy?.complete(report) != true { enqueue(report) }
+    }
+
+    private func enqueue(_ report: DownloadReport) {
+        let isIdle = state.withLock { state in
+            state.waiting.append(report)
+            guard state.working < Self.mostWorking else { return false }
+            state.working += 1
+            return true
+        }
+        if isIdle { Thread.detachNewThread { self.work() } }
+    }
+
+    private func work() {
+        while let report = next() { tell(outcome(report)) }
+    }
+
     private func next() -> DownloadReport? {
         state.withLock { state in
-            state.isWorking = !state.waiting.isEmpty
-            return state.isWorking ? state.waiting.removeFirst() : nil
+            if state.waiting.isEmpty { state.working -= 1 }
+            return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+        }
+    }
+
+    private func tell(_ outcome: Outcome) {
+        let id = switch outcome {
+        case .placed(let report, _), .failed(let report, _), .left(let report): report.id
+        }
+        state.withLock { state in
+            state.outcomes.append(outcome)
+            state.open.remove(id)
+            state.copies[id] = nil
+            state.note = nil
         }
     }
 
     private func outcome(_ report: DownloadReport) -> Outcome {
         guard !interruption.isWished else { return .left(report) }
-        do { return .placed(report, try place(report)) } catch {
+        do {
+            var placed: FilePlacement.Placed?
+            let url = try OriginURL(url: report.url)
+            try proxy.withFile(url, isWanted: { !self.interruption.isWished }) { placed = try self.place(report, $0, nil) }
+            guard let placed else { throw CacheAccessError("the file of \(report.url) was not given; try again") }
+            return .placed(report, placed)
+        } catch {
             if interruption.isWished { return .left(report) }
             guard !report.isPinned, let error = error as? CacheAccessError, error.isNotCached || error.missing != nil else { return .failed(report, "\(error)") }
             return .failed(report, "it was no longer cached when its file was to be placed: leave --no-pin away, so that it is kept until then")
         }
     }
 
-    private func place(_ report: DownloadReport) throws -> FilePlacement.Placed {
-        let url = try OriginURL(url: report.url)
+    private func place(_ report: DownloadReport, _ lent: LentFile, _ copied: GrowingCopy.Copied?) throws -> FilePlacement.Placed {
         var name = SafeFileName(report.fileName, url: report.url)
-        if !name.hasExtension { name = SafeFileName(report.fileName, url: report.url, type: try proxy.resource(url).resource.type) }
-        var placed: FilePlacement.Placed?
-        try proxy.withFile(url, isWanted: { !self.interruption.isWished }) { lent in
-            placed = try self.placement.place(lent.path, length: lent.length, as: name, isHeld: lent.isHeld) { done in
-                let note = "\(name): \(done.size) of \(lent.length.size) copied".printable
-                self.state.withLock { $0.note = note }
-                return !self.interruption.isWished
-            }
+        if !name.hasExtension { name = SafeFileName(report.fileName, url: report.url, type: try proxy.resource(OriginURL(url: report.url)).resource.type) }
+        return try placement.place(lent.path, copied, length: lent.length, as: name, isHeld: lent.isHeld) { done in
+            let note = "\(name): \(done.size) of \(lent.length.size) copied".printable
+            state.withLock { $0.note = note }
+            return !interruption.isWished
         }
-        guard let placed else { throw CacheAccessError("the file of \(report.url) was not given; try again") }
-        return placed
     }
 }

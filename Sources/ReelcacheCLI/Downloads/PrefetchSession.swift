@@ -81,7 +81,9 @@ final class PrefetchSession {
         let isOthers = report.state == .paused && !interruption.isWished
         let remark = isOthers ? ", by someone else; it goes on with: reelcache downloads resume \(report.id)" : ""
         display.tell(report, change, isError: true, remark: remark)
-        if change == .state, report.state == .completed, let placing, files.updateValue(.wanted, forKey: report.id) == nil { placing.add(report) }
+        guard let placing, change != .nothing, files[report.id] == nil else { return }
+        if report.state == .completed { files[report.id] = .wanted }
+        placing.note(report)
     }
 
     private struct OfflineEvent: Encodable {

@@ -1,0 +1,109 @@
+import CachePolicy
+import Downloads
+import Foundation
+import Reelcache
+import Synchronization
+
+/// A copy of what a download has brought, made while it brings more, in a file without a name.
+///
+/// Where it cannot be gone on with (another version has come, the proxy knows of no such thing, the disk does not take it), it is left, and the
+/// file is copied when the download is complete.
+final class GrowingCopy: Sendable {
+    typealias Copied = (file: UnfinishedFile, method: FileExport.Method)
+
+    enum End {
+        case placed(DownloadReport, FilePlacement.Placed)
+        /// It is of no use, and the download has completed.
+        case fallenBehind(DownloadReport)
+        /// It is of no use, and the download has not completed.
+        case left
+    }
+
+    private let proxy: RunningProxy
+    private let placement: FilePlacement
+    private let state = Mutex(Phase.copying)
+    private let changed = DispatchSemaphore(value: 0)
+
+    private enum Phase {
+        case copying
+        /// The download has completed, as this report says.
+        case completed(DownloadReport)
+        /// Nobody wants it any more.
+        case left
+        /// It will place nothing.
+        case useless
+    }
+
+    init(_ proxy: RunningProxy, _ placement: FilePlacement) { (self.proxy, self.placement) = (proxy, placement) }
+
+    /// The download has completed.
+    /// - Returns: whether this goes on to place the file.
+    func complete(_ report: DownloadReport) -> Bool {
+        let goesOn = state.withLock { phase in
+            guard case .copying = phase else { return false }
+            phase = .completed(report)
+            return true
+        }
+        changed.signal()
+        return goesOn
+    }
+
+    /// The download will not complete.
+    func leave() {
+        state.withLock { if case .copying = $0 { $0 = .left } }
+        changed.signal()
+    }
+
+    private var isLeft: Bool { state.withLock { if case .left = $0 { true } else { false } } }
+
+    /// Copies, waits for the download's end, and places the file. Blocks.
+    /// - Parameter place: gives the complete copy its place.
+    func run(
+        _ url: OriginURL, isWanted: @escaping () -> Bool, _ place: @escaping (DownloadReport, LentFile, Copied) throws -> FilePlacement.Placed
+    ) -> End {
+        var placed: (DownloadReport, FilePlacement.Placed)?
+        do {
+            let file = try placement.begin()
+            var source: Int32 = -1
+            var done: Int64 = 0
+            var method = FileExport.Method.copyFileRange
+            defer { if source >= 0 { close(source) } }
+            let goesOn = { isWanted() && !self.isLeft }
+            try proxy.withGrowingFile(url, isWanted: goesOn) { lent, news in
+                if source < 0 {
+                    source = try UnfinishedFile.open(lent.path)
+                    // What can be had at once at the end need not be copied now.
+                    guard try !file.clone(source, length: 0) else { throw CacheAccessError.interrupted }
+                }
+                for range in news {
+                    if try file.copy(from: source, range, isWanted: { _ in goesOn() }) == .copy { method = .copy }
+                    file.startWriting(range)
+                    done += Int64(range.count)
+                }
+                guard done >= lent.length else { return true }
+                guard let report = self.awaitCompletion(isWanted) else { throw CacheAccessError.interrupted }
+                placed = (report, try place(report, lent, (file, method)))
+                return false
+            }
+        } catch {
+            // Tried again from the start, where it is worth that; what is wrong then is told.
+        }
+        if let (report, placed) = placed { return .placed(report, placed) }
+        return state.withLock { phase in
+            defer { phase = .useless }
+            if case .completed(let report) = phase { return .fallenBehind(report) }
+            return .left
+        }
+    }
+
+    private func awaitCompletion(_ isWanted: () -> Bool) -> DownloadReport? {
+        while isWanted() {
+            switch state.withLock({ $0 }) {
+            case .completed(let report): return report
+            case .left, .useless: return nil
+            case .copying: _ = changed.wait(timeout: .now() + .milliseconds(250))
+            }
+        }
+        return nil
+    }
+}
