@@ -86,9 +86,10 @@ extension CacheIndex {
                 ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3) RETURNING id, pinned, downloaded
                 """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
         guard let resource = resource.map({ StoredRow($0) }) else { throw StoreError.index(detail: "a resource could not be saved") }
-        let (resourceID, isPinned) = (try resource.integer("id"), (try? resource.flag("pinned")) ?? false)
+        let resourceID = try resource.integer("id")
+        let (isPinned, isDownloaded) = ((try? resource.flag("pinned")) ?? false, (try? resource.flag("downloaded")) ?? false)
         if isPinned { saved.pinned.insert(update.id) }
-        if isPinned || Int64.fromDatabaseValue(resource[2]) ?? 0 != 0 { saved.kept.insert(update.id) }
+        if isPinned || isDownloaded { saved.kept.insert(update.id) }
         var cached: Int64 = 0
         // A resource has one current generation: an older one's rows go.
         let older = try Int64.fetchAll(

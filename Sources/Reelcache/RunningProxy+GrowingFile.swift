@@ -13,7 +13,7 @@ extension RunningProxy {
         _ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile, [Range<Int64>]) throws -> Bool
     ) throws {
         let path = "/api/v1/resources/file"
-        var request = try request("GET", path, [("url", url.absolute), ("growing", "true")], isShown: true)
+        var request = try request("GET", path, [("url", url.absolute), ("growing", "true")])
         // Nothing may come for any time.
         request.stallTimeout = 0
         request.isWanted = isWanted

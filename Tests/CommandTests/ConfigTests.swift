@@ -119,7 +119,7 @@ import Testing
         let outcome = try config(
             "show", "--config", file, "--threads", "3", "--offline", environment: ["REELCACHE_LOG_LEVEL": "info", "REELCACHE_CACHE_DIR": "/films"])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "")
-        #expect(outcome.stdout.split(separator: "\n").map { $0.replacing(/  +/, with: "  ") } == [
+        #expect(outcome.stdout.split(separator: "\n").map { $0.replacing(#/ {2,}/#, with: "  ") } == [
             "listen  127.0.0.1:7335  default",
             "names  (none)  default",
             "cache_dir  /films  REELCACHE_CACHE_DIR",

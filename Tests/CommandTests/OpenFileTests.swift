@@ -28,7 +28,7 @@ import Testing
         let process = try ChildProcess("/bin/sh", limited(192) + ["--threads", "2"], environment: ReelcacheCommand.neutral)
         let line = try process.waitForLine(containing: " serves at ")
         let port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+),/).flatMap { Int($0.1) })
-        func play(_ number: Int) throws -> Bool {
+        @Sendable func play(_ number: Int) throws -> Bool {
             let response = try RawClient.get(port: port, path: ProxyProcess.target(origin.url("/\(number).mp4")))
             return response.status == 200 && response.body == films[number].bytes(0..<20_000)
         }
