@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <sys/prctl.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <fcntl.h>
 
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
@@ -27,13 +26,6 @@ static inline int reel_clone_file(int target, int source) { return ioctl(target,
 static inline int reel_start_writing(int file, long long from, long long count) { // SYNC_FILE_RANGE_WRITE
   extern int sync_file_range(int, __off64_t, __off64_t, unsigned int);
   return sync_file_range(file, from, count, 2);
-}
-
-/// Limits how long the files of another process may become (`ulimit -f`).
-static inline int reel_limit_file_size(pid_t process, unsigned long long bytes) {
-    extern int prlimit(pid_t, int, const struct rlimit *, struct rlimit *);
-    struct rlimit limit = { .rlim_cur = bytes, .rlim_max = bytes };
-    return prlimit(process, RLIMIT_FSIZE, &limit, 0);
 }
 
 /// The width of a terminal in characters; 0 where it is none or has not said.

@@ -2,7 +2,7 @@
 /// and again stays.
 extension CacheStore {
     /// So many bytes of idle parts stay for long; in milliseconds, how long more than that stay, and how long any.
-    private static let (idleBytes, shortIdle, longIdle): (Int64, Int64, Int64) = (64 << 20, 2_000, 60_000)
+    private static let (idleBytes, shortIdle, longIdle): (Int64, Int64, Int64) = (64 << 20, 5_000, 60_000)
 
     /// On `queue`, each second.
     func dropIdleMappings(now: Int64 = MappingClock.now()) {

@@ -45,8 +45,8 @@ final class SparseFile: GenerationBytes {
 
     func idleMappings() -> [(lastUse: Int64, bytes: Int64)] {
         mappings.withLock { mappings in
-            // Each is looked at in its place: a second reference would make it look used.
-            mappings.keys.compactMap { index in
+            // Each is looked at in its place, and the list of places is a copy: a second reference would make it look used.
+            Array(mappings.keys).compactMap { index in
                 guard isKnownUniquelyReferenced(&mappings[index]!) else {
                     mappings[index]?.noteUse()
                     return nil
@@ -58,7 +58,7 @@ final class SparseFile: GenerationBytes {
 
     func dropMappings(usedUntil time: Int64) {
         let dropped = mappings.withLock { mappings in
-            mappings.keys.compactMap { index -> MappedBytes? in
+            Array(mappings.keys).compactMap { index -> MappedBytes? in
                 guard isKnownUniquelyReferenced(&mappings[index]!), mappings[index]!.lastUsed <= time else { return nil }
                 return mappings.removeValue(forKey: index)
             }
