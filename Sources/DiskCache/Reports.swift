@@ -72,7 +72,7 @@ package struct ByteSpan: Codable, Sendable, Equatable {
         last = range.upperBound - 1
     }
 
-    package var count: Int64 { last - first + 1 }
+    package var count: Int64 { last -| first +| 1 }
 }
 
 /// All that is known of a cached resource.
