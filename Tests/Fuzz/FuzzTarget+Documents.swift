@@ -4,6 +4,7 @@ import GRDB
 import HTTPModel
 
 @testable import ControlAPI
+@testable import DiskCache
 @testable import Downloads
 @testable import Reelcache
 
@@ -25,6 +26,7 @@ extension FuzzTarget {
             ],
             run: json),
         FuzzTarget(name: "download-rows", seeds: ["0123456789abcdef0123456789abcdef", "\u{1}\u{2}\u{3}\u{4}"], run: downloadRows),
+        FuzzTarget(name: "index-rows", seeds: ["0123456789abcdef0123456789abcdef", "\u{1}\u{2}\u{3}\u{4}"], run: indexRows),
     ]
 
     private static func configuration(_ input: [UInt8]) throws {
@@ -51,7 +53,7 @@ extension FuzzTarget {
         for row in 0..<4 {
             var values: [String: (any DatabaseValueConvertible)?] = usualRow(Int64(row + 1))
             for _ in 0..<byte() % 6 { values[DownloadJob.columnNames[byte() % DownloadJob.columnNames.count]] = value(byte(), byte()) }
-            if let job = DownloadJob(Row(values)) { saved.append(job) }
+            if let job = try? DownloadJob(StoredRow(Row(values))) { saved.append(job) }
         }
         var queue = DownloadQueue(settings: DownloadSettings(), restoring: saved, nextID: saved.map(\.id).max() ?? 1, now: 1e9, monotonic: 5)
         _ = queue.summary
@@ -63,6 +65,27 @@ extension FuzzTarget {
         }
         _ = queue.summary
         _ = queue.surplusEndedIDs
+    }
+
+    /// A generation and an extent of it with any values, as the index reads them.
+    private static func indexRows(_ input: [UInt8]) throws {
+        var rest = input[...]
+        func byte() -> Int { rest.popFirst().map(Int.init) ?? 0 }
+        var generation: [String: (any DatabaseValueConvertible)?] = [
+            "id": 70000, "key": "https://example.org/a", "length": 1_000_000, "chunk_size": 65536, "overhead": 4096, "stored_at": 1_000_000_000,
+            "validated_at": 1_000_000_000, "initial_age": 0, "status": 200, "final_url": "https://example.org/a", "is_public": 1,
+            "fields": "[[\"ETag\",\"\\\"a\\\"\"]]", "selecting": "[]",
+        ]
+        var extent: [String: (any DatabaseValueConvertible)?] = ["ordinal": 0, "present": -1, "last_access": 0, "session": 1, "checksums": Data(count: 128)]
+        let columns = generation.keys.sorted(), extentColumns = extent.keys.sorted()
+        for _ in 0..<byte() % 4 { generation[columns[byte() % columns.count]] = value(byte(), byte()) }
+        for _ in 0..<byte() % 4 { extent[extentColumns[byte() % extentColumns.count]] = value(byte(), byte()) }
+        guard let row = try? CacheIndex.generationRow(StoredRow(Row(generation))) else { return }
+        try hold((0...Generation.longest).contains(row.length), "a length of \(row.length)")
+        try useHead(row.head.fields, status: row.head.status)
+        guard let part = try? CacheIndex.extentRow(StoredRow(Row(extent)), row) else { return }
+        let bytes = row.geometry.bodyBytes(of: part.present, inExtent: part.ordinal, length: row.length)
+        try hold((0...row.length).contains(bytes), "\(bytes) bytes of \(row.length)")
     }
 
     private static func usualRow(_ id: Int64) -> [String: (any DatabaseValueConvertible)?] {
