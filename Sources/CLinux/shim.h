@@ -5,6 +5,10 @@
 #include <sys/prctl.h>
 #include <sys/ioctl.h>
 #include <fcntl.h>
+#include <unistd.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 extern int fallocate(int descriptor, int mode, off_t offset, off_t length);
@@ -49,3 +53,12 @@ extern int posix_openpt(int flags);
 extern int grantpt(int master);
 extern int unlockpt(int master);
 extern int ptsname_r(int master, char *name, size_t size);
+
+/// A socket that can be read whenever an address of this machine has come or gone; -1 where the kernel does not tell this process.
+static inline int reel_address_changes(void) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    struct sockaddr_nl group = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };
+    if (descriptor < 0 || bind(descriptor, (struct sockaddr *)&group, sizeof group) == 0) return descriptor;
+    close(descriptor);
+    return -1;
+}

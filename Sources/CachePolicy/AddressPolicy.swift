@@ -3,6 +3,8 @@
 package struct AddressPolicy: Sendable {
     private let hosts: Set<String>
     private let networks: [IPNetwork]
+    /// Where this machine is, as far as somebody has looked.
+    package var local = LocalNetworks.none
 
     /// - Parameter allow: host names, IP addresses and CIDR blocks: `nas.local`, `127.0.0.1`, `192.168.1.0/24`, `fd00::/8`.
     package init(allow: [String]) throws(AddressPolicyError) {
@@ -25,7 +27,17 @@ package struct AddressPolicy: Sendable {
     ///   - host: the name in the URL, or at which a redirect points.
     ///   - address: what the connection is really about to be made to.
     package func permits(host: String, address: IPAddress) -> Bool {
-        address.isPublic || hosts.contains(HostName.normalized(host)) || holds(address)
+        isPublic(address) || hosts.contains(HostName.normalized(host)) || holds(address)
+    }
+
+    /// Whether an address belongs to the Internet at large, and neither to this machine nor to a network that it is on.
+    package func isPublic(_ address: IPAddress) -> Bool { address.isPublic && !local.contains(address) }
+
+    /// The same for a machine on these networks.
+    package func on(_ local: LocalNetworks) -> AddressPolicy {
+        var policy = self
+        policy.local = local
+        return policy
     }
 
     /// Whether a line of `allow` names a host by its name, or by the address that is written in its place.

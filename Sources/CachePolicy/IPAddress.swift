@@ -132,12 +132,27 @@ extension IPAddress {
 // MARK: - Reach
 
 extension IPAddress {
-    /// Whether the address belongs to the Internet at large, as opposed to this host, its networks, and blocks kept for special
-    /// uses (RFC 6890 and the registries that follow it). An IPv6 address that stands for an IPv4 one is judged as that.
+    /// Whether the address belongs to the Internet at large, as opposed to this host, its networks, and blocks kept for special uses: what the
+    /// registries of special-purpose addresses (RFC 6890, https://www.iana.org/assignments/iana-ipv4-special-registry and
+    /// .../iana-ipv6-special-registry) do not call globally reachable. An IPv6 address that stands for an IPv4 one is judged as that.
+    ///
+    /// Whether it is one of this machine's own, only `AddressPolicy` knows.
     package var isPublic: Bool {
         let address = unwrapped
-        let networks = address.family == .v4 ? Self.specialV4 : Self.specialV6
-        return !networks.contains { $0.contains(address) } && (address.embeddedIn6to4?.isPublic ?? true)
+        switch address.family {
+        case .v4: return !SpecialNetwork.v4.contains { $0.network.contains(address) }
+        case .v6:
+            guard SpecialNetwork.globalUnicast.contains(address), !SpecialNetwork.v6.contains(where: { $0.network.contains(address) }) else { return false }
+            return address.embeddedIn6to4?.isPublic ?? true
+        }
+    }
+
+    /// How many bits are set before the first that is not: of a netmask, the length of the prefix.
+    package var leadingOnes: Int {
+        switch family {
+        case .v4: (~UInt32(truncatingIfNeeded: low)).leadingZeroBitCount
+        case .v6: high == .max ? 64 + (~low).leadingZeroBitCount : (~high).leadingZeroBitCount
+        }
     }
 
     /// ::ffff:0:0/96 (RFC 4291 §2.5.5.2)
@@ -155,27 +170,4 @@ extension IPAddress {
     private var embeddedIn6to4: IPAddress? {
         family == .v6 && high >> 48 == 0x2002 ? IPAddress(v4: UInt32(truncatingIfNeeded: high >> 16)) : nil
     }
-
-    private static let specialV4: [IPNetwork] = [
-        IPNetwork(v4: 0x0000_0000, 8),  // this network
-        IPNetwork(v4: 0x0A00_0000, 8),  // 10/8, private (RFC 1918)
-        IPNetwork(v4: 0x6440_0000, 10),  // 100.64/10, shared by carriers (RFC 6598)
-        IPNetwork(v4: 0x7F00_0000, 8),  // loopback
-        IPNetwork(v4: 0xA9FE_0000, 16),  // 169.254/16, link-local; clouds serve their credentials here
-        IPNetwork(v4: 0xAC10_0000, 12),  // 172.16/12, private (RFC 1918)
-        IPNetwork(v4: 0xC000_0000, 24),  // 192.0.0/24, protocol assignments
-        IPNetwork(v4: 0xC0A8_0000, 16),  // 192.168/16, private (RFC 1918)
-        IPNetwork(v4: 0xC612_0000, 15),  // 198.18/15, benchmarks (RFC 2544)
-        IPNetwork(v4: 0xE000_0000, 4),  // multicast
-        IPNetwork(v4: 0xF000_0000, 4),  // reserved, and broadcast
-    ]
-
-    private static let specialV6: [IPNetwork] = [
-        IPNetwork(v6: 0, 96),  // ::, ::1, and the IPv4-compatible form that nobody should use
-        IPNetwork(v6: 0x0064_FF9B_0001_0000, 48),  // 64:ff9b:1::/48, NAT64 of a local network (RFC 8215)
-        IPNetwork(v6: 0xFC00_0000_0000_0000, 7),  // fc00::/7, unique local (RFC 4193)
-        IPNetwork(v6: 0xFE80_0000_0000_0000, 10),  // link-local
-        IPNetwork(v6: 0xFEC0_0000_0000_0000, 10),  // site-local, deprecated (RFC 3879)
-        IPNetwork(v6: 0xFF00_0000_0000_0000, 8),  // multicast
-    ]
 }

@@ -5,18 +5,15 @@ struct IPNetwork: Sendable, Hashable {
     private let base: IPAddress
     private let prefixLength: Int
 
-    init(base: IPAddress, prefixLength: Int) {
+    /// - Parameter prefixLength: held at the address's own length; nil for that.
+    init(base: IPAddress, prefixLength: Int? = nil) {
+        let width = base.family == .v4 ? 32 : 128
         self.base = base
-        self.prefixLength = prefixLength
+        self.prefixLength = min(max(prefixLength ?? width, 0), width)
     }
 
-    init(v4: UInt32, _ prefixLength: Int) {
-        self.init(base: IPAddress(v4: v4), prefixLength: prefixLength)
-    }
-
-    init(v6 high: UInt64, _ prefixLength: Int) {
-        self.init(base: IPAddress(v6: (high, 0)), prefixLength: prefixLength)
-    }
+    /// Whether all addresses of a family are in it: no network, but a way to all, as some tunnels have it.
+    var isEverything: Bool { prefixLength == 0 }
 
     /// `address` or `address/bits`; bits of the address beyond the prefix do not matter. A block of mapped IPv4 addresses becomes
     /// the block of these IPv4 addresses, as the addresses themselves do when they are judged.

@@ -14,6 +14,8 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var largestMountBody: Int64?
     /// What is left out of URLs in logs and listings.
     package var mask = URLMask.standard
+    /// Pages that may read all that the proxy gives them, and learn what is cached.
+    package var webOrigins = WebOrigins.none
 
     package init() {}
 

@@ -12,6 +12,8 @@ package final class ControlHandler: RequestHandler {
     let store: CacheStore
     let policy: Current<ProxyPolicy>
     let token: ControlToken
+    /// What whoever reads must know; nil where this machine alone can ask.
+    private let readToken: ControlToken?
     let audits: AuditTurn
     let downloads: DownloadManager
     /// What tells the events of this proxy from those of another that was here before it.
@@ -21,18 +23,20 @@ package final class ControlHandler: RequestHandler {
     private let snapshot: @Sendable () -> StatsSnapshot
 
     /// - Parameters:
+    ///   - readToken: what whoever reads must show, unless it is `token`; nil where this machine alone can ask.
     ///   - audits: shared by the handlers of all loops.
     ///   - session: the same for all of them, and another each time that a proxy starts; letters and digits.
     ///   - snapshot: the counters now. Called on a loop: it must not block.
     ///   - now: the time, in seconds since 1970.
     package init(
-        store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, audits: AuditTurn, downloads: DownloadManager, session: String,
+        store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?, audits: AuditTurn, downloads: DownloadManager, session: String,
         snapshot: @escaping @Sendable () -> StatsSnapshot,
         now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
         self.store = store
         self.policy = policy
         self.token = token
+        self.readToken = readToken
         self.audits = audits
         self.downloads = downloads
         self.session = session
@@ -40,11 +44,34 @@ package final class ControlHandler: RequestHandler {
         self.now = now
     }
 
+    /// No page of another site may even embed an answer, and nothing in one is taken for a page.
+    private static let ownFields = Array("Cross-Origin-Resource-Policy: same-origin\r\nX-Content-Type-Options: nosniff\r\n".utf8)
+
     package func handle(_ exchange: Exchange) {
+        exchange.ownFields = Self.ownFields
         let target = exchange.target
         let path = target.prefix { $0 != "?" }
         guard ControlRoute.isBelow(path) else { return page(exchange, path) }
         do throws(ControlError) { try administer(exchange, target, path) } catch { exchange.respond(error) }
+    }
+
+    // MARK: Who may ask
+
+    /// Beyond the loopback whoever reads shows a token, and everywhere a page does: one below a mount may have this very site.
+    private func checkReading(_ request: RequestHead) throws(ControlError) {
+        guard readToken != nil || Self.isOfPage(request) else { return }
+        let authorization = request.value(of: "Authorization")
+        if token.isShown(by: authorization) || readToken?.isShown(by: authorization) == true { return }
+        throw .unauthorized(readToken ?? token)
+    }
+
+    /// Whether a script could read the answer. Who follows a link from elsewhere sees it, and the page with the link does not.
+    private static func isOfPage(_ request: RequestHead) -> Bool {
+        switch request.value(of: "Sec-Fetch-Site") {
+        case nil, "none": false
+        case "cross-site": request.value(of: "Sec-Fetch-Mode") != "navigate"
+        default: true
+        }
     }
 
     // MARK: Administration
@@ -56,7 +83,11 @@ package final class ControlHandler: RequestHandler {
         let method = exchange.request.method.name
         if method == "OPTIONS" { return exchange.respond(204, text: "") { $0.field("Allow", route.allowed) } }
         guard route.methods.contains(method) else { throw .method(method, allowed: route.allowed) }
-        guard !route.needsToken(method) || token.isShown(by: exchange.request.value(of: "Authorization")) else { throw .unauthorized(token) }
+        if route.needsToken(method) {
+            guard token.isShown(by: exchange.request.value(of: "Authorization")) else { throw .unauthorized(token) }
+        } else {
+            try checkReading(exchange.request)
+        }
         let parameters = try ControlParameters(target: target, known: route.parameters(method))
         guard try !parameters.showsSecrets() || token.isShown(by: exchange.request.value(of: "Authorization")) else { throw .unauthorized(token) }
         switch (route, method) {
@@ -123,7 +154,9 @@ package final class ControlHandler: RequestHandler {
             return exchange.respond(405, text: "\(name) is not supported here; use GET or HEAD", closes: true) { $0.field("Allow", "GET, HEAD, OPTIONS") }
         }
         switch path {
-        case "/stats": stats(exchange)
+        case "/stats":
+            do throws(ControlError) { try checkReading(exchange.request) } catch { return exchange.respond(error) }
+            stats(exchange)
         case "/healthz": exchange.respond(200, text: "ok")
         case "/": exchange.respond(200, text: Self.welcome)
         default:

@@ -11,18 +11,26 @@ package struct ControlToken: Sendable {
 
     private static let byteCount = 32
 
+    /// What it is good for.
+    package enum Scope: String, Sendable {
+        /// Reading and changing.
+        case all = "control-token"
+        /// Reading, and no secrets of URLs.
+        case reading = "control-token-read"
+    }
+
     /// Takes the token of a cache directory, making one where there is none. The caller has the directory's lock.
     /// - Throws: `TokenError`: a file that others can read (whoever has read it keeps what it says, so its mode is not just changed), or
     ///   that holds no token.
-    package init(makingIn directory: String) throws(TokenError) {
-        let path = Self.path(in: directory)
+    package init(makingIn directory: String, for scope: Scope = .all) throws(TokenError) {
+        let path = Self.path(in: directory, scope)
         if try Self.mode(of: path) == nil { try Self.make(path) }
-        try self.init(of: directory)
+        try self.init(of: directory, for: scope)
     }
 
     /// Reads the token of a cache directory.
-    package init(of directory: String) throws(TokenError) {
-        path = Self.path(in: directory)
+    package init(of directory: String, for scope: Scope = .all) throws(TokenError) {
+        path = Self.path(in: directory, scope)
         guard let mode = try Self.mode(of: path) else { throw TokenError("there is no \(path): the proxy makes it when it starts", isMendedAtStart: true) }
         guard mode & 0o077 == 0 else {
             throw TokenError(
@@ -36,7 +44,7 @@ package struct ControlToken: Sendable {
         }
     }
 
-    private static func path(in directory: String) -> String { directory + "/control-token" }
+    private static func path(in directory: String, _ scope: Scope) -> String { directory + "/" + scope.rawValue }
 
     /// - Returns: nil where there is no such file.
     private static func mode(of path: String) throws(TokenError) -> mode_t? {

@@ -23,6 +23,8 @@ package final class GenerationHead: Sendable, Equatable {
     /// `fields` as they go out, each line ended by CRLF; those that speak for the origin as a site are apart.
     package let fieldBytes: [UInt8]
     package let siteBytes: [UInt8]
+    /// What a browser can do with it.
+    package let safety: ContentSafety
     /// Whether `Date` is among them.
     package let hasDate: Bool
     /// As it was when its age began to count: what is reckoned from its fields is reckoned once.
@@ -46,6 +48,7 @@ package final class GenerationHead: Sendable, Equatable {
         self.times = times ?? ResponseTimes(validatedAt: storedAt)
         fieldBytes = Self.rendered(fields.lines.filter { !SiteFields.isOfOrigin($0.name) })
         siteBytes = Self.rendered(fields.lines.filter { SiteFields.isOfOrigin($0.name) })
+        safety = ContentSafety(fields)
         validators = RepresentationValidators(
             etag: fields["ETag"].flatMap { EntityTag(parsing: $0) }, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
         cacheControl = CacheControl(parsing: fields.combined("Cache-Control"))

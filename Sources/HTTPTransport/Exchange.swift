@@ -17,6 +17,8 @@ package final class Exchange {
     package var onAbort: (() -> Void)?
     /// Where to record the time from the request to the first byte of its body.
     package var firstByteTimes: LatencyHistogram?
+    /// Field lines that the answer bears whatever it is, each ended by CRLF.
+    package var ownFields: [UInt8] = []
     /// The loop that the connection lives on.
     package let loop: EventLoop
     private unowned let connection: Connection
@@ -91,6 +93,8 @@ package final class Exchange {
         }
         onAbort = nil
         isAnswered = true
+        var response = response
+        response.fields(rendered: ownFields)
         connection.send(response, body: body, keepsReading: keepsReading, for: self)
     }
 

@@ -127,7 +127,7 @@ extension MediaAnswer {
             response.fields(rendered: head.fieldBytes)
         }
         response.hasDate = head.hasDate
-        handler.addFormFields(head.siteBytes, isPublic: head.isPublic, route, for: request, to: &response)
+        handler.addFormFields(head.siteBytes, head.safety, isPublic: head.isPublic, route, for: request, to: &response)
         if head.status == 200, generation.length != nil { response.field("Accept-Ranges", "bytes") }
         // RFC 9111 §5.1: not of what just came from its origin, unless it came from a cache before.
         let age = head.age(at: filler.filler.now())

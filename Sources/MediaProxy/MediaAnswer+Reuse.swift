@@ -159,7 +159,7 @@ extension MediaAnswer {
         var response = Response(head.status, length: head.contentLength)
         let site = fields.takeSiteFields()
         response.fields(fields)
-        handler.addFormFields(site, isPublic: head.isFromPublicAddress, route, for: request, to: &response)
+        handler.addFormFields(site, ContentSafety(head.fields), isPublic: head.isFromPublicAddress, route, for: request, to: &response)
         response.hasDate = fields["Date"] != nil
         let age = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.filler.now()).initialAge
         if age > 0 { response.field("Age", min(age, 1 << 31)) }

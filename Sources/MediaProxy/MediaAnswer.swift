@@ -56,6 +56,10 @@ final class MediaAnswer: BodySource {
     var treatment: Treatment { route.treatment }
 
     func start() {
+        guard !isProbe else {
+            handler.metrics.errors.add("refused")
+            return exchange.respond(403, text: "a page of another site is not told what is cached: list its origin in web_origins")
+        }
         // RFC 9110 §14.2: Range is for GET alone.
         if request.method == .get {
             switch RangeRequest.parse(request.combined("Range")) {
@@ -70,6 +74,11 @@ final class MediaAnswer: BodySource {
             }
         }
         proceed()
+    }
+
+    /// Whether a page of another site asks for what only the cache can answer: by whether it does, it would learn what was watched.
+    private var isProbe: Bool {
+        (directives.control.onlyIfCached || filler.isOffline) && Requester(request, handler.policy.webOrigins).isForeign
     }
 
     /// As far as it goes without waiting. Called again when there is news.

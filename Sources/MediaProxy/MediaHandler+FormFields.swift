@@ -7,30 +7,39 @@ extension MediaHandler {
     /// - Parameters:
     ///   - site: the lines that speak for the origin as a site. Through a mount they go out as they are: who mounts an origin has it stand
     ///     under the proxy's own name, and its pages work there as they do at home.
+    ///   - content: what a browser can do with it.
     ///   - isPublic: whether the media came from public addresses.
-    func addFormFields(_ site: [UInt8], isPublic: Bool, _ route: Route, for request: RequestHead, to response: inout Response) {
+    func addFormFields(
+        _ site: [UInt8], _ content: ContentSafety, isPublic: Bool, _ route: Route, for request: RequestHead, to response: inout Response
+    ) {
         switch route.form {
         case .path:
-            if isPublic && route.isOpen { return response.fields(rendered: Self.readableByEveryone) }
-            // Players are no pages.
-            guard let origin = request.value(of: "Origin") else { return response.fields(rendered: Self.readableByNobody) }
-            let pages = CrossOrigin(origin: origin, isPublic: false, policy: addresses.value)
-            response.fields(SiteFields.inPathForm(readableBy: pages))
+            let requester = Requester(request, policy.webOrigins)
+            let pages = CrossOrigin(requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia, policy: addresses.value)
+            guard case .only = pages else { return response.fields(rendered: Self.usualFields(content, pages)) }
+            response.fields(SiteFields.inPathForm(content, readableBy: pages))
         case .absolute:
             response.fields(rendered: site)
             // RFC 9110 §7.6.3: a proxy says so in both directions, a gateway need not.
             response.field("Via", via.element)
         case .mount:
             response.fields(rendered: site)
+            if !route.isOneSite, !content.isInert { response.field("Content-Security-Policy", SiteFields.belowMount) }
         }
     }
 
-    private static let readableByEveryone = rendered(.everyone)
-    private static let readableByNobody = rendered(.nobody)
+    /// Those of nearly all answers, laid out once.
+    private static func usualFields(_ content: ContentSafety, _ pages: CrossOrigin) -> [UInt8] {
+        if content.isInert, case .everyone = pages { return inertForEveryone }
+        return rendered(SiteFields.inPathForm(content, readableBy: pages))
+    }
 
-    private static func rendered(_ pages: CrossOrigin) -> [UInt8] {
+    private static let inertForEveryone = rendered(
+        SiteFields.inPathForm(ContentSafety(FieldLines([.init(name: "Content-Type", value: "video/mp4")])), readableBy: .everyone))
+
+    private static func rendered(_ fields: FieldLines) -> [UInt8] {
         var response = Response(200, length: nil)
-        response.fields(SiteFields.inPathForm(readableBy: pages))
+        response.fields(fields)
         return response.fieldBytes
     }
 }

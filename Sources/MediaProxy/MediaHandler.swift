@@ -137,7 +137,7 @@ package final class MediaHandler: RequestHandler {
 
     private func answer(toOptions request: RequestHead, _ route: Route) -> Response {
         var response = Self.options
-        let fields = CrossOrigin.preflight(request.fields, host: route.url.host, isOpen: route.isOpen, policy: addresses.value)
+        let fields = CrossOrigin.preflight(request, host: route.url.host, isOpen: route.isOpen, policy: addresses.value, policy.webOrigins)
         if let fields { response.fields(fields) }
         return response
     }
@@ -149,7 +149,7 @@ package final class MediaHandler: RequestHandler {
         switch (request.method, route.form) {
         // Service Workers §4.3: it would stand between the proxy and all pages, of whatever origin, below its path.
         case (.get, .path), (.head, .path): request.value(of: "Service-Worker") == nil ? nil : .serviceWorker
-        case (.other, .mount) where !route.isOpen: CrossOrigin.isForeign(request) ? .foreign : nil
+        case (.other, .mount) where !route.isOpen: Requester(request) == .own ? nil : .foreign
         default: nil
         }
     }

@@ -24,6 +24,8 @@ struct Route: Sendable {
     let hasOwnKey: Bool
     /// Whether a client's cookies for this target are the origin's.
     let passesCookies: Bool
+    /// Whether the proxy serves nothing but the origin of this resource: then that is what its name stands for.
+    let isOneSite: Bool
 
     /// Whether anybody could have the same from the origin: fields of a rule may be what opens it.
     var isOpen: Bool { treatment.headers.lines.isEmpty }
@@ -63,7 +65,7 @@ final class MediaRoutes {
         let (key, treatment) = policy.resolve(url)
         let route = Route(
             url: url, key: key, treatment: treatment, form: form, hasOwnKey: key != url.cacheKey,
-            passesCookies: form == .absolute || form == .mount && policy.isOneSite)
+            passesCookies: form == .absolute || form == .mount && policy.isOneSite, isOneSite: policy.isOneSite)
         if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
         recent[target] = route
         return route

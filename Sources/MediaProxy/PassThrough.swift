@@ -153,6 +153,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         response.fields(fields)
         response.hasDate = fields["Date"] != nil
         if route.form == .absolute { response.field("Via", handler.via.element) }
+        if route.form == .mount, !route.isOneSite, !ContentSafety(fields).isInert { response.field("Content-Security-Policy", SiteFields.belowMount) }
         response.field("Cache-Status", CacheStatus.forwarded(.method, status: head.status).fieldValue)
         exchange.respond(response, body: self, keepsReading: true)
     }

@@ -16,6 +16,7 @@ struct CacheEngine: Sendable {
     let fillers: [LoopBound<LoopFiller>]
     let metrics = ProxyMetrics()
     let addresses: Current<AddressPolicy>
+    private let networks: LoopBound<NetworkWatch>
     let policy: Current<ProxyPolicy>
     /// Masks secrets by the policy.
     let logger: Logger
@@ -51,6 +52,9 @@ struct CacheEngine: Sendable {
             logger: logger, now: tuning.now)
         snapshot = Self.snapshot(metrics, store, filler)
         loops.start()
+        // Before anything is fetched.
+        let watcher = loops.loops[0]
+        networks = watcher.sync { LoopBound(NetworkWatch(addresses, on: watcher), on: watcher) }
         fillers = loops.loops.map { loop in
             loop.sync { LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: addresses, settings: upstream), loop: loop), on: loop) }
         }
@@ -63,6 +67,7 @@ struct CacheEngine: Sendable {
         for filler in fillers {
             filler.loop.sync { filler.value.shutdown() }
         }
+        networks.loop.sync { networks.value.stop() }
         // What is called back on the loops has to come before they end.
         store.endThreads()
         loops.stop()

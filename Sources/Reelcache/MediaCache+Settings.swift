@@ -17,7 +17,12 @@ extension MediaCache {
     /// - Throws: `ProxyError` where an entry is no host name, address or network, `CacheError.closed`; then nothing changes.
     public func setAllow(_ allow: [String]) throws {
         try checkOpen()
-        do { engine.addresses.value = try AddressPolicy(allow: allow) } catch { throw ProxyError("\(error)") }
+        do {
+            let policy = try AddressPolicy(allow: allow)
+            engine.addresses.change { $0 = policy.on($0.local) }
+        } catch {
+            throw ProxyError("\(error)")
+        }
     }
 
     /// Changes how resources are handled: `rules` of `ProxyConfiguration`, as a whole. What is cached stays under the key it has.

@@ -56,12 +56,13 @@ public final class Proxy: Sendable {
             let session = cache.session
             let address = try configuration.address()
             let token = try ControlToken(makingIn: configuration.cacheDirectory)
+            let readToken = address.isLoopback ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
             server = try HTTPServer(address, loops: engine.loops.loops, limits: Self.limits(cache), metrics: engine.metrics) { loop in
                 MediaHandler(
                     engine.fillers[loop.index].value, policy: engine.policy, addresses: engine.addresses, via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(
-                        store: engine.store, policy: engine.policy, token: token, audits: audits, downloads: downloads, session: session, snapshot: engine.snapshot,
+                        store: engine.store, policy: engine.policy, token: token, readToken: readToken, audits: audits, downloads: downloads, session: session, snapshot: engine.snapshot,
                         now: now))
             }
             baseURL = "http://\(server.address.reachable)"

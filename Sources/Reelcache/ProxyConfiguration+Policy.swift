@@ -14,6 +14,7 @@ extension ProxyConfiguration {
         policy.mounts = try Self.policy(of: mounts)
         policy.rules = try Self.policy(of: rules)
         policy.mask = try mask
+        do throws(RuleError) { policy.webOrigins = try WebOrigins(webOrigins) } catch { throw ProxyError("web_origins: \(error)") }
         return policy
     }
 

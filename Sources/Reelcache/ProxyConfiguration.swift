@@ -42,6 +42,9 @@ public struct ProxyConfiguration: Sendable {
     public var downloadRate: Int64?
     /// How some resources are handled: each effect is that of the first rule that matches and names it.
     public var rules: [ResourceRule] = []
+    /// Origins of pages that may read all that the proxy gives them, and learn what is cached, such as `https://player.example`. Pages of other sites
+    /// may read media of public origins.
+    public var webOrigins: [String] = []
     /// Names of further query parameters whose values are secrets, with `*` for any run of characters: logs and listings show `***` for them, as
     /// for those that `docs/SECURITY.md` lists.
     public var secretParameters: [String] = []

@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import DiskCache
 import Foundation
 import Upstream
@@ -26,7 +27,11 @@ public struct RunningProxy: Sendable {
     /// - Throws: `ProxyError` where it does not answer, or not with 200.
     public func get(_ path: String) throws -> Data {
         do {
-            let (status, body) = try BlockingFetch.get(url: baseURL + path, timeout: 10)
+            var request = BlockingFetch(baseURL + path)
+            request.timeout = 10
+            // Beyond the loopback it is needed.
+            if let token = try? ControlToken(of: cacheDirectory) { request.fields.append("Authorization", "Bearer \(token.text)") }
+            let (status, body) = try request.bytes()
             guard status == 200 else { throw ProxyError("the proxy at \(baseURL) answers \(status) to \(path)") }
             return Data(body)
         } catch let error as ProxyError {

@@ -49,6 +49,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("linger")) var linger: String?
     @Option(help: .setting("connect_timeout")) var connectTimeout: String?
     @Option(help: .setting("stall_timeout")) var stallTimeout: String?
+    @Option(help: .setting("web_origins")) var webOrigin: [String] = []
     @Option(help: .setting("secret_parameters")) var secretParameter: [String] = []
     @Option(help: .setting("threads")) var threads: String?
     @Option(help: .setting("ca_file")) var caFile: String?
@@ -63,7 +64,7 @@ struct ServeOptions: ParsableArguments {
             "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout, "threads": threads, "ca_file": caFile, "log_level": logLevel,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
-        for (key, texts) in [("names", name), ("allow", allow), ("mounts", mount), ("secret_parameters", secretParameter)] where !texts.isEmpty { flags[key] = texts }
+        for (key, texts) in [("names", name), ("allow", allow), ("mounts", mount), ("web_origins", webOrigin), ("secret_parameters", secretParameter)] where !texts.isEmpty { flags[key] = texts }
         return cache.sources(flags)
     }
 }

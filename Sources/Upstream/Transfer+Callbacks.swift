@@ -159,7 +159,7 @@ extension Transfer {
         } else {
             client.originSockets.named(ends, among: hop.sockets)
         }
-        isPublic = isPublic && peer.isPublic
+        isPublic = isPublic && client.policy.value.isPublic(peer)
         return true
     }
 }

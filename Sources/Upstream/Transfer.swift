@@ -72,7 +72,7 @@ package final class Transfer {
     private var needsNewConnection = false
 
     private var redirects = 0
-    /// Whether each address that was asked is public.
+    /// Whether each address that was asked is public, and none of this machine's networks.
     var isPublic = true
     private var startOfHop: UInt64 = 0
     var lastSign: UInt64 = 0

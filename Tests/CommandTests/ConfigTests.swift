@@ -137,6 +137,7 @@ import Testing
             "linger  5s  default",
             "connect_timeout  10s  default",
             "stall_timeout  30s  default",
+            "web_origins  (none)  default",
             "secret_parameters  (none besides those)  default",
             "threads  3  --threads",
             "ca_file  (the system's)  default",

@@ -4,7 +4,7 @@ import Testing
 
 /// A program that plays media, and that a machine may lack.
 enum Player: String, CaseIterable {
-    case ffmpeg, mpv
+    case ffmpeg, mpv, chromium, python3
 
     /// Where it is, by `$PATH`.
     private var path: String? {
@@ -21,9 +21,10 @@ enum Player: String, CaseIterable {
         return ConditionTrait.enabled(if: missing.isEmpty, "not installed: \(missing.joined(separator: ", "))")
     }
 
+    func location() throws -> String { try #require(path, "\(rawValue) is not installed, and CI=true makes that a failure") }
+
     /// Runs it to its end.
     func run(_ arguments: [String]) throws -> ChildProcess.Outcome {
-        let path = try #require(path, "\(rawValue) is not installed, and CI=true makes that a failure")
-        return try ChildProcess.run(path, arguments, environment: ReelcacheCommand.neutral)
+        try ChildProcess.run(try location(), arguments, environment: ReelcacheCommand.neutral)
     }
 }

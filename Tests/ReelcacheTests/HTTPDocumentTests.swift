@@ -3,7 +3,7 @@ import Testing
 
 /// `docs/HTTP.md` names a section and a test for each feature, and the test is there.
 @Suite struct HTTPDocumentTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     /// Features of the project's own, which are in no specification with numbers.
     private static let withoutSection: Set = ["CORS, preflight", "Active content", "Changes by pages of other sites"]
@@ -33,7 +33,7 @@ import Testing
     }
 
     /// The tests of each file, by what stands before `Tests.swift`, and of scenarios by their number. Helpers are none.
-    private static func tests() throws -> [String: Set<String>] {
+    static func tests() throws -> [String: Set<String>] {
         var tests: [String: Set<String>] = [:]
         let paths = FileManager.default.enumerator(atPath: root.appendingPathComponent("Tests").path)?.compactMap { $0 as? String } ?? []
         for path in paths where path.hasSuffix("Tests.swift") {

@@ -75,6 +75,13 @@ import Upstream
         #expect(origin.requestCount("/a.mp4") == 2)
     }
 
+    @Test func machinesOwnNetworkIsRefusedWhateverItsRange() throws {
+        let upstreams = try Upstreams(allow: [])
+        let own = try #require(IPAddress("8.8.8.8"))
+        upstreams.policy.change { $0.local = LocalNetworks([(own, 24)]) }
+        #expect(try upstreams.fetch("http://8.8.8.9:1/a.mp4").error == .addressRefused(host: "8.8.8.9", address: "8.8.8.9"))
+    }
+
     // In a process of its own: the environment belongs to all tests of this one.
     @Test func proxyOfTheEnvironmentIsNotUsed() async {
         await #expect(processExitsWith: .success) {

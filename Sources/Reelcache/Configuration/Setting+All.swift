@@ -60,6 +60,10 @@ extension Setting {
             "stall_timeout", .seconds(in: ProxyConfiguration.stallTimeoutRange), at: \.proxy.stallTimeoutSeconds,
             "After how long without a byte a transfer is given up; 1s to 1h."),
         Setting(
+            listOf: .webOrigin, "web_origins", flag: "web-origin", at: \.proxy.webOrigins,
+            "The origin of a page that may read all that the proxy gives it, and learn what is cached, such as https://player.example.", standard: "none",
+            isPolicy: true),
+        Setting(
             listOf: .parameterPattern, "secret_parameters", flag: "secret-parameter", at: \.proxy.secretParameters,
             "A query parameter whose value is a secret: *** in logs and listings, as for those that docs/SECURITY.md lists.", standard: "none besides those",
             isPolicy: true),

@@ -127,6 +127,7 @@ extension SettingKind<String> {
     static var hostPattern: Self { checked("example.org") { text throws(RuleError) in _ = try HostPattern(text) } }
     static var pathPattern: Self { checked("/vod/*") { text throws(RuleError) in _ = try PathPattern(text) } }
     static var parameterPattern: Self { checked("token") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) } }
+    static var webOrigin: Self { checked("origin") { text throws(RuleError) in _ = try WebOrigins([text]) } }
     static var keyTemplate: Self { checked("https://cdn.example{path}") { text throws(RuleError) in _ = try KeyTemplate(text) } }
 
     private static func checked(_ example: String, _ check: @escaping @Sendable (String) throws(RuleError) -> Void) -> Self {

@@ -1,0 +1,19 @@
+/// The addresses of this machine and the networks that it is on. What is at them is private, whatever range they are of: a service on a public
+/// address of this machine may trust those who connect from here, and so may a neighbour on its network.
+package struct LocalNetworks: Sendable, Equatable {
+    private let networks: Set<IPNetwork>
+
+    /// What is known before anybody has looked: nothing.
+    package static let none = LocalNetworks([])
+
+    /// - Parameter interfaces: addresses of this machine, each with the length of its network's prefix.
+    package init(_ interfaces: [(address: IPAddress, prefixLength: Int)]) {
+        networks = Set(interfaces.map { IPNetwork(base: $0.address, prefixLength: $0.prefixLength) }.filter { !$0.isEverything })
+            .union(interfaces.map { IPNetwork(base: $0.address) })
+    }
+
+    func contains(_ address: IPAddress) -> Bool {
+        let unwrapped = address.unwrapped
+        return networks.contains { $0.contains(unwrapped) || $0.contains(address) }
+    }
+}

@@ -1,0 +1,42 @@
+/// A block of addresses that is no part of the Internet at large.
+struct SpecialNetwork: Sendable {
+    let network: IPNetwork
+    /// What the registry calls it.
+    let name: String
+
+    private init(_ text: String, _ name: String) {
+        guard let network = IPNetwork(text) else { preconditionFailure("\(text) is no network") }
+        (self.network, self.name) = (network, name)
+    }
+
+    /// All that is assigned for global use (RFC 4291 §2.4). What lies outside is loopback, link-local, unique local, multicast, for discarding
+    /// (100::/64), for segment routing (5f00::/16), for the NAT64 of a network (64:ff9b:1::/48), or unassigned.
+    static let globalUnicast = SpecialNetwork("2000::/3", "global unicast").network
+
+    static let v4 = [
+        SpecialNetwork("0.0.0.0/8", "this network, RFC 791"),
+        SpecialNetwork("10.0.0.0/8", "private use, RFC 1918"),
+        SpecialNetwork("100.64.0.0/10", "shared by carriers, RFC 6598"),
+        SpecialNetwork("127.0.0.0/8", "loopback, RFC 1122"),
+        // Clouds serve their credentials here.
+        SpecialNetwork("169.254.0.0/16", "link-local, RFC 3927"),
+        SpecialNetwork("172.16.0.0/12", "private use, RFC 1918"),
+        // With the two anycast addresses in it that are global: they lead to the network's own servers (RFC 7723, RFC 8155).
+        SpecialNetwork("192.0.0.0/24", "protocol assignments, RFC 6890"),
+        SpecialNetwork("192.0.2.0/24", "documentation, RFC 5737"),
+        SpecialNetwork("192.88.99.0/24", "6to4 relays, deprecated, RFC 7526"),
+        SpecialNetwork("192.168.0.0/16", "private use, RFC 1918"),
+        SpecialNetwork("198.18.0.0/15", "benchmarks, RFC 2544"),
+        SpecialNetwork("198.51.100.0/24", "documentation, RFC 5737"),
+        SpecialNetwork("203.0.113.0/24", "documentation, RFC 5737"),
+        SpecialNetwork("224.0.0.0/4", "multicast, RFC 5771"),
+        SpecialNetwork("240.0.0.0/4", "reserved, RFC 1112, and broadcast, RFC 8190"),
+    ]
+
+    static let v6 = [
+        // Teredo, benchmarks, ORCHID and anycast; nothing in it is a server of the Web.
+        SpecialNetwork("2001::/23", "protocol assignments, RFC 2928"),
+        SpecialNetwork("2001:db8::/32", "documentation, RFC 3849"),
+        SpecialNetwork("3fff::/20", "documentation, RFC 9637"),
+    ]
+}

@@ -1,0 +1,92 @@
+import CachePolicy
+import CLinux
+import EventIO
+import Glibc
+
+extension LocalNetworks {
+    /// Where this machine is now; nil where the system does not tell.
+    static func look() -> LocalNetworks? {
+        var first: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&first) == 0 else { return nil }
+        defer { freeifaddrs(first) }
+        var interfaces: [(address: IPAddress, prefixLength: Int)] = []
+        var next = first
+        while let entry = next?.pointee {
+            next = entry.ifa_next
+            guard let address = IPAddress(entry.ifa_addr) else { continue }
+            interfaces.append((address, IPAddress(entry.ifa_netmask)?.leadingOnes ?? .max))
+            // The other end of a tunnel.
+            if entry.ifa_flags & isPointToPoint != 0, let peer = IPAddress(entry.ifa_ifu.ifu_dstaddr) { interfaces.append((peer, .max)) }
+        }
+        return LocalNetworks(interfaces)
+    }
+
+    /// `IFF_POINTOPOINT`
+    private static let isPointToPoint: UInt32 = 0x10
+}
+
+extension IPAddress {
+    /// nil where there is none, or it is neither IPv4 nor IPv6.
+    fileprivate init?(_ socketAddress: UnsafeMutablePointer<sockaddr>?) {
+        guard let socketAddress else { return nil }
+        let raw = UnsafeRawPointer(socketAddress)
+        switch Int32(socketAddress.pointee.sa_family) {
+        case AF_INET: self.init(v4: UInt32(bigEndian: raw.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr))
+        case AF_INET6:
+            let halves = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
+            self.init(v6: (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1)))
+        default: return nil
+        }
+    }
+}
+
+/// Keeps an address policy up to date with where this machine is: it looks at the start, and whenever the kernel says that an address has come or
+/// gone. Loop-bound.
+final class NetworkWatch {
+    private let addresses: Current<AddressPolicy>
+    private let descriptor: Int32
+    private var watcher: SocketWatcher?
+    private var timer: LoopTimer?
+
+    /// Seconds between two looks where the kernel does not tell, as in some sandboxes.
+    private static let lookInterval = 5.0
+
+    init(_ addresses: Current<AddressPolicy>, on loop: EventLoop) {
+        self.addresses = addresses
+        descriptor = reel_address_changes()
+        if descriptor >= 0 {
+            watcher = SocketWatcher(descriptor, .read, on: loop) { [unowned self] in changed() }
+            watcher?.arm()
+        } else {
+            timer = LoopTimer(on: loop) { [unowned self] in
+                look()
+                timer?.schedule(afterSeconds: Self.lookInterval)
+            }
+            timer?.schedule(afterSeconds: Self.lookInterval)
+        }
+        // What changes from here on is told.
+        look()
+    }
+
+    /// Looks no more. On the loop, before that ends.
+    func stop() {
+        timer?.cancel()
+        timer = nil
+        guard watcher != nil else { return }
+        watcher?.disarm()
+        watcher = nil
+        close(descriptor)
+    }
+
+    private func changed() {
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        // Whatever it says, also that some of it was lost: all is looked at again.
+        while recv(descriptor, &buffer, buffer.count, 0) > 0 || errno == ENOBUFS || errno == EINTR {}
+        look()
+    }
+
+    private func look() {
+        guard let local = LocalNetworks.look(), addresses.value.local != local else { return }
+        addresses.change { $0.local = local }
+    }
+}
