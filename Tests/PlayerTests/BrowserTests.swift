@@ -6,7 +6,7 @@ import Testing
 @Suite(Player.areExpected(.ffmpeg, .chromium, .python3))
 struct BrowserTests {
     /// Opens a URL in a tab of its own, as a person does, and says whether the film in it plays.
-    private static let script = """
+    private static let script = #"""
         import json, os, subprocess, sys
         browser, profile, url = sys.argv[1:4]
         commands, sent = os.pipe()
@@ -19,7 +19,7 @@ struct BrowserTests {
         stream, number = os.fdopen(received, "rb"), 0
         def message():
             text = b""
-            while not text.endswith(b"\\0"):
+            while not text.endswith(b"\0"):
                 byte = stream.read(1)
                 if not byte: sys.exit("the browser has ended")
                 text += byte
@@ -29,7 +29,7 @@ struct BrowserTests {
             number += 1
             command = {"id": number, "method": method, "params": parameters}
             if session: command["sessionId"] = session
-            os.write(sent, json.dumps(command).encode() + b"\\0")
+            os.write(sent, json.dumps(command).encode() + b"\0")
             while True:
                 answer = message()
                 if answer.get("id") == number: return answer.get("result", {})
@@ -44,7 +44,7 @@ struct BrowserTests {
         print(result["value"])
         ask("Browser.close")
         child.wait()
-        """
+        """#
 
     private func play(_ url: String) throws -> String {
         let profile = try TemporaryDirectory()
