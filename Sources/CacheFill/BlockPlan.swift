@@ -65,13 +65,21 @@ struct BlockPlan {
         return max(Self.smallest, count / Self.smallest * Self.smallest)
     }
 
-    /// Where a connection without a block takes over from another: from so far on, the other one's is its.
-    func split<ID>(_ running: [Running<ID>]) -> (id: ID, at: Int64)? {
+    /// Where a connection without a block takes over from another: from so far on, the other one's is its. Both end at about the same time then.
+    /// - Parameter rate: what the one without a block brings, in bytes per second; nil where that is not known.
+    func split<ID>(_ running: [Running<ID>], rate: Double? = nil) -> (id: ID, at: Int64)? {
         let slowest = running.max { Self.seconds(of: $0) < Self.seconds(of: $1) }
-        guard let slowest, Self.seconds(of: slowest) >= Self.shortestHalved, slowest.rest.count >= 3 * Self.smallest else { return nil }
-        let middle = slowest.rest.lowerBound + Int64(slowest.rest.count) / 2
-        return (slowest.id, middle / Self.smallest * Self.smallest + (middle % Self.smallest == 0 ? 0 : Self.smallest))
+        guard let slowest, Self.seconds(of: slowest) >= Self.shortestHalved, slowest.rest.count >= Self.leastLeft + Self.smallest else { return nil }
+        var share = 0.5
+        if let rate, rate > 0, rate.isFinite, let other = slowest.rate, other.isFinite { share = max(0, other) / (max(0, other) + rate) }
+        let left = Int64(min(Double(slowest.rest.count) * share, 1e18))
+        let place = slowest.rest.lowerBound + max(Self.leastLeft, min(left, Int64(slowest.rest.count) - Self.smallest))
+        // At a chunk's start.
+        return (slowest.id, (place + Self.smallest - 1) / Self.smallest * Self.smallest)
     }
+
+    /// What is nearer than this to where a transfer is would be waited for, and not asked for once more.
+    private static let leastLeft = FetchStatus.joinDistance + smallest
 
     /// One that has brought nothing yet may be about to: it takes longest all the same.
     private static func seconds<ID>(of running: Running<ID>) -> Double { Double(running.rest.count) / max(1, running.rate ?? 1) }

@@ -25,7 +25,8 @@ package enum CrossOrigin: Sendable, Equatable {
     package init(_ requester: Requester, isPublic: Bool, isMedia: Bool, policy: AddressPolicy) {
         switch requester {
         case .trusted(let origin): self = .only(origin, showsCache: true)
-        case .own, .foreign where isPublic: self = isPublic ? isMedia ? .everyone : .nobody(isPrivate: false) : .nobody(isPrivate: true)
+        case _ where isPublic: self = isMedia ? .everyone : .nobody(isPrivate: false)
+        case .own: self = .nobody(isPrivate: true)
         case .foreign(let origin):
             // `null` is any sandboxed page.
             guard let origin, let page = try? OriginURL(url: origin), origin == page.origin, policy.names(page.host) else {

@@ -23,12 +23,15 @@ import Testing
             any_origin: false
             max_body: 7MB
             offline: true
+            play_pinned: false
             fill: whole
             max_downloads: 5
             download_rate: 2MB
             linger: 2m
             connect_timeout: 3s
             stall_timeout: 1h
+            web_origins: [https://player.example]
+            secret_parameters: [viewer]
             threads: 3
             ca_file: /etc/own.pem
             log_level: debug
@@ -47,9 +50,10 @@ import Testing
         #expect(all.proxy.fill == .whole && all.proxy.lingerSeconds == 120)
         #expect(all.proxy.maxDownloads == 5 && all.proxy.downloadRate == 2_000_000)
         #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
+        #expect(!all.proxy.playsPinned && all.proxy.webOrigins == ["https://player.example"] && all.proxy.secretParameters == ["viewer"])
         #expect(all.logLevel == .debug)
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttlSeconds) == [86400])
-        #expect(Setting.all.map { "\(all.origin(of: $0))" } == [1, 2, 3, 4, 5, 6, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23].map { "r.yaml:\($0)" })
+        #expect(Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...26)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {
@@ -79,7 +83,7 @@ import Testing
         ("max_sise: 1GB", "r.yaml:1:1: max_sise: is no setting; did you mean max_size?"),
         ("Max-Size: 1GB", "r.yaml:1:1: Max-Size: is no setting; did you mean max_size?"),
         ("cachedir: /a", "r.yaml:1:1: cachedir: is no setting; did you mean cache_dir?"),
-        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are listen, names, cache_dir, max_size, min_free, allow, mounts, any_origin, max_body, offline, fill, max_downloads, download_rate, "
+        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are \(Setting.all.map(\.key).joined(separator: ", "))"
             + "linger, connect_timeout, stall_timeout, threads, ca_file, log_level, rules"),
         ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
