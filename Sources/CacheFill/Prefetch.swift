@@ -274,9 +274,10 @@ package final class Prefetch {
             BlockPlan.Running(id: ObjectIdentifier($0.fill), rest: $0.fill.rest, rate: $0.rate(at: now))
         }
         let left = others.reduce(Int64(0)) { $0 +| Int64($1.rest.count) }
-        if let block = plan?.next(rate: fill.flatMap { fills[ObjectIdentifier($0)]?.rate(at: now) }, beside: left) { return block }
+        let rate = fill.flatMap { fills[ObjectIdentifier($0)]?.rate(at: now) }
+        if let block = plan?.next(rate: rate, beside: left) { return block }
         // Only who has brought something has shown that the origin serves it.
-        guard fill != nil, let (id, place) = plan?.split(others), let taken = fills[id]?.fill.end(at: place) else { return nil }
+        guard fill != nil, let (id, place) = plan?.split(others, rate: rate), let taken = fills[id]?.fill.end(at: place) else { return nil }
         return taken
     }
 

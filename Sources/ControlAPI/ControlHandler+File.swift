@@ -1,3 +1,4 @@
+// no traps: places are of the chunks of a generation, within its length
 import DiskCache
 import EventIO
 import HTTPTransport

@@ -8,7 +8,7 @@ extension RunningProxy {
     /// - Parameters:
     ///   - isWanted: asked at least four times a second, also while nothing comes.
     ///   - body: called at once, and then again and again with what has come since, until it answers false.
-    /// - Throws: what `body` throws; `CacheAccessError` where nothing of it is cached, or another version has taken its place.
+    /// - Throws: what `body` throws; `CacheAccessError` where nothing of it is cached, or it is removed or replaced.
     package func withGrowingFile(
         _ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile, [Range<Int64>]) throws -> Bool
     ) throws {
@@ -20,7 +20,8 @@ extension RunningProxy {
         var (lines, refused, held): (JSONLines, [UInt8], HeldFile?) = (JSONLines(), [], nil)
         var result: Result<Bool, any Error> = .success(true)
         let directory = cacheDirectory
-        let head = try perform(request) { head, bytes, isOpen in
+        let gone = "what is cached of \(url.absolute) was removed or replaced meanwhile, or the proxy has ended: try again"
+        let head = try perform(request, failed: { _ in gone }) { head, bytes, isOpen in
             guard head.status == 200 else {
                 refused.append(contentsOf: bytes)
                 return .more
@@ -38,6 +39,6 @@ extension RunningProxy {
             return .enough
         }
         guard head.status == 200 else { throw refusal(head.status, refused, path) }
-        if try result.get() { throw CacheAccessError("another version of \(url.absolute) has taken the place of the one that was copied: try again") }
+        if try result.get() { throw CacheAccessError(gone) }
     }
 }

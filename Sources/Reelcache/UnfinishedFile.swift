@@ -1,3 +1,4 @@
+// no traps: places are within the file that is copied, and no further than its length
 import CLinux
 import Foundation
 import Synchronization

@@ -29,7 +29,10 @@ package struct FilePlacement: Sendable {
     private static var lastError: String { String(cString: strerror(errno)) }
 
     /// A file in the directory, for what is not complete yet.
-    package func begin() throws -> UnfinishedFile { try UnfinishedFile(in: directory, for: "a file in \(directory)", isNameless: isNameless) }
+    /// - Parameter label: what it is to become, for errors.
+    package func begin(for label: String? = nil) throws -> UnfinishedFile {
+        try UnfinishedFile(in: directory, for: label ?? "a file in \(directory)", isNameless: isNameless)
+    }
 
     /// Makes a file of a resource, under the name or, where that is another file's, the next one that is free. A file with the same content
     /// counts as this one.
@@ -47,7 +50,7 @@ package struct FilePlacement: Sendable {
         for number in 1...Self.maxNumber {
             let path = (directory.hasSuffix("/") ? directory : directory + "/") + (number == 1 ? name.description : name.numbered(number))
             if !Self.isThere(path) {
-                let (file, method) = try copied ?? copy(source, length, isWanted)
+                let (file, method) = try copied ?? copy(source, length, to: path, isWanted)
                 copied = (file, method)
                 if !isSynced { try file.sync() }
                 isSynced = true
@@ -63,8 +66,10 @@ package struct FilePlacement: Sendable {
         throw CacheAccessError("there are \(Self.maxNumber) files named like \(name) in \(directory) already: name another directory")
     }
 
-    private func copy(_ source: String, _ length: Int64, _ isWanted: (Int64) -> Bool) throws -> (UnfinishedFile, FileExport.Method) {
-        let file = try begin()
+    private func copy(
+        _ source: String, _ length: Int64, to path: String, _ isWanted: (Int64) -> Bool
+    ) throws -> (UnfinishedFile, FileExport.Method) {
+        let file = try begin(for: path)
         return (file, try file.copy(from: source, length: length, isWanted: isWanted))
     }
 

@@ -78,7 +78,7 @@ final class GrowingCopy: Sendable {
                 for range in news {
                     if try file.copy(from: source, range, isWanted: { _ in goesOn() }) == .copy { method = .copy }
                     file.startWriting(range)
-                    done += Int64(range.count)
+                    done += Int64(range.count)  // no trap: no byte is told twice, nor one beyond the length
                 }
                 guard done >= lent.length else { return true }
                 guard let report = self.awaitCompletion(isWanted) else { throw CacheAccessError.interrupted }
