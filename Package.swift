@@ -8,8 +8,6 @@ let package = Package(
     products: [
         .executable(name: "reelcache", targets: ["ReelcacheCLI"]),
         .library(name: "Reelcache", targets: ["Reelcache"]),
-        // Tests preload it into the program.
-        .library(name: "reelcache-faults", type: .dynamic, targets: ["FaultLayer"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -79,7 +77,6 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
-        .target(name: "FaultLayer", path: "Tests/FaultLayer"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),

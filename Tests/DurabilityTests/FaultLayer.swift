@@ -26,6 +26,22 @@ final class FaultLayer: Sendable {
         var more: UInt64 = 0
     }
 
+    private static let name = "libreelcache-faults.so"
+    /// Built once for all, when it is first wanted: it is of no use to anybody but these tests.
+    private static let library = Result { try build() }
+
+    private static func build() throws -> TemporaryDirectory {
+        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("FaultLayer/layer.c").path
+        let directory = try TemporaryDirectory()
+        let outcome = try ChildProcess.run("/usr/bin/env", ["cc", "-O1", "-shared", "-fPIC", "-pthread", "-o", directory.file(name), source, "-ldl"])
+        guard outcome.exit == .exited(0) else { throw BuildError(description: "cc cannot build \(source): \(outcome.stderr)") }
+        return directory
+    }
+
+    private struct BuildError: Error, CustomStringConvertible {
+        let description: String
+    }
+
     private let directory: TemporaryDirectory
     private let watched: String
     private let isRecording: Bool
@@ -44,7 +60,7 @@ final class FaultLayer: Sendable {
     var environment: [String: String?] {
         get throws {
             [
-                "LD_PRELOAD": try BuiltFile.path("libreelcache-faults.so"), "FAULT_LAYER_DIRECTORY": watched,
+                "LD_PRELOAD": try Self.library.get().file(Self.name), "FAULT_LAYER_DIRECTORY": watched,
                 "FAULT_LAYER_CONTROL": directory.file("control"), "FAULT_LAYER_LOG": isRecording ? directory.file("log") : nil,
             ]
         }
