@@ -20,6 +20,20 @@ enum Terminal {
         return isOne(STDERR_FILENO) && columns > 0 && rows > 0 && !kind.isEmpty && kind != "dumb" ? (columns, rows) : nil
     }
 
+    /// Columns of standard error, where lines are drawn; 0 where nobody knows.
+    static var columnsOfErrors: Int { Int(reel_terminal_width(STDERR_FILENO)) }
+
+    /// Whether the terminal breaks lines anew when its width changes, as nearly all do. These do not.
+    static var reflows: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        let kind = environment["TERM"] ?? ""
+        if environment["TMUX"] != nil { return true }
+        return environment["XTERM_VERSION"] == nil && !["linux", "rxvt", "screen", "vt"].contains { kind.hasPrefix($0) }
+    }
+
+    /// A URL as people read it, where that is a terminal; exactly as it is in a pipe.
+    static func shown(_ url: String) -> String { width != nil && isUnicode ? url.readableURL : url.printable }
+
     /// Whether the locale has block characters.
     static var isUnicode: Bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { ProcessInfo.processInfo.environment[$0] }.first { !$0.isEmpty } ?? ""
@@ -37,20 +51,19 @@ enum Terminal {
 final class ProgressLine {
     private let isShown = Terminal.isOne(STDERR_FILENO)
     private var shownAt: ContinuousClock.Instant?
-    private var width = 0
+    private var block = TerminalBlock(reflows: Terminal.reflows)
 
     /// Shows it, though not more often than people can read.
     func show(_ text: @autoclosure () -> String) {
         guard isShown, shownAt.map({ .now - $0 > .milliseconds(200) }) ?? true else { return }
-        let line = text()
-        Terminal.write("\r\(line)\(String(repeating: " ", count: max(0, width - line.count)))")
-        (shownAt, width) = (.now, line.count)
+        let columns = Terminal.columnsOfErrors
+        // The last column stays free: behind it, terminals differ.
+        let line = columns > 0 ? text().cut(toColumns: columns - 1, isUnicode: Terminal.isUnicode) : text()
+        Terminal.write(block.show([line], columns: columns))
+        shownAt = .now
     }
 
-    func clear() {
-        if width > 0 { Terminal.write("\r\(String(repeating: " ", count: width))\r") }
-        width = 0
-    }
+    func clear() { Terminal.write(block.clear(columns: Terminal.columnsOfErrors)) }
 
     /// `get: 1.00 GB of 4.00 GB (25 %)`
     func show(_ what: String, _ done: Int64, of total: Int64?) {

@@ -152,8 +152,19 @@ import Testing
             " 5  failed       normal    0 bytes                              http://a/five.mp4",
             "    404",
         ])
-        let narrow = DownloadTable(width: 40, isUnicode: true, now: 1_000).list(reports)
-        #expect(narrow.allSatisfy { $0.columns <= 48 } && narrow[1].columns == 40 && narrow[1].hasSuffix("…"), "\(narrow)")
+        // What tells least goes first, then URLs are cut inside; reasons are folded.
+        #expect(DownloadTable(width: 60, isUnicode: true, now: 1_000).list(Array(reports.prefix(3))) == [
+            "ID  STATE        PROGRESS         URL",
+            " 1  downloading  45 % of 100 MB   http://a/one.mp4",
+            " 2  downloading  0 bytes          http://a/episode-two.mp4",
+            " 3  waiting      0 % of 10 bytes  http://a/three.mp4",
+            "    503 from the origin; next attempt in 4 s",
+        ])
+        #expect(DownloadTable(width: 30, isUnicode: true, now: 1_000).list(Array(reports.prefix(2)))[2] == " 2  downloading  http…-two.mp4")
+        for width in [1, 5, 20, 30, 40, 50] {
+            let lines = DownloadTable(width: width, isUnicode: true, now: 1_000).list(reports)
+            #expect(width < 30 || lines.allSatisfy { $0.columns <= width }, "\(lines)")
+        }
         #expect(DownloadTable(width: nil, isUnicode: true, now: 1_000).list([]).isEmpty)
     }
 

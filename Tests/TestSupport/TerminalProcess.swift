@@ -7,11 +7,11 @@ package final class TerminalProcess: Sendable {
     package let pid: pid_t
     private let name: String
     private let master: Int32
-    private let state = Monitor(State())
+    private let state: Monitor<State>
 
     private struct State: Sendable {
         var output: [UInt8] = []
-        var screen = TerminalScreen()
+        var screen: TerminalScreen
         var exit: ChildProcess.Exit?
         var isOpen = true
     }
@@ -22,6 +22,7 @@ package final class TerminalProcess: Sendable {
         _ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:], columns: Int = 80, rows: Int = 24
     ) throws {
         name = executable
+        state = Monitor(State(screen: TerminalScreen(columns: columns)))
         (pid, master) = try spawnOnTerminal([executable] + arguments, mergedEnvironment(environment), columns: columns, rows: rows)
         try startThread { [state, master] in
             var buffer = [UInt8](repeating: 0, count: 16 * 1024)
@@ -68,9 +69,18 @@ package final class TerminalProcess: Sendable {
         }
     }
 
+    /// Types a text.
+    package func type(_ text: String) throws {
+        let bytes = Array(text.utf8)
+        try state.read { state in
+            if state.isOpen { _ = try retryingInterrupts("type") { write(master, bytes, bytes.count) } }
+        }
+    }
+
     /// Makes the window larger or smaller.
     package func resize(columns: Int, rows: Int) throws {
-        try state.read { state in
+        try state.update { state in
+            state.screen.resize(columns: columns)
             guard !state.isOpen || reel_set_terminal_size(master, UInt16(columns), UInt16(rows)) == 0 else { throw SystemError("resize the terminal") }
         }
     }
@@ -113,19 +123,50 @@ package final class TerminalProcess: Sendable {
     }
 }
 
-/// What a terminal shows of which a program writes no more than lines, and moves up and clears. It is as wide as the longest line.
+/// What a terminal shows of which a program writes no more than lines, and moves up and clears. When its width changes, it breaks lines anew.
 package struct TerminalScreen: Sendable {
-    private var rows: [[Character]] = [[]]
+    private struct Row: Sendable {
+        var cells: [Character] = []
+        /// Whether its line goes on in the next row.
+        var isContinued = false
+
+        mutating func cut(at column: Int) { (cells, isContinued) = (Array(cells.prefix(column)), false) }
+    }
+
+    private var rows = [Row()]
     private var (row, column) = (0, 0)
+    private var columns: Int
     /// Of a character or a command that is not complete.
     private var rest: [UInt8] = []
 
-    package init() {}
+    package init(columns: Int = .max) { self.columns = columns }
 
     /// Without the spaces at their ends, and without empty ones at the end.
     package var lines: [String] {
-        let lines = rows.map { row in String(row[..<(row.lastIndex { $0 != " " }.map { $0 + 1 } ?? 0)]) }
+        let lines = rows.map(\.cells).map { row in String(row[..<(row.lastIndex { $0 != " " }.map { $0 + 1 } ?? 0)]) }
         return Array(lines[..<(lines.lastIndex { !$0.isEmpty }.map { $0 + 1 } ?? 0)])
+    }
+
+    package mutating func resize(columns: Int) {
+        var lines: [[Character]] = [[]]
+        var cursor = (line: 0, offset: 0)
+        for (index, part) in rows.enumerated() {
+            if index == row { cursor = (lines.count - 1, lines[lines.count - 1].count + column) }
+            lines[lines.count - 1] += part.cells
+            if !part.isContinued { lines.append([]) }
+        }
+        if rows.last?.isContinued == false { lines.removeLast() }
+        (rows, self.columns) = ([], columns)
+        for (index, line) in lines.enumerated() {
+            if index == cursor.line { (row, column) = (rows.count + cursor.offset / columns, cursor.offset % columns) }
+            var start = 0
+            repeat {
+                let end = min(line.count, start + columns)
+                rows.append(Row(cells: Array(line[start..<end]), isContinued: end < line.count))
+                start = end
+            } while start < line.count
+        }
+        while rows.count <= row { rows.append(Row()) }
     }
 
     package mutating func take(_ bytes: some Sequence<UInt8>) {
@@ -150,21 +191,30 @@ package struct TerminalScreen: Sendable {
         switch scalar {
         case "\r": column = 0
         case "\n":
-            row += 1
-            if row == rows.count { rows.append([]) }
+            toNextRow()
         default:
-            while rows[row].count <= column { rows[row].append(" ") }
-            rows[row][column] = Character(scalar)
+            if column >= columns {
+                rows[row].isContinued = true
+                toNextRow()
+                column = 0
+            }
+            while rows[row].cells.count <= column { rows[row].cells.append(" ") }
+            rows[row].cells[column] = Character(scalar)
             column += 1
         }
+    }
+
+    private mutating func toNextRow() {
+        row += 1
+        if row == rows.count { rows.append(Row()) }
     }
 
     private mutating func obey(_ command: Unicode.Scalar, _ number: Int?) {
         switch command {
         case "A": row = max(0, row - (number ?? 1))
-        case "K": rows[row] = Array(rows[row].prefix(column))
+        case "K": rows[row].cut(at: column)
         case "J":
-            rows[row] = Array(rows[row].prefix(column))
+            rows[row].cut(at: column)
             rows.removeSubrange((row + 1)...)
         default: break
         }

@@ -10,19 +10,27 @@ package struct DownloadTable {
     private let isUnicode: Bool
     /// Seconds since 1970.
     private let now: Int64
+    private let mask: URLMask?
 
-    package init(width: Int?, isUnicode: Bool, now: Int64) { (self.width, self.isUnicode, self.now) = (width, isUnicode, now) }
+    /// - Parameter mask: what is left out of URLs; nil for nothing.
+    package init(width: Int?, isUnicode: Bool, now: Int64, mask: URLMask? = nil) {
+        (self.width, self.isUnicode, self.now, self.mask) = (width, isUnicode, now, mask)
+    }
 
     /// Each download, with the reason below where it has one.
     package func list(_ reports: [DownloadReport]) -> [String] {
         let rows = reports.map { report in
-            Row(
+            TerminalTable.Row(
                 [
                     "\(report.id)", report.state.rawValue, report.priority.rawValue, Self.progress(report), report.rate.map(ProgressText.rate) ?? "",
                     report.eta.map(ProgressText.time) ?? "",
-                ], report.url, below: report.attempt(now: now) ?? (report.state == .failed ? report.reason : nil))
+                ], url: report.url, below: report.attempt(now: now) ?? (report.state == .failed ? report.reason : nil))
         }
-        return lines([("ID", -2), ("STATE", 11), ("PRIORITY", 8), ("PROGRESS", 14), ("RATE", -9), ("ETA", -7)], "URL", rows)
+        return lines(
+            [
+                .init("ID", -2), .init("STATE", 11), .init("PRIORITY", 8, rank: 4), .init("PROGRESS", 14, rank: 1), .init("RATE", -9, rank: 3),
+                .init("ETA", -7, rank: 2),
+            ], rows)
     }
 
     /// What has ended, with the reason below where it did not end well.
@@ -31,13 +39,17 @@ package struct DownloadTable {
         let rows = reports.map { report in
             let seconds = report.started.flatMap { started in report.finished.map { max(0, $0 -| started) } }
             let rate = seconds.flatMap { $0 > 0 && report.bytes > 0 ? ProgressText.rate(report.bytes / $0) : nil }  // no trap: compared with 0
-            return Row(
+            return TerminalTable.Row(
                 [
                     report.finished.map(date) ?? "", report.state.rawValue, ByteSize(bytes: report.bytes).description, seconds.map(ProgressText.time) ?? "", rate ?? "",
                     report.category?.printable ?? "",
-                ], report.url, below: report.state == .completed ? nil : report.message?.printable)
+                ], url: report.url, below: report.state == .completed ? nil : report.message?.printable)
         }
-        return lines([("FINISHED", 16), ("OUTCOME", 9), ("SIZE", -9), ("TIME", -7), ("RATE", -9), ("CATEGORY", 8)], "URL", rows)
+        return lines(
+            [
+                .init("FINISHED", 16, rank: 2), .init("OUTCOME", 9), .init("SIZE", -9, rank: 1), .init("TIME", -7, rank: 4), .init("RATE", -9, rank: 5),
+                .init("CATEGORY", 8, rank: 3),
+            ], rows)
     }
 
     /// `2026-05-01 20:15`, in the time of this machine.
@@ -54,28 +66,7 @@ package struct DownloadTable {
         return "\(percent) % of \(ByteSize(bytes: total))"
     }
 
-    private struct Row {
-        let cells: [String]
-        let url: String
-        let below: String?
-
-        init(_ cells: [String], _ url: String, below: String?) { (self.cells, self.url, self.below) = (cells, url.printable, below) }
-    }
-
-    /// - Parameter columns: names and least widths, negative where numbers stand in them. They grow with what is in them.
-    private func lines(_ columns: [(name: String, width: Int)], _ last: String, _ rows: [Row]) -> [String] {
-        guard !rows.isEmpty else { return [] }
-        let widths = columns.enumerated().map { index, column in
-            let widest = rows.reduce(abs(column.width)) { max($0, $1.cells[index].columns) }  // no trap: a column's width
-            return column.width < 0 ? -widest : widest
-        }
-        func line(_ cells: [String], _ last: String) -> String {
-            let line = (zip(cells, widths).map { $0.padded(toColumns: $1) } + [last]).joined(separator: "  ")
-            return width.map { line.cut(toColumns: $0, isUnicode: isUnicode) } ?? line
-        }
-        let indent = String(repeating: " ", count: abs(widths[0]) + 2)  // no trap: a column's width
-        return [line(columns.map(\.name), last)] + rows.flatMap { row in
-            [line(row.cells, row.url)] + (row.below.map { [indent + $0] } ?? [])
-        }
+    private func lines(_ columns: [TerminalTable.Column], _ rows: [TerminalTable.Row]) -> [String] {
+        TerminalTable(width: width, isUnicode: isUnicode, mask: mask).lines(columns, "URL", rows)
     }
 }

@@ -15,6 +15,37 @@ extension String {
         return width > 0 ? text + mark : ""
     }
 
+    /// Cut so that it takes no more, where most of what tells it from others stands at its end.
+    package func cutInside(toColumns width: Int, isUnicode: Bool) -> String {
+        guard columns > width else { return self }
+        guard width > 2 else { return cut(toColumns: width, isUnicode: isUnicode) }
+        let tail = (width - 1) * 2 / 3
+        let end = String(String(reversed()).prefix(toColumns: tail).reversed())
+        return prefix(toColumns: width - 1 - tail) + (isUnicode ? "…" : "~") + end
+    }
+
+    /// As many characters as take no more.
+    private func prefix(toColumns width: Int) -> String {
+        var (text, taken) = ("", 0)
+        for character in self {
+            taken += character.columns
+            if taken > width { break }
+            text.append(character)
+        }
+        return text
+    }
+
+    /// Broken between words into lines that take no more; a word that is longer has a line of its own.
+    package func folded(toColumns width: Int) -> [String] {
+        split(separator: " ").reduce(into: []) { lines, word in
+            if let last = lines.last, last.columns + 1 + String(word).columns <= width {
+                lines[lines.count - 1] = last + " " + word
+            } else {
+                lines.append(String(word))
+            }
+        }
+    }
+
     /// With spaces behind it, or before it where `width` is negative; longer ones stay as they are.
     package func padded(toColumns width: Int) -> String {
         let spaces = String(repeating: " ", count: Swift.max(0, abs(width) - columns))  // no trap: a column's width

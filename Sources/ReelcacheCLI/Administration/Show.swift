@@ -35,8 +35,8 @@ struct Show: ParsableCommand {
         let resource = detail.resource
         let freshness = Freshness.of(detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge), ttl: ttl, now: now)
         let rows: [(String, String?)] = [
-            ("url", resource.url),
-            ("final url", detail.finalURL == resource.url ? nil : detail.finalURL),
+            ("url", Terminal.shown(resource.url)),
+            ("final url", detail.finalURL == resource.url ? nil : Terminal.shown(detail.finalURL)),
             ("size", size(resource)),
             ("type", resource.type),
             ("etag", detail.etag),

@@ -12,7 +12,7 @@ final class DownloadDisplay {
     private let isQuiet: Bool
     private let isDrawn: Bool
     private let mask: URLMask?
-    private var block = TerminalBlock()
+    private var block = TerminalBlock(reflows: Terminal.reflows)
     private var drawnAt: ContinuousClock.Instant?
     /// Lines that come above the block with its next drawing: to move it for each of thousands would take longer than they do.
     private var held: [String] = []
@@ -83,12 +83,12 @@ final class DownloadDisplay {
         if !held.isEmpty { clear() }
         // The last column stays free: behind it, terminals differ.
         let screen = DownloadScreen(width: size.columns - 1, height: size.rows - 1, isUnicode: Terminal.isUnicode, now: Self.now)
-        Terminal.write(block.show(screen.lines(followed, note: note)))
+        Terminal.write(block.show(screen.lines(followed, note: note), columns: size.columns))
         drawnAt = .now
     }
 
     func clear() {
-        if !block.isEmpty { Terminal.write(block.clear()) }
+        if !block.isEmpty { Terminal.write(block.clear(columns: Terminal.columnsOfErrors)) }
         for line in held { print(line) }
         held = []
     }

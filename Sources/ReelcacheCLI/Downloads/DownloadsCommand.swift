@@ -87,8 +87,9 @@ struct DownloadsList: ParsableCommand {
             return (listing, access.isFetching)
         }
         guard !json else { return print(try secret.shown(ControlJSON.pretty(listing), configuration)) }
-        let table = DownloadTable(width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)))
-        for line in table.list(listing.downloads) { print(try secret.shown(line, configuration)) }
+        let table = DownloadTable(
+            width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)), mask: try secret.mask(configuration))
+        for line in table.list(listing.downloads) { print(line) }
         print(Self.summary(listing, isFetching: isFetching))
     }
 

@@ -26,8 +26,9 @@ struct History: ParsableCommand {
         let configuration = try cache.configuration
         let reports = try configuration.withKnownDownloads { try $0.history(limit: limit, category: category) }
         guard !json else { return print(try secret.shown(ControlJSON.pretty(reports), configuration)) }
-        let table = DownloadTable(width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)))
-        for line in table.history(reports) { print(try secret.shown(line, configuration)) }
+        let table = DownloadTable(
+            width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)), mask: try secret.mask(configuration))
+        for line in table.history(reports) { print(line) }
         let bytes = reports.filter { $0.state == .completed }.reduce(0) { $0 +| $1.bytes }
         print("\(reports.count.of("download")); \(bytes.size) completed")
     }
