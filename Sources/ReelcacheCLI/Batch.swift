@@ -15,6 +15,10 @@ struct Batch<Value: Encodable>: Encodable {
     /// All done at once.
     init(done: [Value]) { self.done = done }
 
+    mutating func add(_ value: Value) { done.append(value) }
+
+    mutating func add(_ error: CacheAccessError, of url: String) { failed.append(Failed(url: url, error: error.description)) }
+
     init(_ urls: [String], _ body: (String) throws -> Value) throws {
         for url in urls {
             do {

@@ -8,6 +8,8 @@ struct Pin: ParsableCommand {
 
     @OptionGroup var pinning: Pinning
 
+    func validate() throws { try pinning.validate(all: nil) }
+
     func run() throws { try pinning.run(isPinned: true) }
 }
 
@@ -15,26 +17,38 @@ struct Unpin: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Let resources be evicted again.")
 
     @OptionGroup var pinning: Pinning
+    @Flag(help: "Unpin all that is pinned.")
+    var all = false
 
-    func run() throws { try pinning.run(isPinned: false) }
+    func validate() throws { try pinning.validate(all: all) }
+
+    func run() throws { try pinning.run(isPinned: false, all: all) }
 }
 
 /// What both have in common.
 struct Pinning: ParsableArguments {
-    @Argument(help: "Media URLs, or those that a player opens for them.")
-    var urls: [String]
+    @OptionGroup var selection: ResourceSelection
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var cache: CacheOptions
 
-    func run(isPinned: Bool) throws {
-        let batch = try cache.configuration.withCache { access in
-            try Batch(urls) { try access.setPinned(isPinned, access.url($0)).resource }
+    /// - Parameter all: whether all are meant; nil where that cannot be said.
+    func validate(all: Bool?) throws {
+        guard selection.wayCount + (all == true ? 1 : 0) == 1 else {
+            throw ValidationError("say which: one or more URLs, --filter TEXT\(all == nil ? " or --category NAME" : ", --category NAME or --all")")
+        }
+    }
+
+    func run(isPinned: Bool, all: Bool = false) throws {
+        let configuration = try cache.configuration
+        let matches = try selection.matches(configuration, all: all ? { $0.isPinned } : nil)
+        let batch = try configuration.withCache { access in
+            try Batch(matches) { url, _ in try access.setPinned(isPinned, url).resource }
         }
         if json {
             print(try ControlJSON.pretty(batch))
         } else {
-            for resource in batch.done { print("\(isPinned ? "pinned" : "unpinned") \(resource.url.printable), \(resource.cached.size)") }
+            for resource in batch.done { print("\(isPinned ? "pinned" : "unpinned") \(Terminal.shown(resource.url)), \(resource.cached.size)") }
         }
         try batch.exitIfFailed()
     }

@@ -9,48 +9,64 @@ import Reelcache
 struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm", abstract: "Remove resources from the cache.",
-        discussion: "Those that are named go, pinned or not; --all and --older-than leave what is pinned. What a player is reading goes when it has done.")
+        discussion: "What is named by a URL, a pattern, a filter or a category goes, pinned or not; --all and --older-than leave what is pinned. "
+            + "What a player is reading goes when it has finished.")
 
-    @Argument(help: "Media URLs, or those that a player opens for them.")
-    var urls: [String] = []
-    @Flag(help: "Remove everything that is not pinned. On a terminal it asks first.")
+    @OptionGroup var selection: ResourceSelection
+    @Flag(help: "Remove everything that is not pinned.")
     var all = false
-    @Option(help: ArgumentHelp("Remove what was not read for so long, such as 30d, 12h or 2w.", valueName: "time"))
+    @Option(help: ArgumentHelp("Remove what has not been read for so long, such as 30d, 12h or 2w, and is not pinned.", valueName: "time"))
     var olderThan: TimeSpan?
-    @Flag(help: "Remove nothing, but say what would be.")
+    @Flag(help: "Remove nothing, but say what would be removed.")
     var dryRun = false
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask. (default: on a terminal, ask before more goes than was named by URLs)")
     var yes = false
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard [!urls.isEmpty, all, olderThan != nil].filter({ $0 }).count == 1 else {
-            throw ValidationError("say what to remove: one or more URLs, --all or --older-than TIME")
+        guard selection.wayCount + [all, olderThan != nil].count(where: { $0 }) == 1 else {
+            throw ValidationError("say what to remove: one or more URLs, --filter TEXT, --category NAME, --all or --older-than TIME")
         }
     }
 
     func run() throws {
-        guard urls.isEmpty else { return try removeNamed() }
+        guard selection.wayCount == 0 else { return try removeNamed() }
         let configuration = try cache.configuration
-        if all && !dryRun && !yes && Terminal.isOne(STDIN_FILENO) && Terminal.isOne(STDERR_FILENO) {
+        if all && asks {
             // Asked without the cache in hand: nobody knows how long the answer takes.
             let report = try configuration.withCache { try $0.removeAll(olderThan: nil, isDryRun: true) }
-            guard Self.isConfirmed(report) else { throw CacheAccessError("nothing was removed") }
+            guard Self.isConfirmed(report.resources, report.bytes, pinned: 0) else { throw CacheAccessError("nothing was removed") }
         }
         let report = try configuration.withCache { try $0.removeAll(olderThan: olderThan, isDryRun: dryRun) }
         print(json ? try ControlJSON.pretty(report) : Self.text(report.resources, report.bytes, pinned: report.pinned, isDryRun: dryRun))
     }
 
-    private static func isConfirmed(_ report: RemovalReport) -> Bool {
-        Terminal.writeError("Remove \(report.resources.of("resource")), \(report.bytes.size)? [y/N] ", end: "")
+    private var asks: Bool { !dryRun && !yes && Terminal.isOne(STDIN_FILENO) && Terminal.isOne(STDERR_FILENO) }
+
+    private static func isConfirmed(_ resources: Int, _ bytes: Int64, pinned: Int) -> Bool {
+        let remark = pinned > 0 ? " (\(pinned.grouped) of them pinned)" : ""
+        Terminal.writeError("Remove \(resources.of("resource"))\(remark), \(bytes.size)? [y/N] ", end: "")
         return ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased())
     }
 
     private func removeNamed() throws {
-        let batch = try cache.configuration.withCache { access in
-            try Batch(urls) { try Removed(url: $0, report: access.remove(access.url($0), isDryRun: dryRun)) }
+        let configuration = try cache.configuration
+        let matches = try selection.matches(configuration)
+        if selection.isBulk && asks {
+            let (tried, pinned) = try configuration.withCache { access in
+                var pinned = 0
+                let batch = try Batch(matches) { url, text in
+                    if try access.resource(url).resource.isPinned { pinned += 1 }
+                    return Removed(url: text, report: try access.remove(url, isDryRun: true))
+                }
+                return (Outcome(batch, isDryRun: true), pinned)
+            }
+            if tried.resources > 0, !Self.isConfirmed(tried.resources, tried.bytes, pinned: pinned) { throw CacheAccessError("nothing was removed") }
+        }
+        let batch = try configuration.withCache { access in
+            try Batch(matches) { url, text in Removed(url: text, report: try access.remove(url, isDryRun: dryRun)) }
         }
         let outcome = Outcome(batch, isDryRun: dryRun)
         if json {

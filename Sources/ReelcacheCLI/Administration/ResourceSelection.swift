@@ -1,0 +1,115 @@
+import ArgumentParser
+import CachePolicy
+import DiskCache
+import Downloads
+import Reelcache
+
+/// Which cached resources a command is about: those that are named, or all that match.
+struct ResourceSelection: ParsableArguments {
+    @Argument(help: "Media URLs, or those that a player opens for them. * stands for any run of characters: 'https://example.org/*'.")
+    var urls: [String] = []
+    @Option(help: ArgumentHelp("All whose URL contains this; upper and lower case are alike.", valueName: "text"))
+    var filter: String?
+    @Option(help: ArgumentHelp("All that were downloaded in this category, as far as the history goes.", valueName: "name"))
+    var category: String?
+
+    /// How many ways of saying it are used.
+    var wayCount: Int { [!urls.isEmpty, filter != nil, category != nil].count { $0 } }
+
+    /// Whether nobody has written down each of them.
+    var isBulk: Bool { filter != nil || category != nil || urls.contains(where: Self.isPattern) }
+
+    func validate() throws {
+        if filter?.isEmpty == true { throw ValidationError("--filter is empty: write a part of the URLs") }
+        if category?.isEmpty == true { throw ValidationError("--category is empty: name one") }
+    }
+
+    private static func isPattern(_ text: String) -> Bool { text.contains("*") }
+
+    /// One of them.
+    enum Match {
+        case url(OriginURL, text: String)
+        /// Was named, and cannot be meant; says why.
+        case failure(CacheAccessError, text: String)
+    }
+
+    /// What is meant of a cache.
+    /// - Parameter all: what else is meant, besides what is named here.
+    /// - Throws: `CacheAccessError` where nothing matches.
+    func matches(_ configuration: ProxyConfiguration, all: ((ResourceReport) -> Bool)? = nil) throws -> [Match] {
+        if let category { return try matches(configuration, downloadedIn: category) }
+        return try configuration.withCache { access in
+            if let all {
+                return try found(access.allResources(Self.byName()).resources.filter(all), orElse: "nothing that is cached is meant: there is nothing to do")
+            }
+            if let filter {
+                return try found(access.allResources(Self.byName(filter)).resources, orElse: "nothing that is cached has '\(filter)' in its URL")
+            }
+            return try urls.flatMap { try named($0, access) }
+        }
+    }
+
+    private static func byName(_ filter: String? = nil) -> ResourceQuery {
+        var query = ResourceQuery()
+        (query.order, query.filter) = (.name, filter)
+        return query
+    }
+
+    private func named(_ text: String, _ access: any CacheAccess) throws -> [Match] {
+        do {
+            let url = try access.url(text)
+            guard Self.isPattern(text) else { return [.url(url, text: text)] }
+            let glob = Glob(url.cacheKey.text)
+            let found = try access.allResources(Self.byName()).resources.filter { glob.matches(Array($0.plainURL.utf8)) }
+            return try self.found(found, orElse: "nothing that is cached matches \(text)")
+        } catch let error as CacheAccessError {
+            return [.failure(error, text: text)]
+        }
+    }
+
+    private func found(_ resources: [ResourceReport], orElse complaint: String) throws -> [Match] {
+        guard !resources.isEmpty else { throw CacheAccessError(complaint) }
+        var seen: Set<String> = []
+        // What an origin chose by other request fields goes with its URL.
+        return resources.map(\.plainURL).filter { seen.insert($0).inserted }.compactMap { text in
+            (try? OriginURL(url: text)).map { .url($0, text: text) }
+        }
+    }
+
+    private func matches(_ configuration: ProxyConfiguration, downloadedIn category: String) throws -> [Match] {
+        let reports = try configuration.withDownloads { try $0.all().downloads.filter { $0.category == category } }
+        guard !reports.isEmpty else { throw CacheAccessError("no download has the category '\(category)': reelcache history shows which there are") }
+        var seen: Set<String> = []
+        let urls = reports.map(\.url).filter { seen.insert($0).inserted }.compactMap { text in (try? OriginURL(url: text)).map { (text, $0) } }
+        let cached = try configuration.withCache { access in try urls.filter { try access.isCached($0.1) } }
+        guard !cached.isEmpty else { throw CacheAccessError("nothing that was downloaded in the category '\(category)' is cached") }
+        return cached.map { .url($0.1, text: $0.0) }
+    }
+}
+
+extension Batch {
+    /// Each done for itself.
+    init(_ matches: [ResourceSelection.Match], _ body: (OriginURL, String) throws -> Value) throws {
+        self.init(done: [])
+        for match in matches {
+            switch match {
+            case .failure(let error, let text): add(error, of: text)
+            case .url(let url, let text): do { add(try body(url, text)) } catch let error as CacheAccessError { add(error, of: text) }
+            }
+        }
+    }
+}
+
+private extension CacheAccess {
+    func isCached(_ url: OriginURL) throws -> Bool {
+        do {
+            _ = try resource(url)
+            return true
+        } catch let error as CacheAccessError where error.isNotCached { return false }
+    }
+}
+
+private extension ResourceReport {
+    /// Without the request fields by which its origin chose it.
+    var plainURL: String { String(url.prefix { $0 != " " }) }
+}
