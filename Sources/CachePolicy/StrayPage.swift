@@ -4,26 +4,31 @@ import HTTPModel
 /// It says nothing about the media, and must neither be stored in its place nor put an end to what is stored.
 package enum StrayPage {
     /// Whether a response is a web page, by its `Content-Type`.
-    package static func isPage(_ fields: FieldLines) -> Bool { type(of: fields).map(pageTypes.contains) ?? false }
+    package static func isPage(_ fields: FieldLines) -> Bool { fields["Content-Type"].map(isPage(type:)) ?? false }
+
+    static func isPage(type: String) -> Bool { pageTypes.contains(essence(of: type)) }
+
+    /// Whether something is a playlist, by its `Content-Type` or by the extension in its URL.
+    static func isPlaylist(type: String, _ url: OriginURL) -> Bool {
+        playlistTypes.contains(essence(of: type)) || fileExtension(of: url).map(playlistExtensions.contains) ?? false
+    }
 
     /// Whether what a URL names, or what a browser asks for, is media. Other URLs may well be those of pages.
     /// - Parameter request: the client's fields.
-    package static func expectsMedia(at url: OriginURL, _ request: FieldLines) -> Bool {
-        if let fileExtension = fileExtension(of: url), mediaExtensions.contains(fileExtension) { return true }
+    package static func expectsMedia(at url: OriginURL, _ request: FieldLines = FieldLines()) -> Bool {
+        if let name = fileExtension(of: url), mediaExtensions.contains(name) || playlistExtensions.contains(name) { return true }
         // Fetch metadata (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header): the element that it is for.
         return request["Sec-Fetch-Dest"].map { mediaDestinations.contains(ASCII.lowercased(Substring($0))) } ?? false
     }
 
     /// Whether what is stored is known to be media, so that a page cannot be its next version.
     package static func isMedia(_ stored: FieldLines) -> Bool {
-        guard let type = type(of: stored) else { return false }
-        return mediaTypes.contains(type) || ["video/", "audio/", "image/"].contains { type.hasPrefix($0) }
+        guard let type = stored["Content-Type"].map(essence) else { return false }
+        return mediaTypes.contains(type) || playlistTypes.contains(type) || ["video/", "audio/", "image/"].contains { type.hasPrefix($0) }
     }
 
     /// In lower case and without its parameters.
-    private static func type(of fields: FieldLines) -> String? {
-        fields["Content-Type"].flatMap { $0.split(separator: ";", omittingEmptySubsequences: false).first }.map { ASCII.lowercased(Substring(ASCII.trimmed($0.utf8))) }
-    }
+    private static func essence(of type: String) -> String { ASCII.lowercased(Substring(ASCII.trimmed(type.prefix { $0 != ";" }.utf8))) }
 
     private static func fileExtension(of url: OriginURL) -> String? {
         guard let name = url.path.split(separator: "/", omittingEmptySubsequences: false).last, let dot = name.lastIndex(of: ".") else { return nil }
@@ -39,14 +44,20 @@ package enum StrayPage {
     /// Beside `video/*`, `audio/*` and `image/*`.
     private static let mediaTypes: Set<String> = [
         "application/octet-stream", "binary/octet-stream", "application/mp4", "application/ogg", "application/x-matroska", "application/mxf",
-        "application/vnd.apple.mpegurl", "application/x-mpegurl", "application/dash+xml", "application/vnd.ms-sstr+xml", "application/xspf+xml",
         "text/vtt", "application/x-subrip", "application/ttml+xml", "application/vnd.rn-realmedia", "application/vnd.ms-asf",
     ]
+
+    private static let playlistTypes: Set<String> = [
+        "application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl", "audio/x-mpegurl", "application/dash+xml", "application/vnd.ms-sstr+xml",
+        "application/xspf+xml", "audio/x-scpls",
+    ]
+
+    private static let playlistExtensions: Set<String> = ["m3u", "m3u8", "mpd", "pls", "xspf"]
 
     private static let mediaExtensions: Set<String> = Set(
         """
         3g2 3gp aac ac3 aif aiff alac amr ape asf au avi caf cmfa cmft cmfv dff divx dsf dts dv eac3 f4a f4v flac flv m1v m2t m2ts m2v m4a m4b m4p m4s
         m4v mjpeg mka mkv mov mp2 mp3 mp4 mpa mpc mpe mpeg mpg mts mxf nut oga ogg ogm ogv opus ra rm rmvb spx tak tp ts tta vob wav weba webm wma wmv wv
-        m3u m3u8 mpd pls xspf ass dfxp idx srt ssa sub sup ttml vtt avif bmp gif heic jpeg jpg png tif tiff webp
+        ass dfxp idx srt ssa sub sup ttml vtt avif bmp gif heic jpeg jpg png tif tiff webp
         """.split(whereSeparator: \.isWhitespace).map(String.init))
 }

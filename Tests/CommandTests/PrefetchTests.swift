@@ -182,7 +182,43 @@ import Testing
         #expect(try ReelcacheCommand.run(["ls", "--cache-dir", directory.file("new/cache")]).lines.last == "1 of 1 resource; 300 kB")
     }
 
+    @Test(arguments: Ownership.allCases) func aPageOrAPlaylistIsNoFilm(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership)
+        shelf.origin.serve("/watch", bytes: Array("<html></html>".utf8), contentType: "text/html; charset=utf-8")
+        shelf.origin.serve("/show.m3u8", bytes: Array("#EXTM3U\n".utf8), contentType: "application/vnd.apple.mpegurl")
+        shelf.origin.serve("/a.mp4", shelf.film)
+        let outcome = try prefetch(shelf, ["/watch", "/show.m3u8", "/a.mp4"])
+        #expect(outcome.exit == .exited(0) && outcome.lines.last?.hasPrefix("3 of 3 downloads completed") == true, "\(outcome)")
+        let page = "reelcache: \(shelf.origin.url("/watch")): what came is a web page (text/html; charset=utf-8), not a film: give the URL of the media itself"
+        let playlist = "reelcache: \(shelf.origin.url("/show.m3u8")): what came is a playlist (application/vnd.apple.mpegurl), not the film: "
+            + "the parts that it names are not fetched"
+        #expect(Set(outcome.stderr.lines) == [page, playlist], "\(outcome.stderr)")
+    }
+
+    @Test(arguments: Ownership.allCases) func aPageInThePlaceOfAFilmIsAFailure(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership)
+        shelf.origin.serve("/a.mp4", bytes: Array("<html></html>".utf8), contentType: "text/html")
+        let outcome = try prefetch(shelf, ["/a.mp4"])
+        #expect(outcome.exit == .exited(1) && outcome.stderr.contains("a web page came in place of the media"), "\(outcome)")
+        #expect(try shelf.names == [])
+    }
+
     // MARK: Interruptions
+
+    /// Of what is cached already nothing has to be downloaded, and it is there although its turn has not come.
+    @Test(arguments: Ownership.allCases) func whatWaitsAndIsCachedIsSaidToBeThere(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership, whole: ["/b.mp4"], configuration: "max_downloads: 1")
+        shelf.origin.serve("/a.mp4", shelf.film)
+        shelf.origin.script("/a.mp4") { $0.stallAfter = 600_000 }
+        shelf.origin.serve("/c.mp4", shelf.film)
+        let command = try ReelcacheCommand.start(
+            arguments(shelf, ["/a.mp4", "/b.mp4", "/c.mp4"]), environment: ["REELCACHE_MAX_DOWNLOADS": "1"])
+        try command.waitForLine(containing: "downloading a.mp4")
+        command.signal(SIGINT)
+        #expect(try command.waitForExit() == .exited(1))
+        let paused = command.stdout.lines.filter { $0.hasPrefix("paused ") }
+        #expect(paused.contains("paused b.mp4, 1.00 MB") && paused.contains("paused c.mp4"), "\(command.stdout)")
+    }
 
     @Test(arguments: Ownership.allCases, [SIGINT, SIGTERM]) func anInterruptPausesAndTheSameCommandGoesOn(ownership: Ownership, signal: Int32) throws {
         let shelf = try Shelf(ownership)
@@ -250,6 +286,14 @@ import Testing
         try first.resize(columns: 40, rows: 10)
         try first.waitForScreen("lines that fit") { lines in
             lines.contains { $0.hasPrefix("a.mp4") && $0.contains("52 %") && $0.count < 40 } && lines.allSatisfy { $0.count < 40 } ? () : nil
+        }
+        // And however often that changes, each line is there once.
+        for columns in [100, 30, 60] {
+            try first.resize(columns: columns, rows: 10)
+            try first.waitForScreen("lines for \(columns) columns, each of them once") { lines in
+                lines.count { $0.hasPrefix("a.mp4") } == 1 && lines.count { $0.hasPrefix("b.mp4") } == 1 && lines.count { $0.contains("of 3 completed") } == 1
+                    && lines.contains { $0.hasPrefix("a.mp4") && $0.contains("█") == (columns > 30) } ? () : nil
+            }
         }
         try first.interrupt()
         #expect(try first.waitForExit() == .exited(1))

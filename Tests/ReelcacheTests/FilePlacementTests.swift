@@ -68,9 +68,16 @@ import Testing
         #expect(try names == (isThere ? ["film.mp4"] : []))
     }
 
+    @Test func directoryThatIsMissingIsMade() throws {
+        let place = directory.file("new/shows")
+        _ = try FilePlacement(directory: place)
+        var isDirectory: ObjCBool = false
+        #expect(FileManager.default.fileExists(atPath: place, isDirectory: &isDirectory) && isDirectory.boolValue)
+    }
+
     @Test func aDirectoryThatTakesNoFilesIsNamed() throws {
         try write([1], "file")
-        for place in [directory.file("none"), directory.file("file"), directory.file("file/x")] {
+        for place in [directory.file("file"), directory.file("file/x"), directory.file("file/x/y")] {
             let error = #expect(throws: CacheAccessError.self) { try FilePlacement(directory: place) }
             #expect(error?.description.contains(place) == true)
         }

@@ -25,7 +25,8 @@ extension DownloadReport {
         switch state {
         case .waiting: attempt(now: now).map { "waiting \(name): \($0)" }
         case .downloading: "downloading \(name)" + (bytes > 0 ? ", \(amount) there already" : "")
-        case .paused: "paused \(name), \(amount)"
+        // What nobody has looked at yet may be there all the same.
+        case .paused: "paused \(name)" + (total == nil && bytes == 0 ? "" : ", \(amount)")
         case .completed: "completed \(name), \(ByteSize(bytes: bytes))"
         case .failed: "failed \(url.printable): \(reason)"
         case .cancelled: "cancelled \(url.printable)"

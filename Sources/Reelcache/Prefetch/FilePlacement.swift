@@ -17,11 +17,18 @@ package struct FilePlacement: Sendable {
     /// More files of one name than anybody has.
     private static let maxNumber = 10_000
 
+    /// Makes the directory where it is missing, and those above it.
     /// - Throws: `CacheAccessError` where no file can be made in it.
     package init(directory: String) throws {
         self.directory = directory
         var info = stat()
-        guard stat(directory, &info) == 0 else { throw CacheAccessError("cannot write to \(directory): \(Self.lastError); name a directory that is there") }
+        if stat(directory, &info) != 0 {
+            do { try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true) } catch {
+                let reason = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError).map { String(cString: strerror(Int32(clamping: $0.code))) }
+                throw CacheAccessError("cannot make the directory \(directory): \(reason ?? error.localizedDescription); name another")
+            }
+            guard stat(directory, &info) == 0 else { throw CacheAccessError("cannot write to \(directory): \(Self.lastError); name another directory") }
+        }
         guard info.st_mode & S_IFMT == S_IFDIR else { throw CacheAccessError("\(directory) is not a directory: name one") }
         guard access(directory, W_OK | X_OK) == 0 else { throw CacheAccessError("cannot write to \(directory): \(Self.lastError); name another directory") }
     }

@@ -9,8 +9,8 @@ struct Prefetch: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Download resources into the cache, to be played later without their origin.",
         discussion: """
-            Through the proxy that runs, else by itself. Ctrl-C pauses: the same command goes on where it was, also after a crash. What is \
-            downloaded is pinned: it is not evicted before reelcache unpin.
+            Uses the running proxy if there is one; otherwise fetches by itself. Ctrl-C pauses: the same command goes on where it was, also \
+            after a crash. What is downloaded is pinned: it is not evicted until reelcache unpin.
             """)
 
     @Argument(help: "Media URLs, or those that a player opens for them.")
@@ -31,7 +31,7 @@ struct Prefetch: ParsableCommand {
     @Flag(name: .customLong("no-pin"), help: "Let what is downloaded be evicted when the cache is full.")
     var noPin = false
     @Option(name: [.short, .customLong("output")], help: ArgumentHelp(
-        "Place each finished file in this directory as well, under its own name. What is there is never overwritten.", valueName: "directory"))
+        "Place each finished file in this directory as well, under its own name; the directory is made where it is missing. What is there is never overwritten.", valueName: "directory"))
     var output: String?
     @Flag(help: "Only put them into the queue.")
     var detach = false
@@ -48,7 +48,7 @@ struct Prefetch: ParsableCommand {
         guard 1...DownloadOrder.maxConnections ~= connections else {
             throw ValidationError("--connections \(connections) cannot be; choose 1 to \(DownloadOrder.maxConnections)")
         }
-        if category?.allSatisfy(\.isWhitespace) == true { throw ValidationError("--category is empty; name one, or leave it away") }
+        if category?.allSatisfy(\.isWhitespace) == true { throw ValidationError("--category is empty: name one, or leave it out") }
         if let output {
             guard !output.isEmpty else { throw ValidationError("name the directory for the files: -o DIR") }
             guard first == nil else { throw ValidationError("--first gets no whole file that --output could place: leave one of them away") }

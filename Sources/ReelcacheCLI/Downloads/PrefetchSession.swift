@@ -76,11 +76,14 @@ final class PrefetchSession {
         return !interruption.isWished
     }
 
-    private func note(_ report: DownloadReport) {
+    private func note(_ news: DownloadReport) {
+        var report = news
+        if proxy.processID == getpid() { report.message = report.message.map(CommandWords.of) }
         let change = followed.note(report)
         let isOthers = report.state == .paused && !interruption.isWished
         let remark = isOthers ? ", by someone else; it goes on with: reelcache downloads resume \(report.id)" : ""
         display.tell(report, change, isError: true, remark: remark)
+        if change == .state, report.state == .completed { tellOfContent(report) }
         guard let placing, change != .nothing, files[report.id] == nil else { return }
         if report.state == .completed { files[report.id] = .wanted }
         placing.note(report)
@@ -160,11 +163,44 @@ final class PrefetchSession {
         guard !ids.isEmpty else { return }
         do {
             let reports = try proxy.change(.possible(ids), DownloadChange(action: .pause))
-            for report in reports { note(report) }
+            for report in lookedUp(reports) { note(report) }
             for id in Set(ids).subtracting(reports.map(\.id)) { noteRemoval(id) }
         } catch let error as CacheAccessError {
             throw CacheAccessError("the downloads cannot be paused: \(error)")
         }
+    }
+
+    private static let mostLookedUp = 100
+
+    /// Those whose turn had not come know nothing of what is cached already.
+    private func lookedUp(_ reports: [DownloadReport]) -> [DownloadReport] {
+        var left = Self.mostLookedUp
+        return reports.map { report in
+            guard report.state == .paused, report.total == nil, report.bytes == 0, left > 0 else { return report }
+            left -= 1
+            guard let url = try? OriginURL(url: report.url), let cached = try? proxy.resource(url).resource else { return report }
+            var report = report
+            (report.bytes, report.total) = (min(cached.cached, report.first ?? .max), min(cached.length, report.first ?? .max))
+            return report
+        }
+    }
+
+    // MARK: What has come
+
+    private struct NoteEvent: Encodable {
+        let event = "note"
+        let id: Int64
+        let url: String
+        let note: String
+    }
+
+    /// Says so where what has come is no film.
+    private func tellOfContent(_ report: DownloadReport) {
+        guard let url = try? OriginURL(url: report.url), ReceivedContent.mayBeNoMedia(url), let type = try? proxy.resource(url).resource.type,
+            let note = ReceivedContent(type: type, url)?.text(type)
+        else { return }
+        display.event(NoteEvent(id: report.id, url: report.url, note: note))
+        display.warn("\(report.url): \(note)")
     }
 
     private struct EndEvent: Encodable {
