@@ -25,10 +25,20 @@ struct OriginURLParser {
 
     /// `https://host/path`
     func parseURL() throws(OriginURLError) -> OriginURL {
+        if beginsWithHost { throw .noScheme(rest) }
         var parser = self
         let scheme = try parser.takeScheme()
         guard parser.take("://") else { throw .notAbsolute }
         return try parser.parse(after: scheme)
+    }
+
+    /// What people leave out: `example.org/film.mp4`, `localhost:8000/film.mp4`. A scheme has no dot in practice, and is followed by no digit.
+    private var beginsWithHost: Bool {
+        var parser = self
+        let name = Self.lowercased(parser.take(while: Self.isSchemeCharacter))
+        guard !name.isEmpty, OriginURL.Scheme(rawValue: name) == nil, !parser.rest.starts(with: "://".utf8) else { return false }
+        if parser.take(":") { return parser.rest.first.map(ASCII.isDigit) ?? false }
+        return parser.rest.first == UInt8(ascii: "/") || parser.rest.isEmpty && name.contains(".")
     }
 
     private mutating func takeSlashes() -> Bool { take("://") || take(":/") || take("/") }
@@ -135,6 +145,12 @@ struct OriginURLParser {
 extension OriginURLError {
     fileprivate static let noHost = OriginURLError(reason: "the URL has no host: write https://host/path")
     fileprivate static let notAbsolute = OriginURLError(reason: "the URL must begin with http:// or https://")
+
+    fileprivate static func noScheme(_ text: ArraySlice<UInt8>) -> OriginURLError {
+        // What stands before an @ may be a password.
+        let shown = text.count > 64 || text.contains(UInt8(ascii: "@")) ? "" : ", as in https://\(OriginURLParser.printable(text))"
+        return OriginURLError(reason: "the URL has no scheme: write https:// before it\(shown)")
+    }
 
     fileprivate static func unknownScheme(_ name: String) -> OriginURLError {
         OriginURLError(reason: "\(OriginURLParser.printable(name.utf8)) is not supported: use http or https")

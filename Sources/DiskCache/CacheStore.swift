@@ -140,11 +140,11 @@ package final class CacheStore: Sendable {
     /// - Parameter directory: on the disk; nil where it is not made yet.
     private static func check(maxSize: Int64, minFree: Int64, _ directory: String?) throws(StoreError) {
         guard maxSize >= CapacityLedger.smallestLimit else {
-            throw .setting("a cache of \(maxSize) bytes is too small to work; --max-size must be at least 16MB")
+            throw .setting("a cache of \(maxSize) bytes is too small to work: let it have 16 MB or more")
         }
-        guard minFree >= 0 else { throw .setting("--min-free must not be negative") }
+        guard minFree >= 0 else { throw .setting("what is to stay free cannot be less than 0 bytes") }
         guard let directory, let disk = FileSystem.disk(of: directory)?.size, disk > 0 else { return }
-        guard minFree < disk else { throw .setting("a --min-free of \(ByteSize(bytes: minFree)) can never be met: the whole disk has \(ByteSize(bytes: disk))") }
+        guard minFree < disk else { throw .setting("\(ByteSize(bytes: minFree)) cannot always stay free: the whole disk has \(ByteSize(bytes: disk))") }
     }
 
     /// Makes a directory and those above it.
@@ -158,9 +158,9 @@ package final class CacheStore: Sendable {
         let code = errno
         var info = stat()
         guard stat(path, &info) == 0 else {
-            throw .setting("cannot make the cache directory \(path): \(String(cString: strerror(code))); choose another --cache-dir")
+            throw .setting("cannot make the cache directory \(path): \(String(cString: strerror(code))); choose another cache directory")
         }
-        guard info.st_mode & S_IFMT == S_IFDIR else { throw .setting("the cache directory \(path) is not a directory; choose another --cache-dir") }
+        guard info.st_mode & S_IFMT == S_IFDIR else { throw .setting("the cache directory \(path) is not a directory; choose another cache directory") }
     }
 
     /// Each second, on `queue`.

@@ -19,9 +19,9 @@ package enum StoreError: Error, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .locked(let directory, let owner?):
-            "the cache \(directory) is in use by process \(owner.pid)\(owner.url.isEmpty ? "" : ", which serves \(owner.url)"); stop it or choose another --cache-dir"
+            "the cache \(directory) is in use by process \(owner.pid)\(owner.url.isEmpty ? "" : ", which serves \(owner.url)"); stop it or choose another cache directory"
         case .locked(let directory, nil):
-            "the cache \(directory) is in use by another process; stop it or choose another --cache-dir"
+            "the cache \(directory) is in use by another process; stop it or choose another cache directory"
         case .system(let operation, let path, let code):
             "\(operation) \(path): \(String(cString: strerror(code)))"
         case .index(let detail): "the cache index: \(detail)"

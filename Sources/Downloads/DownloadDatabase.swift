@@ -47,7 +47,7 @@ final class DownloadDatabase {
         do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
             throw DownloadError(
                 .disk, "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(migrator.migrations.count)); "
-                    + "use that version, or choose another --cache-dir")
+                    + "use that version, or choose another cache directory")
         }
         return database
     }

@@ -66,7 +66,7 @@ extension DownloadFault {
     init(_ error: PrefetchError) {
         switch error {
         case .fill(.upstream(.addressRefused(let host, let address))):
-            self.init(.final, "\(UpstreamError.addressRefused(host: host, address: address)): allow private origins with --allow \(host)")
+            self.init(.final, "\(UpstreamError.addressRefused(host: host, address: address)); to fetch from it, \(AddressPolicy.advice(host))")
         case .fill(.upstream(let error)): self.init(error.isTransient ? .network : .final, "\(error)")
         case .fill(.busy(let seconds)): self.init(.busy(retryAfter: Double(seconds)), "\(FillError.busy(retryAfter: seconds))")
         case .fill(.offline): self.init(.offline, "no origin is asked, as the proxy is offline")

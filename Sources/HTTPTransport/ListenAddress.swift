@@ -100,7 +100,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     private func failure(_ operation: String) -> ListenError {
-        let hint = errno == EADDRINUSE ? "; another process has this port, choose another with --listen" : ""
+        let hint = errno == EADDRINUSE ? "; another process has this port, choose another" : ""
         return ListenError(address: self, operation: operation, detail: String(cString: strerror(errno)) + hint)
     }
 

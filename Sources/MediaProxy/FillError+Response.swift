@@ -40,7 +40,7 @@ extension FillError {
 
     var clientText: String {
         if case .upstream(.addressRefused(let host, let address)) = self {
-            return "\(host) is at the private address \(address); to fetch from it, start the proxy with --allow \(host)".printable
+            return "\(host) is at the private address \(address); to fetch from it, \(AddressPolicy.advice(host))".printable
         }
         // It may quote the origin, and end up in a terminal.
         return description.printable

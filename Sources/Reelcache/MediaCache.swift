@@ -54,9 +54,11 @@ public final class MediaCache: Sendable {
     /// Opens the cache, making it where there is none, and goes on with the downloads that were interrupted. No proxy runs yet.
     /// - Parameters:
     ///   - configuration: the cache directory and all else; where to listen is used by `startProxy`.
-    ///   - logger: where events go that nobody asked for.
+    ///   - logger: where events go that nobody asked for; by default nowhere.
     /// - Throws: `ProxyError`: a setting that cannot work, a cache directory that another process has, a disk that fails.
-    public convenience init(_ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache")) throws {
+    public convenience init(
+        _ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
+    ) throws {
         try self.init(configuration, tuning: ProxyTuning(), logger: logger)
     }
 

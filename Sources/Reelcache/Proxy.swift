@@ -30,9 +30,11 @@ public final class Proxy: Sendable {
     /// Opens the cache and serves; stopping it closes the cache.
     /// - Parameters:
     ///   - configuration: where to listen, the cache directory, and all else.
-    ///   - logger: where events go that nobody asked for.
+    ///   - logger: where events go that nobody asked for; by default nowhere.
     /// - Throws: `ProxyError`: a setting that cannot work, a port or a cache directory that another process has, a disk that fails.
-    public convenience init(_ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache")) throws {
+    public convenience init(
+        _ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
+    ) throws {
         try self.init(configuration, tuning: ProxyTuning(), logger: logger)
     }
 

@@ -55,7 +55,15 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("ca_file")) var caFile: String?
     @Option(help: .setting("log_level")) var logLevel: String?
 
-    func validate() throws { try sources.validateFlags() }
+    // What others call it: the nearest flag by its letters would be another one.
+    @Option(help: .hidden) var port: String?
+    @Option(help: .hidden) var host: String?
+
+    func validate() throws {
+        if let port { throw ValidationError("--port is not a flag of this command: write --listen 127.0.0.1:\(port)") }
+        if let host { throw ValidationError("--host is not a flag of this command: write --listen \(host):7335") }
+        try sources.validateFlags()
+    }
 
     var sources: SettingSources {
         let single = [

@@ -16,18 +16,27 @@ struct Main: ParsableCommand {
         refuseMendedArguments()
         do {
             var command = try parseAsRoot()
-            do { try command.run() } catch { end(error, isJSON: (command as? any JSONCommand)?.json ?? false) }
+            do { try command.run() } catch { end(error, of: type(of: command), isJSON: (command as? any JSONCommand)?.json ?? false) }
             // A proxy has done its work whether or not somebody still reads its first lines.
             if !(command is Serve) { StandardOutput.finish() }
         } catch {
-            end(error, isJSON: false)
+            end(error, of: self, isJSON: false)
         }
     }
 
-    private static func end(_ error: any Error, isJSON: Bool) -> Never {
+    /// - Parameter command: the one whose usage is shown where that was wrong.
+    private static func end(_ error: any Error, of command: any ParsableCommand.Type, isJSON: Bool) -> Never {
         if error is ExitCode { StandardOutput.finish() }
         guard exitCode(for: error) != .success, !(error is ExitCode) else { exit(withError: error) }
+        // Wrong usage that shows only when a command runs: the parser does not know whose it was.
+        if let error = error as? ValidationError { Failure.exit(["Error: \(error.message)"] + usage(of: command), code: 2, isPrefixed: true, isJSON: isJSON) }
         Failure.exit(error, isJSON: isJSON)
+    }
+
+    private static func usage(of command: any ParsableCommand.Type) -> [String] {
+        let usage = usageString(for: command)
+        let name = usage.split(separator: " ").prefix { word in !["[", "<", "-", "("].contains { word.hasPrefix($0) } }.joined(separator: " ")
+        return ["Usage: \(usage)", "  See '\(name) --help' for more information."]
     }
 
     /// Swift mends what is not UTF-8: another file or URL would be meant than the one that was named.

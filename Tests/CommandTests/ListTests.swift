@@ -107,7 +107,7 @@ import Testing
             #expect(line.contains("nothing of http://a.example/b.mp4 is cached"), "\(line)")
         }
         let line = try #require(try shelf.run("show", "b.mp4").failureLine)
-        #expect(line.contains("b.mp4") && line.contains("use http or https"), "\(line)")
+        #expect(line.contains("b.mp4") && line.contains("write https:// before it"), "\(line)")
     }
 
     @Test(arguments: [

@@ -68,6 +68,32 @@ import Testing
         #expect(line.contains(named) && !line.contains("secret"), "\(line)")
     }
 
+    @Test(arguments: [
+        ("example.org/film.mp4", "https://example.org/film.mp4"), ("localhost:8000/film.mp4", "https://localhost:8000/film.mp4"),
+        ("example.org", "https://example.org"),
+    ])
+    func urlWithoutASchemeIsToldSo(url: String, meant: String) throws {
+        let line = try #require(try ReelcacheCommand.run(["url", url, "--cache-dir", cache.path]).failureLine)
+        #expect(line.hasSuffix("the URL has no scheme: write https:// before it, as in \(meant)"), "\(line)")
+        let secret = try #require(try ReelcacheCommand.run(["url", "user:1secret@example.org/", "--cache-dir", cache.path]).failureLine)
+        #expect(secret.contains("write https:// before it") && !secret.contains("secret"), "\(secret)")
+    }
+
+    @Test(arguments: [
+        (["serve", "--port", "8080"], "write --listen 127.0.0.1:8080"), (["serve", "--host", "0.0.0.0"], "write --listen 0.0.0.0:7335"),
+        (["prefetch", "ftp://example.org/a.mp4"], "ftp is not supported"), (["prefetch", "example.org/a.mp4"], "write https:// before it"),
+    ])
+    func wrongUsageShowsTheUsageOfItsCommand(arguments: [String], advice: String) throws {
+        let outcome = try ReelcacheCommand.run(arguments)
+        #expect(outcome.exit == .exited(2) && outcome.stderr.contains(advice) && !outcome.stderr.contains("--mount"), "\(outcome)")
+        #expect(outcome.stderr.contains("Usage: reelcache \(arguments[0]) ") && outcome.stderr.contains("See 'reelcache \(arguments[0]) --help'"), "\(outcome)")
+    }
+
+    @Test func whatStandsForAURLIsCalledSo() throws {
+        let help = try ReelcacheCommand.run(["import", "--help"]).stdout
+        #expect(help.contains("--as <url>") && !help.contains("<as>"), "\(help)")
+    }
+
     @Test(arguments: [["url"], ["url", "https://a/", "https://b/"], ["url", "--json", "https://a/"], ["play-it"]])
     func wrongUsageIs2(arguments: [String]) throws {
         let outcome = try ReelcacheCommand.run(arguments)

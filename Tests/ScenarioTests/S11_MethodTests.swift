@@ -326,7 +326,7 @@ extension Scenarios {
             } _: { stage in
                 let response = try stage.send("PUT", "/tv/a", [1, 2, 3])
                 expectOneLine(response, status: 403)
-                #expect(response.text.contains("--allow 127.0.0.1"))
+                #expect(response.text.contains("add 127.0.0.1 to allow"))
             }
         }
 

@@ -342,7 +342,7 @@ extension Scenarios {
             try await scenario { $0.allow = [] } _: { stage in
                 stage.origin.serve(path, film)
                 let fault = try stage.download(path).fault()
-                #expect(fault?.kind == .final && fault?.message.contains("--allow") == true, "\(fault?.message ?? "")")
+                #expect(fault?.kind == .final && fault?.message.contains("add 127.0.0.1 to allow") == true, "\(fault?.message ?? "")")
             }
         }
 

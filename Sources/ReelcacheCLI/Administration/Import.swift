@@ -11,7 +11,7 @@ struct Import: ParsableCommand {
 
     @Argument(help: "The file.")
     var file: String
-    @Option(name: .customLong("as"), help: "The URL that players will ask for.")
+    @Option(name: .customLong("as"), help: ArgumentHelp("The URL that players will ask for.", valueName: "url"))
     var url: String
     @Option(help: ArgumentHelp("Its media type. (default: by the file's extension)", valueName: "media/type"))
     var type: String?
@@ -22,7 +22,7 @@ struct Import: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        if let type, !MediaType.isOne(type) { throw ValidationError("--type '\(type)' is no media type; write it as video/mp4") }
+        if let type, !MediaType.isOne(type) { throw ValidationError("--type '\(type)' is not a media type: write it like video/mp4") }
     }
 
     func run() throws {
