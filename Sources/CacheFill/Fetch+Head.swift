@@ -27,7 +27,7 @@ extension Fetch {
     /// A page is no version of media that is known: neither does it answer for it, nor does it end it.
     private func refuseStrayPage(_ head: UpstreamHead) throws(FillError) {
         guard let known = knownGeneration ?? validated, head.replacesMedia(known.head.fields, demand) else { return }
-        throw .strayPage(type: head.fields["Content-Type"] ?? "")
+        throw .strayPage(type: StrayPage.pageType(head.fields) ?? "")
     }
 
     // MARK: An answer about what is stored

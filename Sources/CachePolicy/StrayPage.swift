@@ -6,6 +6,9 @@ package enum StrayPage {
     /// Whether a response is a web page, by its `Content-Type`.
     package static func isPage(_ fields: FieldLines) -> Bool { fields["Content-Type"].map(isPage(type:)) ?? false }
 
+    /// The type of a response that is a web page, without its parameters: what an origin writes there is not for logs and terminals.
+    package static func pageType(_ fields: FieldLines) -> String? { fields["Content-Type"].map(essence).flatMap { pageTypes.contains($0) ? $0 : nil } }
+
     static func isPage(type: String) -> Bool { pageTypes.contains(essence(of: type)) }
 
     /// Whether something is a playlist, by its `Content-Type` or by the extension in its URL.

@@ -144,7 +144,7 @@ extension MediaAnswer {
             switch head.status {
             case 200 where head.replacesMedia(validated.head.fields, demand):
                 outcome.forwardStatus = nil
-                return answerInDoubt(after: .strayPage(type: head.fields["Content-Type"] ?? ""))
+                return answerInDoubt(after: .strayPage(type: StrayPage.pageType(head.fields) ?? ""))
             case 200, 304:
                 if filler.filler.judge(validated, byHead: head, requestedAt: requestedAt) { return accept(validated) }
                 // About a version that is not here.

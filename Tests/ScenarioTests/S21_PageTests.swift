@@ -105,7 +105,7 @@ extension Scenarios {
                 stage.enterPortal()
                 let response = try stage.get(path, range: "bytes=2000000-2000999")
                 expectOneLine(response, status: 502)
-                #expect(response.text.contains("a web page (text/html; charset=utf-8) came in place of the media"), "\(response.text)")
+                #expect(response.text.contains("a web page (text/html) came in place of the media"), "\(response.text)")
                 expectPart(try stage.get(path, range: "bytes=0-65535"), 0..<65_536, of: film)
                 stage.leavePortal()
                 expectPart(try stage.get(path, range: "bytes=2000000-2000999"), 2_000_000..<2_001_000, of: film)
