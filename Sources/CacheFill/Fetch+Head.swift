@@ -93,7 +93,9 @@ extension Fetch {
         surplus = start - answer.range.lowerBound
         position = start
         end = answer.range.upperBound
-        writer = store.writer(generation, at: start, stopsAtPresent: false)
+        let isOnlyWay = !generation.isStored || generation.head.rangeCondition == nil || answer.total == nil || (head.status == 200 && span != nil)
+        // What others have brought meanwhile is not fetched again, unless what lies beyond comes in no other way.
+        writer = store.writer(generation, at: start, stopsAtPresent: !isOnlyWay)
         if generation.isStored {
             let (isCurrent, previous) = resource.opened(generation, by: status)
             guard isCurrent else {
@@ -102,11 +104,10 @@ extension Fetch {
                 return finish(.stopped)
             }
             if let previous, previous !== generation { store.retire(previous) }
-            let isOnlyWay = generation.head.rangeCondition == nil || answer.total == nil || (head.status == 200 && span != nil)
             status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead, isOnlyWay: isOnlyWay)
         } else {
             resource.ended(status)
-            status.opened(.passing(generation, owner: owner, part: head.status == 206 ? answer.range : nil, total: answer.total), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: true)
+            status.opened(.passing(generation, owner: owner, part: head.status == 206 ? answer.range : nil, total: answer.total), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: isOnlyWay)
         }
     }
 
