@@ -359,10 +359,12 @@ package final class FetchStatus: Sendable {
 
 extension FetchStatus.State {
     /// Whether so many quarters of the horizon, or more, have been taken in ahead of the furthest follower; of the slowest, where what it
-    /// lacks is kept in memory; of where the last one was, where nobody follows any more.
+    /// lacks is kept in memory. Where nobody follows any more, whether all has been taken in that is fetched for one who may come back.
     func isAhead(byQuarters quarters: Int64) -> Bool {
+        guard !followers.isEmpty else {
+            return departed.map { received - $0.offset >= min(furthest, horizon.reach(afterLeaving: $0.offset - $0.start)) } ?? false
+        }
         let isBeyond = { isAhead(of: $0, byQuarters: quarters) }
-        guard !followers.isEmpty else { return departed.map(isBeyond) ?? false }
         return overflow == nil ? followers.values.allSatisfy(isBeyond) : followers.values.contains(where: isBeyond)
     }
 

@@ -17,6 +17,14 @@ struct Horizon: Sendable, Equatable {
     func reach(afterReading count: Int64) -> Int64 {
         count < limit / 2 ? min(limit, Self.first + 2 * max(count, 0)) : limit
     }
+
+    /// The same, once the reader has left: it may come back, or it was the last that anybody wants of this. No more than was read is fetched
+    /// on the chance.
+    func reach(afterLeaving count: Int64) -> Int64 {
+        min(reach(afterReading: count), max(count, 0), Self.furthestUnread)
+    }
+
+    private static let furthestUnread: Int64 = 8 << 20
 }
 
 extension CacheFiller {

@@ -136,7 +136,7 @@ package final class LoopFiller {
         case .end: start = offset
         case .whole: start = 0
         }
-        guard !isShutDown, !isOffline, let length = generation.length, ResourceFill.isPossible(generation), length <= filler.largestFilled,
+        guard !isShutDown, !isOffline, !demand.treatment.isMetered, let length = generation.length, ResourceFill.isPossible(generation), length <= filler.largestFilled,
             generation.coverage(of: start..<length) != .whole, !filler.manners.isDown(demand.url.absolute),
             resource.beginFilling(generation, from: start)
         else { return }

@@ -10,6 +10,8 @@ package struct Treatment: Sendable, Equatable {
     /// What plays while its origin cannot be asked, although the origin forbade that.
     package var stalePlay = StalePlay.kept
     package var fill = FillPolicy.standard
+    /// Whether each byte costs: then nothing is fetched on the chance that a player comes back, nor to the end for one that has left.
+    package var isMetered = false
     /// Fields for the origin, in place of the client's of that name. They go to the origin of the URL, and along no redirect to another.
     package var headers = FieldLines()
     /// Whether what is stored is pinned.

@@ -82,6 +82,7 @@ extension Rule {
         effects.ignoredQuery = try rule.ignoredQuery.map { ignored throws(RuleError) in try IgnoredQuery(ignored) }
         effects.key = try rule.key.map { text throws(RuleError) in try KeyTemplate(text) }
         effects.fill = try rule.fill.map { fill throws(RuleError) in try FillPolicy(fill) }
+        effects.isMetered = rule.isMetered
         effects.headers = try rule.headers.map { headers throws(RuleError) in try FieldLines(configured: headers) }
         effects.pins = rule.pin
         effects.storesPages = rule.storesPages

@@ -31,6 +31,9 @@ public struct ResourceRule: Sendable, Equatable {
     public var key: String?
     /// How much is fetched beyond what is asked for.
     public var fill: FillMode?
+    /// Whether each byte costs. Then nothing is fetched once a player has left: not on the chance that it comes back, nor to the end, whatever
+    /// `fill` says.
+    public var isMetered: Bool?
     /// Header fields for the origin, by name, in place of the player's. They go to the origin of the URL only, along no redirect to another.
     public var headers: [String: String]?
     /// Whether what is stored is pinned.

@@ -19,6 +19,7 @@ import Testing
                 ignore_query: [token, utm_*]
                 key: https://all.example/{host}{path}
                 fill: ahead 1MiB
+                metered: true
                 headers: {Referer: https://example.org/, X-Number: 7}
                 pin: true
                 max_object: 2GB
@@ -29,7 +30,7 @@ import Testing
         (first.bypass, first.ttlSeconds, first.ignoresNoStore, first.playsStale) = (true, 86400, true, true)
         (first.ignoredQuery, first.key) = (.parameters(["token", "utm_*"]), "https://all.example/{host}{path}")
         (first.fill, first.headers) = (.ahead(bytes: 1 << 20), ["Referer": "https://example.org/", "X-Number": "7"])
-        (first.pin, first.maxObject) = (true, 2_000_000_000)
+        (first.isMetered, first.pin, first.maxObject) = (true, true, 2_000_000_000)
         var second = ResourceRule()
         (second.bypass, second.ttlSeconds, second.ignoredQuery, second.fill) = (false, 0, .all, .whole)
         var third = ResourceRule()
@@ -60,7 +61,7 @@ import Testing
 
     // MARK: Mistakes
 
-    private static let effects = "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, headers, pin, store_pages, max_object"
+    private static let effects = "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, headers, pin, store_pages, max_object"
 
     @Test(arguments: [
         // The list

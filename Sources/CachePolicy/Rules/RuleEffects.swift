@@ -10,6 +10,7 @@ package struct RuleEffects: Sendable, Equatable {
     package var ignoredQuery: IgnoredQuery?
     package var key: KeyTemplate?
     package var fill: FillPolicy?
+    package var isMetered: Bool?
     package var headers: FieldLines?
     package var pins: Bool?
     package var storesPages: Bool?
@@ -27,6 +28,7 @@ package struct RuleEffects: Sendable, Equatable {
         ignoredQuery = ignoredQuery ?? other.ignoredQuery
         key = key ?? other.key
         fill = fill ?? other.fill
+        isMetered = isMetered ?? other.isMetered
         headers = headers ?? other.headers
         pins = pins ?? other.pins
         storesPages = storesPages ?? other.storesPages
@@ -48,6 +50,7 @@ package struct RuleEffects: Sendable, Equatable {
         treatment.ignoresNoStore = ignoresNoStore ?? false
         treatment.stalePlay = playsStale.map { $0 ? .everything : .nothing } ?? (policy.playsPinned ? .kept : .nothing)
         treatment.fill = fill ?? policy.fill
+        treatment.isMetered = isMetered ?? false
         treatment.headers = headers ?? FieldLines()
         treatment.pins = pins ?? false
         treatment.storesPages = storesPages ?? false

@@ -32,6 +32,7 @@ struct RuleKey: Sendable {
         RuleKey("ignore_query", .ignoredQuery, at: \.ignoredQuery),
         RuleKey("key", .keyTemplate, at: \.key),
         RuleKey("fill", .fill, at: \.fill),
+        RuleKey("metered", .bool, at: \.isMetered),
         RuleKey("headers", .headers, at: \.headers),
         RuleKey("pin", .bool, at: \.pin),
         RuleKey("store_pages", .bool, at: \.storesPages),
