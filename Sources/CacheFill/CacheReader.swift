@@ -91,6 +91,9 @@ package final class CacheReader {
     /// The status with which the origin answered for what comes from there; nil while nothing does.
     package var originStatus: Int? { followed?.answer }
 
+    /// Whether what comes next is to come from a transfer.
+    package var isFollowing: Bool { followed != nil }
+
     /// Bytes still to come; nil while the length is unknown.
     package var remaining: Int64? { end.map { $0 - offset } }
 

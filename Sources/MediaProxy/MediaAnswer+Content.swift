@@ -62,6 +62,11 @@ extension MediaAnswer {
         let step = reader.next(limit: Self.firstSpan(of: reader))
         switch step {
         case .wait:
+            guard !reader.isFollowing || beginWaiting() else {
+                reader.finish()
+                self.reader = nil
+                return failSilent()
+            }
             exchange.onAbort = { [self] in abandon() }
             reader.onReady = { [self] in sendFirst(of: reader, body: body, head: head) }
             return
@@ -83,6 +88,7 @@ extension MediaAnswer {
             outcome.detail = "no-room"
         }
         reader.onReady = nil
+        endWaiting()
         exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
         exchange.respond(head(), body: body?(step) ?? self)
     }

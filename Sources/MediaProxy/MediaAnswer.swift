@@ -35,6 +35,8 @@ final class MediaAnswer: BodySource {
     var doubted: (generation: Generation, freshness: Freshness)?
     /// What holds for this request, whatever its age.
     var accepted: Generation?
+    /// How long it waits yet for the first byte.
+    var patience = Patience.fresh
     /// A generation may be replaced while its first byte is awaited: then the answer is given from the next one.
     private var restarts = 0
     private(set) var turns = 0
@@ -210,6 +212,10 @@ final class MediaAnswer: BodySource {
             guard case .failed(let error) = end else { return restart(after: .unusable("it ended before its head")) }
             return doubted == nil ? fail(error) : answerInDoubt(after: error)
         }
+        guard beginWaiting() else {
+            leaveOpening()
+            return failSilent()
+        }
         if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
     }
 
@@ -246,6 +252,7 @@ final class MediaAnswer: BodySource {
 
     /// The client went away before the head.
     func abandon() {
+        endWaiting()
         leaveOpening()
         headFetch?.cancel()
         headFetch = nil

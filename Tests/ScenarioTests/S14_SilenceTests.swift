@@ -1,0 +1,60 @@
+import Testing
+import TestSupport
+
+private let film = Media(seed: 147, size: 1_000_000)
+
+extension Scenarios {
+    /// Origins that accept and never answer.
+    @Suite struct S14Silence {
+        enum Silence: CaseIterable, Sendable { case head, body }
+
+        // It is asked once more, as a connection may have died unnoticed; but not for four times as long as it may be silent.
+        @Test(arguments: Silence.allCases, [nil, "bytes=500000-"])
+        func playerThatWaitsForItsFirstByteHearsInTime(silence: Silence, range: String?) async throws {
+            try await scenario { $0.tuning.upstream.stallTimeout = 1 } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { ($0.holdHead, $0.holdBody) = (silence == .head, silence == .body) }
+                expectOneLine(try stage.get("/film.mp4", range: range), status: 504)
+                #expect((1...2).contains(stage.origin.requestCount("/film.mp4")))
+                #expect(try stage.stats.errors["upstream-timeout"] ?? 0 >= 1)
+                try stage.settle()
+                stage.origin.release("/film.mp4")
+                expectWhole(try stage.get("/film.mp4"), film)
+            }
+        }
+
+        @Test func playerThatJoinedASilentTransferHearsToo() async throws {
+            try await scenario { $0.tuning.upstream.stallTimeout = 1 } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.holdHeads("/film.mp4")
+                for response in try concurrently(8, { _ in try stage.get("/film.mp4") }) { expectOneLine(response, status: 504) }
+            }
+        }
+
+        @Test func gapOfASilentOriginIsAGatewayTimeoutAndWhatIsStoredPlays() async throws {
+            try await scenario { $0.tuning.upstream.stallTimeout = 1 } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.headers = [("Cache-Control", "max-age=60")] }
+                expectPart(try stage.get("/film.mp4", range: "bytes=0-99999"), 0..<100_000, of: film)
+                stage.origin.holdHeads("/film.mp4")
+                expectOneLine(try stage.get("/film.mp4", range: "bytes=500000-"), status: 504)
+                stage.wait(seconds: 100)
+                // Stale: its origin cannot tell.
+                let stale = try stage.get("/film.mp4", range: "bytes=0-99999")
+                expectPart(stale, 0..<100_000, of: film)
+                #expect(stale.cacheStatus.contains("fwd=stale"))
+                // What has begun is tried for longer.
+                expectOneLine(try stage.get("/film.mp4", range: "bytes=500000-"), status: 504)
+            }
+        }
+
+        @Test func answerThatHasBegunIsTriedForLonger() async throws {
+            try await scenario { $0.tuning.upstream.stallTimeout = 1 } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.script("/film.mp4") { $0.stallAfter = 300_000 }
+                expectWhole(try stage.get("/film.mp4"), film)
+                #expect(stage.origin.requestCount("/film.mp4") > 3)
+            }
+        }
+    }
+}
