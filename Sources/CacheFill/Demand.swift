@@ -62,8 +62,8 @@ package final class Demand: Sendable {
     package var sentFields: FieldLines { fields(to: url.absolute) }
 
     /// The same, with what the client says of caches on the way (RFC 9111 §5.2): for requests that are not for parts of what is known.
-    var openingFields: FieldLines {
-        var fields = sentFields
+    func openingFields(to url: String) -> FieldLines {
+        var fields = fields(to: url)
         // What a rule says is there already.
         for name in ["Cache-Control", "Pragma"] as [StaticString] where fields.combined("\(name)") == nil {
             if let value = request?.combined(name) { fields.append("\(name)", value) }

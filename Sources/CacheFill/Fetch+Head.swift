@@ -15,8 +15,9 @@ extension Fetch {
         switch purpose {
         case .opening(let span, let owner, let isShared, let validated):
             if let writer { return try resumed(writer.generation, head) }
+            if isRefusedBySource(head) { return }
             if let validated, try settled(validated, head) { return }
-            try open(head, asked: span, owner: owner, isShared: isShared)
+            try open(head, asked: asksWhole ? nil : span, owner: owner, isShared: isShared)
         case .gap(let generation):
             if writer != nil { try resumed(generation, head) } else { try fillGap(of: generation, head) }
         case .bypass(let generation, let owner):
@@ -35,6 +36,7 @@ extension Fetch {
     /// What the origin says of the generation that is there.
     /// - Returns: whether that is all; else the answer is one about another version, or about none, and handled like a first one.
     private func settled(_ generation: Generation, _ head: UpstreamHead) throws(FillError) -> Bool {
+        resource.changePlay { $0.lastUse = filler.settings.clock() }
         switch head.status {
         case 304:
             guard !asksUnconditionally else { throw .unusable("it answers 304 to a request without a condition") }
@@ -77,6 +79,7 @@ extension Fetch {
     private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool) throws(FillError) {
         let answer = try Answer(head, asked: span, demand, times: ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now()), store)
         // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
+        if mustComeWhole(head, answer) { return }
         let isKept = isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.mayNotStore(reason) }
         if isKept, store.isKnown(resource.key, beside: validated) {
@@ -96,6 +99,7 @@ extension Fetch {
         let isOnlyWay = !generation.isStored || generation.head.rangeCondition == nil || answer.total == nil || (head.status == 200 && span != nil)
         // What others have brought meanwhile is not fetched again, unless what lies beyond comes in no other way.
         writer = store.writer(generation, at: start, stopsAtPresent: !isOnlyWay)
+        beginPlay(head, generation)
         if generation.isStored {
             let (isCurrent, previous) = resource.opened(generation, by: status)
             guard isCurrent else {

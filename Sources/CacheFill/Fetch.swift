@@ -58,9 +58,13 @@ package final class Fetch: TransferDelegate {
     var asksUnconditionally = false
     /// Seconds that it waits at most for a host that wants to be left alone.
     private var patience: Double
-    private var askedURL = ""
+    private(set) var askedURL = ""
     /// Where the first one redirected to refuses by now (signed URLs expire), the first is asked again.
-    private var asksFirstURL = false
+    var asksFirstURL = false
+    /// Each answer is another version: only the whole, in one, is one.
+    var asksWhole = false
+    /// Whether the resource's play counts this transfer.
+    var isOfPlay = false
     var hasEnded = false
     /// Nobody followed it when it was last looked.
     var isLingering = false
@@ -125,15 +129,15 @@ package final class Fetch: TransferDelegate {
     private static func spread(_ wait: Double) -> Double { wait + .random(in: 0...min(1, wait / 10)) }
 
     private func request() -> UpstreamRequest {
-        let url = knownGeneration.map(urlOfGaps) ?? demand.url.absolute
-        var fields = knownGeneration == nil ? demand.openingFields : demand.fields(to: url)
+        let url = knownGeneration.map(urlOfGaps) ?? sourceOfPlay ?? demand.url.absolute
+        var fields = knownGeneration == nil ? demand.openingFields(to: url) : demand.fields(to: url)
         var span: UpstreamRequest.Span?
         if let generation = knownGeneration {
             // RFC 9110 §13.1.5: with If-Range the origin sends the whole where the part would be another version's.
             if let condition = generation.head.rangeCondition { fields.append("If-Range", condition) }
             span = end == .max ? .from(position) : .bounded(position..<end)
         } else if case .opening(let wanted, _, _, let validated) = purpose {
-            span = wanted
+            span = asksWhole ? nil : wanted
             // RFC 9110 §13.2.2: the condition is looked at before the range; the part comes only where it is of another version.
             if let validated, !asksUnconditionally { fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? [] }
         }
@@ -142,11 +146,15 @@ package final class Fetch: TransferDelegate {
 
     /// Origins that stitch each answer anew do so behind a redirect: the gaps come from where the rest came from.
     private func urlOfGaps(_ generation: Generation) -> String {
-        let (first, final) = (demand.url.absolute, generation.head.finalURL)
-        guard !asksFirstURL, final != first, let finalURL = try? OriginURL(url: final) else { return first }
+        asksFirstURL ? demand.url.absolute : redirected(to: generation.head.finalURL) ?? demand.url.absolute
+    }
+
+    /// A URL, if it is where the demanded one redirects to.
+    func redirected(to final: String) -> String? {
+        guard final != demand.url.absolute, let finalURL = try? OriginURL(url: final) else { return nil }
         // No redirect, but another URL of the same key, by which somebody else asked: perhaps with a token that has expired.
         let policy = filler.policy.value
-        return policy.resolve(finalURL).key == policy.resolve(demand.url).key ? first : final
+        return policy.resolve(finalURL).key == policy.resolve(demand.url).key ? nil : final
     }
 
     /// The generation whose bytes have to come; nil until an opening fetch knows.
@@ -361,6 +369,7 @@ package final class Fetch: TransferDelegate {
         transfer?.cancel()
         transfer = nil
         staging.next.removeAll()
+        if leavePlay() { asksFirstURL = true }
         attempt += 1
         if case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !asksFirstURL, let generation = knownGeneration,
             urlOfGaps(generation) != demand.url.absolute {
@@ -420,6 +429,7 @@ package final class Fetch: TransferDelegate {
     private func settle(_ result: FetchEnd) {
         if demand.treatment.pins, let generation = writer?.generation, generation.isStored { filler.pin(generation, of: resource) }
         hasEnded = true
+        endPlay()
         endLingering()
         retryTimer?.cancel()
         stopTimer?.cancel()

@@ -37,7 +37,7 @@ package final class HeadFetch: TransferDelegate {
 
     private func begin() {
         owner.filler.metrics.upstreamReasons[conditions == nil ? .head : .validation].add()
-        var fields = demand.openingFields
+        var fields = demand.openingFields(to: demand.url.absolute)
         fields.lines += conditions?.lines ?? []
         transfer = owner.upstream.start(
             UpstreamRequest(url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined), delegate: self)

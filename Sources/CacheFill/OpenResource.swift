@@ -24,6 +24,7 @@ package final class OpenResource: Sendable {
         /// The last one that nobody followed any more.
         var lingering: FetchStatus?
         var filling: Filling?
+        var play: OngoingPlay?
         var waiters: [@Sendable () -> Void] = []
         var lastUse: UInt64 = 0
         // What a running opening finds out about the generation that goes is for those who wait for it already.
@@ -210,6 +211,37 @@ package final class OpenResource: Sendable {
             return former
         }
         former?.supersede()
+    }
+
+    // MARK: What passes by
+
+    /// The play that a request belongs to, if there is one.
+    func play(at now: UInt64, mayBegin: Bool) -> OngoingPlay? {
+        state.withLock { state in state.play.flatMap { $0.goesOn(at: now, mayBegin: mayBegin) ? $0 : nil } }
+    }
+
+    /// A transfer of a play begins; `endedTransferOfPlay` has to follow.
+    func beganTransferOfPlay(from source: String?, _ version: OngoingPlay.Version, at now: UInt64) {
+        state.withLock { state in
+            let transfers = state.play?.transfers ?? 0
+            state.play = OngoingPlay(source: source, version: version, transfers: transfers + 1, lastUse: now)
+        }
+    }
+
+    func endedTransferOfPlay(at now: UInt64) {
+        state.withLock { state in
+            state.play?.transfers -= 1
+            state.play?.lastUse = now
+        }
+    }
+
+    /// What the play came from is no longer there, or its origin has said that it still holds.
+    func changePlay(_ change: (inout OngoingPlay) -> Void) {
+        state.withLock { state in
+            guard var play = state.play else { return }
+            change(&play)
+            state.play = play
+        }
     }
 
     // MARK: Filling in the background
