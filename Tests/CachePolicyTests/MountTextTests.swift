@@ -24,7 +24,7 @@ import Testing
         ("/a?/=https://o/", "'/a?/' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"),
         ("/http/=https://o/", "'/http/' is the proxy's own: mount at another place, such as /tv/"),
         ("/api/v1/=https://o/", "'/api/v1/' is the proxy's own: mount at another place, such as /tv/"),
-        ("/tv/=o/", "'o/' cannot be mounted: o is not supported: use http or https"),
+        ("/tv/=o/", "'o/' cannot be mounted: the URL has no scheme: write https:// before it, as in https://o/"),
         ("/tv/=https://o/vod", "'https://o/vod' cannot be mounted: write https://o/vod/"),
         ("/tv/=https://o/?a=/", "'https://o/?a=/' cannot be mounted: remove the query"),
     ])

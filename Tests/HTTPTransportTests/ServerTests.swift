@@ -66,7 +66,7 @@ import Testing
             Issue.record("it listens")
         } catch let error as ListenError {
             #expect(error.description.contains("127.0.0.1:\(taken.port)"))
-            #expect(error.description.contains("choose another with --listen"))
+            #expect(error.description.contains("choose another"))
         }
     }
 
