@@ -141,7 +141,9 @@ package final class Fetch: TransferDelegate {
             // RFC 9110 §13.2.2: the condition is looked at before the range; the part comes only where it is of another version.
             if let validated, !asksUnconditionally { fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? [] }
         }
-        return UpstreamRequest(url: url, method: .get, span: span, fields: fields, confined: demand.confined)
+        var request = UpstreamRequest(url: url, method: .get, span: span, fields: fields, confined: demand.confined)
+        request.priority = status.isForDownloads ? .download : .playback
+        return request
     }
 
     /// Origins that stitch each answer anew do so behind a redirect: the gaps come from where the rest came from.

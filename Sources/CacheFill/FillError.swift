@@ -57,6 +57,7 @@ extension UpstreamError {
         case .cannotResolve: "resolve"
         case .cannotConnect: "connect"
         case .tls: "tls"
+        case .timedOut(_, .queue): "queue"
         case .timedOut: "timeout"
         default: "broken"
         }

@@ -45,6 +45,8 @@ struct CacheEngine: Sendable {
         var settings = Self.upstreamSettings(configuration, tuning, via)
         settings.idleConnections = descriptors.idleOriginsOfALoop
         let upstream = settings
+        let resolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds)
+        let slots = TransferSlots(.init(total: configuration.maxFetches, perHost: configuration.maxFetchesPerHost))
         loops = try EventLoopGroup(count: threads)
         store = try Self.openStore(configuration, tuning, metrics, logger)
         let filler = CacheFiller(
@@ -56,7 +58,10 @@ struct CacheEngine: Sendable {
         let watcher = loops.loops[0]
         networks = watcher.sync { LoopBound(NetworkWatch(addresses, on: watcher), on: watcher) }
         fillers = loops.loops.map { loop in
-            loop.sync { LoopBound(LoopFiller(filler, upstream: UpstreamClient(loop: loop, policy: addresses, settings: upstream), loop: loop), on: loop) }
+            loop.sync {
+                let client = UpstreamClient(loop: loop, policy: addresses, settings: upstream, resolver: resolver, slots: slots)
+                return LoopBound(LoopFiller(filler, upstream: client, loop: loop), on: loop)
+            }
         }
         self.filler = filler
         self.addresses = addresses

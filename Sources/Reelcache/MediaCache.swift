@@ -119,6 +119,10 @@ public final class MediaCache: Sendable {
         ] where !range.contains(seconds) {
             throw ProxyError("\(name) of \(seconds) cannot work; choose \(range.lowerBound) to \(range.upperBound)")
         }
+        for (name, count) in [("maxFetches", configuration.maxFetches), ("maxFetchesPerHost", configuration.maxFetchesPerHost)]
+        where !ProxyConfiguration.fetchesRange.contains(count) {
+            throw ProxyError("\(name) of \(count) cannot work; choose 1 to \(ProxyConfiguration.fetchesRange.upperBound)")
+        }
         return threads
     }
 

@@ -36,6 +36,10 @@ public struct ProxyConfiguration: Sendable {
     public var connectTimeoutSeconds: Double = 10
     /// Seconds without a byte after which a transfer is given up; 1 to 3600.
     public var stallTimeoutSeconds: Double = 30
+    /// How many transfers from origins run at once, 1 to 4096; those that are paused do not count. Who plays goes before downloads.
+    public var maxFetches = 256
+    /// How many of them from one host, 1 to 4096.
+    public var maxFetchesPerHost = 64
     /// How many downloads run at once, 1 to 64.
     public var maxDownloads = 3
     /// Bytes per second of all downloads together; nil for no limit. What players read does not count.
@@ -69,6 +73,7 @@ public struct ProxyConfiguration: Sendable {
         HomeDirectory.directory("XDG_CACHE_HOME", orElse: ".cache") + "/reelcache"
     }
 
+    static let fetchesRange = 1...4096
     static let lingerRange: ClosedRange<Double> = 0...600
     static let connectTimeoutRange: ClosedRange<Double> = 1...600
     static let stallTimeoutRange: ClosedRange<Double> = 1...3600

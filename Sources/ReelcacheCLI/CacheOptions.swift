@@ -49,6 +49,8 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("linger")) var linger: String?
     @Option(help: .setting("connect_timeout")) var connectTimeout: String?
     @Option(help: .setting("stall_timeout")) var stallTimeout: String?
+    @Option(help: .setting("max_fetches")) var maxFetches: String?
+    @Option(help: .setting("max_fetches_per_host")) var maxFetchesPerHost: String?
     @Option(help: .setting("web_origins")) var webOrigin: [String] = []
     @Option(help: .setting("secret_parameters")) var secretParameter: [String] = []
     @Option(help: .setting("threads")) var threads: String?
@@ -69,7 +71,8 @@ struct ServeOptions: ParsableArguments {
         let single = [
             "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "max_body": maxBody,
             "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill, "max_downloads": maxDownloads, "download_rate": downloadRate,
-            "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout, "threads": threads, "ca_file": caFile, "log_level": logLevel,
+            "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout,
+            "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile, "log_level": logLevel,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         for (key, texts) in [("names", name), ("allow", allow), ("mounts", mount), ("web_origins", webOrigin), ("secret_parameters", secretParameter)] where !texts.isEmpty { flags[key] = texts }

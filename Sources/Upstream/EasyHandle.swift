@@ -10,6 +10,7 @@ final class EasyHandle {
     private let sessions: TLSSessions?
     private let errorText: UnsafeMutablePointer<CChar>
     private var lines: UnsafeMutablePointer<curl_slist>?
+    private var resolved: UnsafeMutablePointer<curl_slist>?
 
     /// - Parameter sessions: those of the same loop; nil: every connection shakes hands in full.
     init(_ sessions: TLSSessions? = nil) {
@@ -25,6 +26,7 @@ final class EasyHandle {
     deinit {
         curl_easy_cleanup(curl)
         curl_slist_free_all(lines)
+        curl_slist_free_all(resolved)
         errorText.deallocate()
     }
 
@@ -82,6 +84,18 @@ final class EasyHandle {
             set(CURLOPT_CAINFO, caFile)
             set(CURLOPT_CAPATH, nil)
         }
+    }
+
+    /// The addresses of the URL's host, so that curl looks up none. They take the place of what it has remembered.
+    func set(addresses: [String], of url: UpstreamURL) {
+        guard let name = url.name, !addresses.isEmpty else { return }
+        let list = addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
+        // With the dot that ends a full name and without it: which of them it is looked for by, differs between versions.
+        for name in Set([name, name.hasSuffix(".") ? String(name.dropLast()) : name]) {
+            // The plus lets it be forgotten in time.
+            resolved = curl_slist_append(resolved, "+\(name):\(url.port):\(list)")
+        }
+        check(reel_curl_set_list(curl, CURLOPT_RESOLVE, resolved), CURLOPT_RESOLVE)
     }
 
     func set(_ request: UpstreamRequest, fields: FieldLines, settings: UpstreamSettings) {

@@ -67,7 +67,7 @@ extension Transfer {
         case .redirect:
             hop.discarded += bytes.count
             return hop.discarded > Self.discardLimit ? Self.giveUp : bytes.count
-        case .waiting, .head, .ended:
+        case .waiting, .queued, .resolving, .head, .ended:
             return Self.giveUp
         }
     }

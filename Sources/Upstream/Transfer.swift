@@ -12,6 +12,10 @@ package final class Transfer {
     enum Stage {
         /// Started inside one of curl's callbacks, where no handle can be added.
         case waiting
+        /// As many transfers run as may.
+        case queued
+        /// The host's name is being looked up.
+        case resolving
         case head
         case body
         /// The head was a redirect; what comes now is discarded.
@@ -45,7 +49,9 @@ package final class Transfer {
     /// Bytes that the delegate has taken.
     package internal(set) var bodyBytesReceived: Int64 = 0
     /// Asked to hold the body back. The head comes all the same, and so does the end where no byte is left.
-    package internal(set) var isPaused = false
+    package internal(set) var isPaused = false {
+        didSet { parkOrGoOn() }
+    }
 
     let request: UpstreamRequest
     var client: UpstreamClient?
@@ -62,7 +68,20 @@ package final class Transfer {
     /// Seconds between two looks whether an answer has ended, while the upload waits.
     private static let lookInterval = 0.05
 
+    /// The right to run (`TransferSlots`).
+    private enum Slot {
+        case none
+        case waiting(TransferSlots.Ticket)
+        /// For a host.
+        case held(String)
+        case parked(String)
+    }
+
     // This hop
+    private var slot = Slot.none
+    private var lookUp: NameResolver.Ticket?
+    /// Tells what comes for a hop that is over.
+    private var hopNumber = 0
     var easy: EasyHandle?
     var url: UpstreamURL?
     private var fields: FieldLines
@@ -130,7 +149,7 @@ package final class Transfer {
         case .body where isPaused && !isPausedInCurl:
             guard let easy else { return }
             isPausedInCurl = curl_easy_pause(easy.curl, CURLPAUSE_RECV | (isUploadPaused ? CURLPAUSE_SEND : 0)) == CURLE_OK
-        case .head, .body, .redirect: break
+        case .queued, .resolving, .head, .body, .redirect: break
         }
     }
 
@@ -175,25 +194,75 @@ package final class Transfer {
         finish(with: error(for: code))
     }
 
+    /// Waits for a slot, then for the addresses of the host, and asks.
     private func beginHop() {
         guard let client else { return }
-        stage = .head
+        stage = .queued
         guard let url else {
             // The owner does not have the transfer yet, if this is still its `start`.
             return client.loop.afterCallback { self.finish(with: .badURL(self.request.url)) }
         }
         hop = Hop()
+        hopNumber += 1
+        startOfHop = MonotonicClock.nanoseconds()
+        if stallTimer == nil { stallTimer = LoopTimer(on: client.loop) { [unowned self] in self.checkForStall() } }
+        let this = LoopBound(self, on: client.loop), number = hopNumber
+        guard let ticket = client.slots.take(url.host, request.priority, wake: { this.post { $0.slotCame(number) } }) else { return slotCame(number) }
+        slot = .waiting(ticket)
+        // Who downloads has time.
+        if request.priority == .playback { stallTimer?.schedule(afterSeconds: client.settings.stallTimeout) }
+    }
+
+    private func slotCame(_ number: Int) {
+        guard stage == .queued, hopNumber == number, let client, let url else { return }
+        slot = .held(url.host)
+        guard let name = url.name else { return ask([]) }
+        stage = .resolving
+        startOfHop = MonotonicClock.nanoseconds()
+        let this = LoopBound(self, on: client.loop)
+        switch client.resolver.resolve(name, waiter: { addresses in this.post { $0.resolved(addresses, number) } }) {
+        case .addresses(let addresses): ask(addresses)
+        case .waiting(let ticket):
+            lookUp = ticket
+            stallTimer?.schedule(afterSeconds: client.settings.connectTimeout)
+        }
+    }
+
+    private func resolved(_ addresses: [String], _ number: Int) {
+        guard stage == .resolving, hopNumber == number else { return }
+        lookUp = nil
+        guard !addresses.isEmpty else { return finish(with: .cannotResolve(host: host)) }
+        ask(addresses)
+    }
+
+    private func ask(_ addresses: [String]) {
+        guard let client, let url else { return }
+        stage = .head
         let easy = client.makeHandle()
         self.easy = easy
         easy.setUp(url: url.text, settings: client.settings)
+        easy.set(addresses: addresses, of: url)
         easy.set(request, fields: fields, settings: client.settings)
         if needsNewConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         setCallbacks(easy)
         startOfHop = MonotonicClock.nanoseconds()
         lastSign = startOfHop
-        if stallTimer == nil { stallTimer = LoopTimer(on: client.loop) { [unowned self] in self.checkForStall() } }
         stallTimer?.schedule(afterSeconds: client.settings.stallTimeout)
         client.add(easy)
+    }
+
+    /// What is paused takes no slot from others.
+    private func parkOrGoOn() {
+        guard let client else { return }
+        switch slot {
+        case .held(let host) where isPaused:
+            slot = .parked(host)
+            client.slots.give(host)
+        case .parked(let host) where !isPaused:
+            slot = .held(host)
+            client.slots.takeAgain(host)
+        case .none, .waiting, .held, .parked: break
+        }
     }
 
     /// Curl is done with this hop.
@@ -202,7 +271,7 @@ package final class Transfer {
         case .redirect: follow()
         case .head where isSpoiled(code): beginAnew()
         case .head, .body: finish(with: error(for: code))
-        case .waiting, .ended: break
+        case .waiting, .queued, .resolving, .ended: break
         }
     }
 
@@ -216,7 +285,7 @@ package final class Transfer {
 
     /// The same request, over a connection of its own.
     private func beginAnew() {
-        releaseHandle()
+        leaveHop()
         needsNewConnection = true
         beginHop()
     }
@@ -230,7 +299,7 @@ package final class Transfer {
             // RFC 9110 §15.4: what was meant for one origin is not told to another, nor to the first when a redirect leads back.
             for name in FieldLines.credentials + request.confined { fields.remove(name) }
         }
-        releaseHandle()
+        leaveHop()
         needsNewConnection = false
         self.url = next
         beginHop()
@@ -268,9 +337,22 @@ package final class Transfer {
         stallTimer = nil
         uploadTimer?.cancel()
         uploadTimer = nil
-        releaseHandle()
+        leaveHop()
         client.forget(self)
         self.client = nil
+    }
+
+    private func leaveHop() {
+        guard let client else { return }
+        releaseHandle()
+        if let lookUp { client.resolver.cancel(lookUp) }
+        lookUp = nil
+        switch slot {
+        case .none, .parked: break
+        case .waiting(let ticket): client.slots.leave(ticket)
+        case .held(let host): client.slots.give(host)
+        }
+        slot = .none
     }
 
     private func releaseHandle() {
@@ -290,6 +372,8 @@ package final class Transfer {
     }
 
     private func checkForStall() {
+        if stage == .queued { return finish(with: .timedOut(host: host, phase: .queue)) }
+        if stage == .resolving { return finish(with: .timedOut(host: host, phase: .connect)) }
         guard stage != .ended, let easy, let client else { return }
         // A paused transfer may be silent for as long as it likes; `resume` sets the timer again.
         if stage == .body && isPaused || isUploadPaused && !isRefused { return }

@@ -18,17 +18,27 @@ package final class UpstreamClient {
     private var sockets: [curl_socket_t: SocketInterest] = [:]
     private var transfers: [ObjectIdentifier: Transfer] = [:]
     private var unsettled: [Transfer] = []
+    let resolver: NameResolver
+    let slots: TransferSlots
     private let sessions = TLSSessions()
     var originSockets = OriginSockets()
     private var isInsideCurl = false
 
-    package init(loop: EventLoop, policy: Current<AddressPolicy>, settings: UpstreamSettings = UpstreamSettings()) {
+    /// - Parameters:
+    ///   - resolver: one for all loops.
+    ///   - slots: likewise.
+    package init(
+        loop: EventLoop, policy: Current<AddressPolicy>, settings: UpstreamSettings = UpstreamSettings(),
+        resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds), slots: TransferSlots = TransferSlots()
+    ) {
         loop.assertOnLoop()
         CurlLibrary.start()
         guard let multi = curl_multi_init() else { fatalError("curl_multi_init: out of memory") }
         self.loop = loop
         self.policy = policy
         self.settings = settings
+        self.resolver = resolver
+        self.slots = slots
         self.multi = multi
         timer = LoopTimer(on: loop) { [unowned self] in self.act(CURL_SOCKET_TIMEOUT, 0) }
         setUp(multi)

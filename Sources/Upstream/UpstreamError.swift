@@ -2,6 +2,8 @@
 package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible {
     /// How far a transfer had come.
     package enum Phase: String, Sendable {
+        /// Waiting until there are fewer transfers.
+        case queue
         /// Looking up the name, connecting, shaking hands.
         case connect
         /// Waiting for the response's head.
@@ -50,6 +52,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case .cannotResolve(let host): "\(host): no such host"
         case .cannotConnect(let host, let detail): "\(host): cannot connect: \(detail)"
         case .tls(let host, let detail): "\(host): TLS: \(detail)"
+        case .timedOut(let host, .queue): "\(host): too many transfers run already: see max_fetches and max_fetches_per_host"
         case .timedOut(let host, .connect): "\(host): timed out while connecting"
         case .timedOut(let host, .response): "\(host): timed out while waiting for the response"
         case .timedOut(let host, .body): "\(host): timed out in the body of the response"

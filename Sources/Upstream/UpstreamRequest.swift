@@ -20,6 +20,11 @@ package struct UpstreamRequest: Sendable {
         case unknownLength
     }
 
+    /// Who goes first where not all can at once.
+    package enum Priority: Sendable, CaseIterable {
+        case playback, download
+    }
+
     /// The bytes that are wanted.
     package enum Span: Sendable, Equatable {
         /// Half-open; not empty.
@@ -46,6 +51,7 @@ package struct UpstreamRequest: Sendable {
     /// length are not taken from here, they are the transfer's own.
     package var fields: FieldLines
     package var content = Content.none
+    package var priority = Priority.playback
 
     /// Names of fields that go to the origin of `url` only, as credentials do, and along no redirect to another.
     package var confined: [String]

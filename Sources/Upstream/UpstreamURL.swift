@@ -1,4 +1,5 @@
 import CCurl
+import CachePolicy
 
 /// An http or https URL, read by curl's own parser: what the address policy is asked about is then what curl connects to.
 struct UpstreamURL: Equatable {
@@ -7,6 +8,8 @@ struct UpstreamURL: Equatable {
     let scheme: String
     /// Lower case; an IPv6 address without its brackets.
     let host: String
+    /// What is looked up to connect: the host in the letters of DNS. nil for an address, and for this machine, which curl knows.
+    let name: String?
     let port: String
 
     init?(_ text: String) {
@@ -42,6 +45,8 @@ struct UpstreamURL: Equatable {
         self.scheme = scheme
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host.lowercased()
         self.port = port
+        let isKnown = self.host.contains(":") || IPAddress(self.host) != nil || self.host == "localhost" || self.host.hasSuffix(".localhost")
+        name = isKnown ? nil : (Self.part(CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE)) ?? self.host).lowercased()
     }
 
     private static func part(_ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0) -> String? {

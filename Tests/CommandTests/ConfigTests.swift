@@ -91,7 +91,7 @@ import Testing
         ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
         ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"), ("play_pinned", "false"),
         ("offline", "false"), ("fill", "whole"), ("max_downloads", "5"), ("download_rate", "2MB"), ("download_rate", "none"),
-        ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
+        ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("max_fetches", "9"), ("max_fetches_per_host", "8"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
         let flag = ["mounts": "--mount", "names": "--name"][key] ?? "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
@@ -137,6 +137,8 @@ import Testing
             "linger  5s  default",
             "connect_timeout  10s  default",
             "stall_timeout  30s  default",
+            "max_fetches  256  default",
+            "max_fetches_per_host  64  default",
             "web_origins  (none)  default",
             "secret_parameters  (none besides those)  default",
             "threads  3  --threads",

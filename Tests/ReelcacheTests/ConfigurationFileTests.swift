@@ -30,6 +30,8 @@ import Testing
             linger: 2m
             connect_timeout: 3s
             stall_timeout: 1h
+            max_fetches: 100
+            max_fetches_per_host: 10
             web_origins: [https://player.example]
             secret_parameters: [viewer]
             threads: 3
@@ -50,10 +52,11 @@ import Testing
         #expect(all.proxy.fill == .whole && all.proxy.lingerSeconds == 120)
         #expect(all.proxy.maxDownloads == 5 && all.proxy.downloadRate == 2_000_000)
         #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
+        #expect(all.proxy.maxFetches == 100 && all.proxy.maxFetchesPerHost == 10)
         #expect(!all.proxy.playsPinned && all.proxy.webOrigins == ["https://player.example"] && all.proxy.secretParameters == ["viewer"])
         #expect(all.logLevel == .debug)
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttlSeconds) == [86400])
-        #expect(Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...26)).map { "r.yaml:\($0)" })
+        #expect(Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...28)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

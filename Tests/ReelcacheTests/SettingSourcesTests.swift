@@ -34,7 +34,9 @@ import Testing
         "allow": ("a.local", "b.local"), "mounts": ("/a/=https://a.example/", "/b/=https://b.example/"), "any_origin": ("false", "true"),
         "max_body": ("0", "5MB"), "offline": ("true", "false"), "play_pinned": ("false", "true"), "fill": ("ahead 1MiB", "whole"), "max_downloads": ("1", "64"),
         "download_rate": ("2MB", "none"), "linger": ("1s", "2m"), "connect_timeout": ("2s", "1m"),
-        "stall_timeout": ("3s", "1h"), "web_origins": ("https://a.example", "http://b.example:8080"), "secret_parameters": ("ticket_of", "member"), "threads": ("1", "2"), "ca_file": ("/one.pem", "/two.pem"), "log_level": ("info", "error"),
+        "stall_timeout": ("3s", "1h"), "max_fetches": ("1", "300"), "max_fetches_per_host": ("2", "300"),
+        "web_origins": ("https://a.example", "http://b.example:8080"), "secret_parameters": ("ticket_of", "member"),
+        "threads": ("1", "2"), "ca_file": ("/one.pem", "/two.pem"), "log_level": ("info", "error"),
     ]
 
     @Test(arguments: Setting.all.filter { !$0.isFileOnly }.map(\.key)) func eachSettingIsTakenFromTheFirstThatSaysIt(key: String) throws {

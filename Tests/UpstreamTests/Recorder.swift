@@ -88,14 +88,19 @@ final class Upstreams: Sendable {
     let loop: EventLoop
     let client: LoopBound<UpstreamClient>
     let policy: Current<AddressPolicy>
+    let slots: TransferSlots
 
-    init(allow: [String] = ["127.0.0.1", "localhost"], _ settings: UpstreamSettings = UpstreamSettings()) throws {
+    init(
+        allow: [String] = ["127.0.0.1", "localhost"], _ settings: UpstreamSettings = UpstreamSettings(),
+        resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds), slots: TransferSlots = TransferSlots()
+    ) throws {
         let loop = try EventLoop()
         let policy = Current<AddressPolicy>(try AddressPolicy(allow: allow))
         loop.start()
         self.loop = loop
         self.policy = policy
-        client = loop.sync { LoopBound(UpstreamClient(loop: loop, policy: policy, settings: settings), on: loop) }
+        self.slots = slots
+        client = loop.sync { LoopBound(UpstreamClient(loop: loop, policy: policy, settings: settings, resolver: resolver, slots: slots), on: loop) }
     }
 
     deinit {

@@ -60,6 +60,11 @@ extension Setting {
             "stall_timeout", .seconds(in: ProxyConfiguration.stallTimeoutRange), at: \.proxy.stallTimeoutSeconds,
             "After how long without a byte a transfer is given up; 1s to 1h."),
         Setting(
+            "max_fetches", .number(in: ProxyConfiguration.fetchesRange), at: \.proxy.maxFetches,
+            "How many transfers from origins run at once; 1 to 4096."),
+        Setting(
+            "max_fetches_per_host", .number(in: ProxyConfiguration.fetchesRange), at: \.proxy.maxFetchesPerHost,
+            "How many transfers from one host run at once; 1 to 4096."),
             listOf: .webOrigin, "web_origins", flag: "web-origin", at: \.proxy.webOrigins,
             "The origin of a page that may read all that the proxy gives it, and learn what is cached, such as https://player.example.", standard: "none",
             isPolicy: true),

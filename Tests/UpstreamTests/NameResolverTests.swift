@@ -1,0 +1,147 @@
+import CachePolicy
+import Glibc
+import HTTPModel
+import Synchronization
+import TestSupport
+import Testing
+import Upstream
+
+/// Looking names up: a few at a time, each once.
+@Suite struct NameResolverTests {
+    /// A name server that answers when it is told to.
+    private final class Names: Sendable {
+        struct State: Sendable {
+            var asked: [String] = []
+            var running = 0
+            var mostAtOnce = 0
+            var isOpen = false
+        }
+
+        let state = Monitor(State())
+        let seconds = Atomic<UInt64>(1000)
+        let answer: @Sendable (String) -> [String]
+
+        init(isOpen: Bool = false, _ answer: @escaping @Sendable (String) -> [String] = { _ in [] }) {
+            self.answer = answer
+            state.update { $0.isOpen = isOpen }
+        }
+
+        var resolver: NameResolver {
+            NameResolver(nanoseconds: { self.seconds.load(ordering: .relaxed) * 1_000_000_000 }) { name in
+                self.state.update {
+                    $0.asked.append(name)
+                    $0.running += 1
+                    $0.mostAtOnce = max($0.mostAtOnce, $0.running)
+                }
+                _ = try? self.state.wait(for: "the name server") { $0.isOpen ? true : nil }
+                self.state.update { $0.running -= 1 }
+                return self.answer(name)
+            }
+        }
+
+        func waitUntilAsked(_ count: Int) throws { _ = try state.wait(for: "names") { $0.asked.count >= count ? true : nil } }
+        var asked: [String] { state.read(\.asked) }
+    }
+
+    @Test func manyRequestsForANameAreOneLookUp() throws {
+        let names = Names { _ in ["127.0.0.1"] }, resolver = names.resolver, answers = Monitor<[[String]]>([])
+        for _ in 0..<50 {
+            guard case .waiting = resolver.resolve("film.test", waiter: { addresses in answers.update { $0.append(addresses) } }) else {
+                Issue.record("known already")
+                return
+            }
+        }
+        names.state.update { $0.isOpen = true }
+        try #expect(answers.wait(for: "answers") { $0.count == 50 ? $0 : nil } == Array(repeating: ["127.0.0.1"], count: 50))
+        #expect(names.asked == ["film.test"])
+        #expect(resolver.resolve("film.test") { _ in } == .addresses(["127.0.0.1"]))
+    }
+
+    @Test func fewNamesAreLookedUpAtATime() throws {
+        let names = Names(), resolver = names.resolver, answers = Monitor(0)
+        for index in 0..<200 { _ = resolver.resolve("\(index).test") { _ in answers.update { $0 += 1 } } }
+        try names.waitUntilAsked(NameResolver.threadLimit)
+        #expect(names.asked.count == NameResolver.threadLimit)
+        names.state.update { $0.isOpen = true }
+        _ = try answers.wait(for: "answers") { $0 == 200 ? true : nil }
+        #expect(names.state.read(\.mostAtOnce) <= NameResolver.threadLimit && Set(names.asked).count == 200)
+    }
+
+    /// A queue of names that nobody wants any more would hold up those who do.
+    @Test func whatNobodyWaitsForIsNotLookedUp() throws {
+        let names = Names(), resolver = names.resolver, answers = Monitor<[[String]]>([])
+        for index in 0..<NameResolver.threadLimit { _ = resolver.resolve("\(index).test") { addresses in answers.update { $0.append(addresses) } } }
+        try names.waitUntilAsked(NameResolver.threadLimit)
+        guard case .waiting(let ticket) = resolver.resolve("left.test", waiter: { _ in Issue.record("told though it had left") }) else { return }
+        _ = resolver.resolve("last.test") { addresses in answers.update { $0.append(addresses) } }
+        resolver.cancel(ticket)
+        names.state.update { $0.isOpen = true }
+        _ = try answers.wait(for: "answers") { $0.count == NameResolver.threadLimit + 1 ? true : nil }
+        #expect(names.asked.contains("last.test") && !names.asked.contains("left.test"))
+    }
+
+    @Test func answerIsRenewedWhileItIsUsed() throws {
+        let names = Names(isOpen: true) { _ in ["127.0.0.1"] }, resolver = names.resolver, answers = Monitor(0)
+        _ = resolver.resolve("film.test") { _ in answers.update { $0 += 1 } }
+        _ = try answers.wait(for: "an answer") { $0 == 1 ? true : nil }
+        names.seconds.add(59, ordering: .relaxed)
+        #expect(resolver.resolve("film.test") { _ in } == .addresses(["127.0.0.1"]) && names.asked.count == 1)
+        names.seconds.add(1, ordering: .relaxed)
+        #expect(resolver.resolve("film.test") { _ in } == .addresses(["127.0.0.1"]))
+        try names.waitUntilAsked(2)
+        _ = try names.state.wait(for: "the end of it") { $0.running == 0 ? true : nil }
+    }
+
+    @Test func namesThatAreNoneAreAskedForAgain() throws {
+        let names = Names(isOpen: true), resolver = names.resolver, answers = Monitor<[[String]]>([])
+        for count in 1...2 {
+            _ = resolver.resolve("none.test") { addresses in answers.update { $0.append(addresses) } }
+            _ = try answers.wait(for: "an answer") { $0.count == count ? true : nil }
+        }
+        #expect(names.asked == ["none.test", "none.test"] && answers.read { $0 } == [[], []])
+    }
+
+    // MARK: Transfers
+
+    /// Curl starts a thread for each look-up of its own: none is started here.
+    @Test func thousandRequestsForDeadNamesStartFewThreads() throws {
+        let names = Names(), upstreams = try Upstreams(resolver: names.resolver, slots: TransferSlots(.init(total: 2000, perHost: 2000)))
+        let recorders = (0..<1000).map { _ in Recorder() }
+        for (index, recorder) in recorders.enumerated() { upstreams.start(UpstreamRequest(url: "http://dead-\(index % 500).test/"), recorder) }
+        try names.waitUntilAsked(NameResolver.threadLimit)
+        let threads = try #require(opendir("/proc/self/task"))
+        var count = 0
+        while readdir(threads) != nil { count += 1 }
+        closedir(threads)
+        #expect(count < 500)
+        names.state.update { $0.isOpen = true }
+        for (index, recorder) in recorders.enumerated() { #expect(try recorder.outcome() == .cannotResolve(host: "dead-\(index % 500).test")) }
+        #expect(names.asked.count <= 1000)
+    }
+
+    @Test(arguments: ["film.test", "Film.Test", "film.test.", "xn--bcher-kva.test"])
+    func addressesGoToCurl(host: String) throws {
+        let origin = try ScriptedOrigin(), media = Media(seed: 3, size: 1000)
+        origin.serve("/a.mp4", media)
+        let names = Names(isOpen: true) { _ in ["127.0.0.1"] }
+        let upstreams = try Upstreams(resolver: names.resolver)
+        for _ in 1...2 {
+            let (recorder, error) = try upstreams.fetch("http://\(host):\(origin.port)/a.mp4")
+            #expect(error == nil && recorder.received(media))
+        }
+        #expect(names.asked.count == 1)
+    }
+
+    /// The policy is asked about the address that is connected to, wherever it came from.
+    @Test func addressThatIsNotPermittedIsRefused() throws {
+        let names = Names(isOpen: true) { _ in ["10.0.0.1"] }
+        let error = try Upstreams(resolver: names.resolver).fetch("http://film.test/").error
+        #expect(error == .addressRefused(host: "film.test", address: "10.0.0.1"))
+    }
+
+    @Test func nameThatNobodyAnswersForTimesOut() throws {
+        let names = Names(), settings = UpstreamSettings(connectTimeout: 0.05)
+        #expect(try Upstreams(settings, resolver: names.resolver).fetch("http://slow.test/").error == .timedOut(host: "slow.test", phase: .connect))
+        names.state.update { $0.isOpen = true }
+    }
+}

@@ -1,0 +1,137 @@
+import Synchronization
+import TestSupport
+import Testing
+import Upstream
+
+/// How many transfers run at once, and who is next.
+@Suite struct TransferSlotsTests {
+    /// Takes slots and writes down whose turn it is.
+    private final class Line: Sendable {
+        let slots: TransferSlots
+        private let woken = Mutex<[String]>([])
+
+        init(total: Int, perHost: Int) { slots = TransferSlots(.init(total: total, perHost: perHost)) }
+
+        @discardableResult
+        func take(_ name: String, _ host: String, _ priority: UpstreamRequest.Priority = .playback) -> TransferSlots.Ticket? {
+            slots.take(host, priority) { self.woken.withLock { $0.append(name) } }
+        }
+
+        var turns: [String] { woken.withLock { $0 } }
+    }
+
+    @Test func limitsHoldInAllAndForEachHost() {
+        let line = Line(total: 3, perHost: 2)
+        #expect(line.take("1", "a") == nil && line.take("2", "a") == nil)
+        #expect(line.take("3", "a") != nil)
+        #expect(line.take("4", "b") == nil)
+        #expect(line.take("5", "c") != nil)
+        #expect(line.slots.count == (3, 2))
+        line.slots.give("a")
+        #expect(line.turns == ["3"] && line.slots.count == (3, 1))
+        line.slots.give("b")
+        #expect(line.turns == ["3", "5"])
+        for host in ["a", "a", "c"] { line.slots.give(host) }
+        #expect(line.slots.count == (0, 0))
+    }
+
+    @Test func playersGoBeforeDownloads() {
+        let line = Line(total: 1, perHost: 1)
+        line.take("0", "a")
+        line.take("download", "a", .download)
+        line.take("player", "a")
+        line.slots.give("a")
+        line.slots.give("a")
+        #expect(line.turns == ["player", "download"])
+    }
+
+    /// A host for which many wait does not hold up the others.
+    @Test func hostsTakeTurns() {
+        let line = Line(total: 1, perHost: 1)
+        line.take("0", "z")
+        for name in ["a1", "a2", "a3", "b1", "c1", "b2"] { line.take(name, String(name.prefix(1))) }
+        for host in ["z", "a", "b", "c", "a", "b"] { line.slots.give(host) }
+        #expect(line.turns == ["a1", "b1", "c1", "a2", "b2", "a3"])
+    }
+
+    @Test func whoLeavesIsNotWoken() throws {
+        let line = Line(total: 1, perHost: 1)
+        line.take("0", "a")
+        let left = try #require(line.take("left", "a"))
+        line.take("next", "a")
+        line.slots.leave(left)
+        line.slots.give("a")
+        #expect(line.turns == ["next"])
+    }
+
+    /// Its turn came while it was about to leave: the next one gets it.
+    @Test func whoLeavesAfterItsTurnCameGivesItOn() throws {
+        let line = Line(total: 1, perHost: 1)
+        line.take("0", "a")
+        let left = try #require(line.take("left", "a"))
+        line.take("next", "a")
+        line.slots.give("a")
+        line.slots.leave(left)
+        #expect(line.turns == ["left", "next"] && line.slots.count == (1, 0))
+    }
+
+    @Test func whatGoesOnAfterAPauseDoesNotWait() {
+        let line = Line(total: 1, perHost: 1)
+        line.take("0", "a")
+        line.take("1", "a")
+        line.slots.give("a")
+        line.slots.takeAgain("a")
+        #expect(line.turns == ["1"] && line.slots.count == (2, 0))
+        line.take("2", "a")
+        line.slots.give("a")
+        #expect(line.turns == ["1"])
+        line.slots.give("a")
+        #expect(line.turns == ["1", "2"])
+    }
+
+    // MARK: Transfers
+
+    @Test func originSeesNoMoreThanTheLimit() throws {
+        let origin = try ScriptedOrigin(), media = Media(seed: 4, size: 100_000)
+        origin.serve("/a.mp4", media)
+        origin.holdHeads("/a.mp4")
+        let upstreams = try Upstreams(slots: TransferSlots(.init(total: 10, perHost: 2)))
+        let recorders = (0..<8).map { _ in Recorder() }
+        for recorder in recorders { upstreams.start(UpstreamRequest(url: origin.url("/a.mp4")), recorder) }
+        try origin.waitForRequests("/a.mp4", count: 2)
+        #expect(origin.requestCount("/a.mp4") == 2 && upstreams.onLoop { $0.openTransfers } == 8)
+        origin.release("/a.mp4")
+        for recorder in recorders {
+            #expect(try recorder.outcome() == nil)
+            #expect(recorder.received(media))
+        }
+        #expect(upstreams.slots.count == (0, 0))
+    }
+
+    /// A player that has paused costs nobody his turn.
+    @Test func pausedTransferMakesRoom() throws {
+        let origin = try ScriptedOrigin(), media = Media(seed: 5, size: 3_000_000)
+        origin.serve("/a.mp4", media)
+        let upstreams = try Upstreams(slots: TransferSlots(.init(total: 1, perHost: 1)))
+        let paused = Recorder(allowance: 100_000)
+        let running = upstreams.start(UpstreamRequest(url: origin.url("/a.mp4")), paused)
+        _ = try paused.state.wait(for: "a pause") { $0.refusals > 0 ? true : nil }
+        let (other, error) = try upstreams.fetch(origin.url("/a.mp4"))
+        #expect(error == nil && other.received(media))
+        paused.state.update { $0.allowance = .max }
+        running.onLoop { $0.resume() }
+        #expect(try paused.outcome() == nil)
+        #expect(paused.received(media) && upstreams.slots.count == (0, 0))
+    }
+
+    @Test func playerThatWaitsTooLongIsTold() throws {
+        let origin = try ScriptedOrigin()
+        origin.serve("/a.mp4", Media(seed: 6, size: 1000))
+        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 0.1), slots: TransferSlots(.init(total: 1, perHost: 1)))
+        // Somebody else's.
+        _ = upstreams.slots.take("127.0.0.1", .playback) {}
+        let error = try upstreams.fetch(origin.url("/a.mp4")).error
+        #expect(error == .timedOut(host: "127.0.0.1", phase: .queue) && error?.description.contains("max_fetches") == true)
+        #expect(upstreams.slots.count == (1, 0))
+    }
+}
