@@ -6,7 +6,9 @@ import Upstream
 
 /// How hosts want to be treated, and whether they can be reached: shared by all loops.
 ///
-/// - A host that answers 429 or 503 with `Retry-After` is left alone for so long (RFC 9110 §10.2.3).
+/// - A host that answers 429 or 503 with `Retry-After` is left alone for so long (RFC 9110 §10.2.3): all of it for a minute at most, the *place*
+///   that has answered so for up to an hour. Of a host with many tenants one must not speak for the others; a place is all below the first
+///   segment of a path.
 /// - One to which no connection could be made counts as *down* for a short time: requests still try, but who has something cached need not
 ///   wait for them.
 package final class HostManners: Sendable {
@@ -34,12 +36,20 @@ package final class HostManners: Sendable {
 
     /// Seconds for which the host of a URL still wants to be left alone; 0 where it may be asked.
     package func wait(before url: String) -> Double {
-        standing(of: url)?.wait(at: nanoseconds()) ?? 0
+        standing(of: url)?.wait(for: Self.place(of: url), at: nanoseconds()) ?? 0
     }
 
     /// Whether no connection to the host of a URL could be made a short time ago.
     package func isDown(_ url: String) -> Bool {
         standing(of: url)?.isDown(at: nanoseconds()) ?? false
+    }
+
+    /// The first segment of the path with the slashes around it; the files at the top have one place together.
+    private static func place(of url: String) -> String {
+        guard let path = try? OriginURL(url: url).pathAndQuery.utf8.prefix(while: { $0 != UInt8(ascii: "?") }).dropFirst(),
+            let end = path.firstIndex(of: UInt8(ascii: "/"))
+        else { return "/" }
+        return "/" + String(Substring(path[...end]))
     }
 
     private func standing(of url: String) -> HostStanding? {
@@ -54,9 +64,9 @@ package final class HostManners: Sendable {
         guard wish != nil || hosts.withLock({ !$0.isEmpty }), let asked = Host(url), let last = Host(head.finalURL) else { return }
         let now = nanoseconds()
         hosts.withLock { hosts in
-            for host in [asked, last] {
+            for (host, url) in [(asked, url), (last, head.finalURL)] {
                 var standing = hosts[host] ?? HostStanding()
-                standing.answered(host == last ? wish : nil, at: now)
+                standing.answered(host == last ? wish : nil, from: Self.place(of: url), isGood: head.status < 400, at: now)
                 hosts[host] = standing.isRemarkable(at: now) ? standing : nil
             }
             Self.shrink(&hosts, at: now)
@@ -91,21 +101,30 @@ package final class HostManners: Sendable {
 
 /// What is known of one host. Times are nanoseconds of one clock.
 struct HostStanding: Equatable {
-    /// Until then it wants to be left alone.
+    /// Until then all of it is left alone.
     private var quietUntil: UInt64 = 0
+    /// Until when its places want to be left alone.
+    private var places: [String: UInt64] = [:]
     /// Until then it counts as down.
     private var downUntil: UInt64 = 0
     private var failures = 0
 
     /// Seconds; a host that wants more is not believed.
     static let longestWish: Int64 = 3600
+    /// Seconds for which one place can speak for all of it.
+    static let longestForAll: Int64 = 60
+    /// Of more places, those are forgotten first whose time ends first.
+    static let mostPlaces = 32
     /// Seconds after the first failure; twice as long after each further one.
     static let firstDown = 1.0
     static let longestDown = 30.0
     /// Seconds after which former failures no longer count.
     static let memory = 60.0
 
-    func wait(at now: UInt64) -> Double { quietUntil > now ? Double(quietUntil - now) / 1e9 : 0 }
+    func wait(for place: String, at now: UInt64) -> Double {
+        let until = max(quietUntil, places[place] ?? 0)
+        return until > now ? Double(until - now) / 1e9 : 0
+    }
 
     func isDown(at now: UInt64) -> Bool { downUntil > now }
 
@@ -113,13 +132,25 @@ struct HostStanding: Equatable {
     func isRemarkable(at now: UInt64) -> Bool { end > now }
 
     /// When it is as good as any other host again.
-    var end: UInt64 { max(quietUntil, failures > 0 ? downUntil + UInt64(Self.memory * 1e9) : 0) }
+    var end: UInt64 { max(quietUntil, places.values.max() ?? 0, failures > 0 ? downUntil + UInt64(Self.memory * 1e9) : 0) }
 
-    /// - Parameter wish: seconds for which it wants to be left alone.
-    mutating func answered(_ wish: Int64?, at now: UInt64) {
+    /// - Parameters:
+    ///   - wish: seconds for which it wants to be left alone.
+    ///   - isGood: whether it is no error: then what another place has asked for is not for all.
+    mutating func answered(_ wish: Int64?, from place: String, isGood: Bool = false, at now: UInt64) {
         (downUntil, failures) = (0, 0)
-        if let wish { quietUntil = max(quietUntil, now + UInt64(min(max(wish, 0), Self.longestWish)) * 1_000_000_000) }
+        if let wish {
+            let seconds = min(max(wish, 0), Self.longestWish)
+            quietUntil = max(quietUntil, Self.time(now, after: min(seconds, Self.longestForAll)))
+            places[place] = max(places[place] ?? 0, Self.time(now, after: seconds))
+            if places.count > Self.mostPlaces, let first = places.min(by: { $0.value < $1.value }) { places[first.key] = nil }
+        } else if isGood, places[place] ?? 0 <= now {
+            quietUntil = 0
+        }
     }
+
+    /// - Parameter seconds: an hour at most.
+    private static func time(_ now: UInt64, after seconds: Int64) -> UInt64 { now +| UInt64(seconds) *| 1_000_000_000 }
 
     /// No connection could be made. Requests that fail together count once.
     mutating func failed(at now: UInt64) {

@@ -11,25 +11,25 @@ private let second: UInt64 = 1_000_000_000
     private var standing = HostStanding()
 
     @Test mutating func hostIsLeftAloneForAsLongAsItSaid() {
-        standing.answered(20, at: 5 * second)
-        #expect(standing.wait(at: 5 * second) == 20)
-        #expect(standing.wait(at: 24 * second) == 1)
-        #expect(standing.wait(at: 25 * second) == 0)
+        standing.answered(20, from: "/", at: 5 * second)
+        #expect(standing.wait(for: "/", at: 5 * second) == 20)
+        #expect(standing.wait(for: "/", at: 24 * second) == 1)
+        #expect(standing.wait(for: "/", at: 25 * second) == 0)
         #expect(!standing.isRemarkable(at: 25 * second))
     }
 
     @Test mutating func shorterWishTakesNothingBack() {
-        standing.answered(20, at: 0)
-        standing.answered(3, at: second)
-        standing.answered(nil, at: second)
-        #expect(standing.wait(at: second) == 19)
+        standing.answered(20, from: "/", at: 0)
+        standing.answered(3, from: "/", at: second)
+        standing.answered(nil, from: "/", at: second)
+        #expect(standing.wait(for: "/", at: second) == 19)
     }
 
     @Test(arguments: [3601, .max] as [Int64])
     func moreThanAnHourIsNotBelieved(wish: Int64) {
         var standing = HostStanding()
-        standing.answered(wish, at: second)
-        #expect(standing.wait(at: second) == 3600)
+        standing.answered(wish, from: "/", at: second)
+        #expect(standing.wait(for: "/", at: second) == 3600)
     }
 
     @Test mutating func hostIsDownForTwiceAsLongAfterEachFailureUpToABound() {
@@ -51,7 +51,7 @@ private let second: UInt64 = 1_000_000_000
 
     @Test mutating func answerMakesAHostAsGoodAsNew() {
         for now in [0, second, 3 * second] { standing.failed(at: now) }
-        standing.answered(nil, at: 4 * second)
+        standing.answered(nil, from: "/", at: 4 * second)
         #expect(!standing.isDown(at: 4 * second) && !standing.isRemarkable(at: 4 * second))
         standing.failed(at: 4 * second)
         #expect(!standing.isDown(at: 5 * second))
@@ -152,5 +152,34 @@ private let second: UInt64 = 1_000_000_000
         for index in 0..<2000 { manners.note(head(429, "\(1000 + index)", from: "http://\(index).test/"), asking: "http://\(index).test/") }
         let remembered = (0..<2000).filter { manners.wait(before: "http://\($0).test/") > 0 }
         #expect(remembered.count <= 512 && remembered.contains(1999))
+    }
+
+    /// One of many who share a host would silence all of them.
+    @Test func hostIsLeftAloneForAMinuteAndTheTenantForAsLongAsItSaid() {
+        let manners = clock.manners
+        manners.note(head(429, "3600", from: "http://a.test/one/x"), asking: "http://a.test/one/x")
+        for (url, wait) in [("http://a.test/one/y/z?q", 3600.0), ("http://a.test/two/x", 60), ("http://a.test/one", 60), ("http://a.test/?a/b", 60)] {
+            #expect(manners.wait(before: url) == wait, "\(url)")
+        }
+        clock.seconds.add(60, ordering: .relaxed)
+        #expect(manners.wait(before: "http://a.test/two/x") == 0 && manners.wait(before: "http://a.test/one/y") == 3540)
+    }
+
+    @Test func goodAnswerToAnotherTenantIsForAllOthers() {
+        let manners = clock.manners
+        manners.note(head(429, "3600", from: "http://a.test/one/x"), asking: "http://a.test/one/x")
+        // Of requests that were under way.
+        manners.note(head(200, nil, from: "http://a.test/one/y"), asking: "http://a.test/one/y")
+        manners.note(head(404, nil, from: "http://a.test/two/x"), asking: "http://a.test/two/x")
+        #expect(manners.wait(before: "http://a.test/two/x") == 60)
+        manners.note(head(206, nil, from: "http://a.test/two/x"), asking: "http://a.test/two/x")
+        #expect(manners.wait(before: "http://a.test/two/x") == 0 && manners.wait(before: "http://a.test/one/x") == 3600)
+    }
+
+    @Test func placesOfAHostAreBounded() {
+        let manners = clock.manners
+        for index in 0..<500 { manners.note(head(429, "\(1000 + index)", from: "http://a.test/\(index)/"), asking: "http://a.test/\(index)/") }
+        let remembered = (0..<500).filter { manners.wait(before: "http://a.test/\($0)/") > 60 }
+        #expect(remembered == Array(468..<500))
     }
 }
