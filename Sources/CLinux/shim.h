@@ -9,10 +9,13 @@
 #include <ifaddrs.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <semaphore.h>
+#include <time.h>
 
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 extern int fallocate(int descriptor, int mode, off_t offset, off_t length);
 extern int syncfs(int descriptor);
+extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until);
 extern int memfd_create(const char *name, unsigned int flags);
 
 static const unsigned int reel_memfd_cloexec = 1;

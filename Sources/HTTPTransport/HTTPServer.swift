@@ -1,3 +1,4 @@
+import CLinux
 import EventIO
 import Glibc
 import HTTPModel
@@ -79,10 +80,11 @@ private final class Latch: @unchecked Sendable {
 
     func wait(seconds: Double) {
         var until = timespec()
-        clock_gettime(CLOCK_REALTIME, &until)
+        // By a clock that nobody sets back: a grace of seconds would last as long as that.
+        clock_gettime(CLOCK_MONOTONIC, &until)
         until.tv_sec +|= Int(saturating: seconds)
         until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9)  // no trap: below a second
         if until.tv_nsec >= 1_000_000_000 { until = timespec(tv_sec: until.tv_sec + 1, tv_nsec: until.tv_nsec - 1_000_000_000) }
-        while sem_timedwait(&semaphore, &until) != 0 && errno == EINTR {}
+        while sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR {}
     }
 }
