@@ -19,7 +19,7 @@ package struct Mount: Sendable, Equatable {
     /// Whether the proxy answers such a target itself, or reads a URL in it, whatever is mounted.
     package static func isReserved(_ target: String) -> Bool {
         let path = String(target.prefix { $0 != "?" && $0 != "#" })
-        if path.hasPrefix("/http:") || path.hasPrefix("/https:") { return true }
+        if path.hasPrefix("/http:") || path.hasPrefix("/https:") || OriginURL.isTarget(path) { return true }
         return reserved.contains { path.hasPrefix($0) || path == $0.dropLast() }
     }
 

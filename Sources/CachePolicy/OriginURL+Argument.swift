@@ -28,16 +28,15 @@ extension OriginURL {
     /// The latter only at the proxy, or with `/https/` on this machine: elsewhere such a path may be an origin's own.
     /// - Parameter place: of the proxy, if one runs, else where it would be.
     package init(argument: String, at place: ProxyPlace) throws(OriginURLError) {
-        let url = try OriginURL(url: argument)
+        // People copy names of files. In a host a space stays wrong.
+        let url = try OriginURL(url: argument.replacing(" ", with: "%20"))
         let isProxied = place.has(url)
-        if isProxied || url.scheme == .http && url.isOfThisMachine, Self.targetPrefixes.contains(where: url.pathAndQuery.hasPrefix) {
+        if isProxied || url.scheme == .http && url.isOfThisMachine, OriginURL.isTarget(url.pathAndQuery) {
             self = try OriginURL(target: url.pathAndQuery)
         } else {
             self = isProxied ? try place.mounts.url(for: url.pathAndQuery) ?? url : url
         }
     }
-
-    private static let targetPrefixes = ["/http/", "/https/", "/http:/", "/https:/"]
 
     fileprivate var isOfThisMachine: Bool { host == "localhost" || host == "[::1]" || host.hasPrefix("127.") && IPAddress(host) != nil }
 }

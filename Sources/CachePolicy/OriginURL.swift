@@ -29,7 +29,7 @@ package struct OriginURL: Sendable, Hashable {
     /// From the target of a request to the proxy: `/https/host[:port]/path?query`, `/https://host[:port]/path?query`, or `/http`
     /// likewise.
     package init(target: String) throws(OriginURLError) {
-        self = try OriginURLParser(target).parseTarget()
+        self = try OriginURLParser(Self.decodedTarget(target) ?? target).parseTarget()
     }
 
     /// From a URL as people write it: `https://host[:port]/path?query#fragment`.

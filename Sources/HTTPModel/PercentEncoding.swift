@@ -10,6 +10,9 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
+    /// Encodes spaces and what lies outside of ASCII.
+    package static func encodingSpaces(_ bytes: some Collection<UInt8>) -> String { encodingNonASCII(bytes).replacing(" ", with: "%20") }
+
     /// One spelling for all that mean the same: upper-case digits, and what needs no encoding decoded (RFC 3986 §6.2.2).
     ///
     /// A text in which a percent sign does not begin an encoded byte stays as it is, all of it: decoding what follows such a sign

@@ -59,6 +59,38 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     ///   - unsentBytes: how many bytes an accepted socket's queue takes ahead.
     func listen(shared: Bool, unsentBytes: Int) throws(ListenError) -> Int32 {
         var hints = addrinfo()
+    /// Whether it stands for all addresses of this machine.
+    package var isEverywhere: Bool { host == "0.0.0.0" || host == "::" }
+
+    /// The addresses by which other machines reach it: those of this machine's interfaces, where it stands for all. Blocks.
+    package var reachableByOthers: [ListenAddress] {
+        guard isEverywhere else { return isLoopback ? [] : [self] }
+        var first: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&first) == 0 else { return [] }
+        defer { freeifaddrs(first) }
+        var found: [ListenAddress] = []
+        var next = first
+        while let entry = next?.pointee {
+            next = entry.ifa_next
+            guard entry.ifa_flags & UInt32(IFF_LOOPBACK) == 0, entry.ifa_flags & UInt32(IFF_UP) != 0, let address = entry.ifa_addr,
+                let name = Self.numericHost(address), !found.contains(where: { $0.host == name })
+            else { continue }
+            found.append(ListenAddress(host: name, port: port))
+        }
+        return found
+    }
+
+    /// nil for what players cannot write into a URL: no IP address, or one that needs the name of an interface.
+    private static func numericHost(_ address: UnsafeMutablePointer<sockaddr>) -> String? {
+        let family = Int32(address.pointee.sa_family)
+        guard family == AF_INET || family == AF_INET6 else { return nil }
+        let size = family == AF_INET ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size
+        var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        guard getnameinfo(address, socklen_t(size), &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }
+        let text = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        return text.contains("%") ? nil : text
+    }
+
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_PASSIVE
         var found: UnsafeMutablePointer<addrinfo>?

@@ -73,13 +73,8 @@ final class MediaRoutes {
 
     private static func read(_ target: String, _ mounts: [Mount]) throws(OriginURLError) -> (OriginURL, RouteForm)? {
         guard target.utf8.first == UInt8(ascii: "/") else { return (try OriginURL(url: target), .absolute) }
-        guard isMedia(target) else { return try mounts.url(for: target).map { ($0, .mount) } }
+        guard OriginURL.isTarget(target) else { return try mounts.url(for: target).map { ($0, .mount) } }
         return (try OriginURL(target: target), .path)
-    }
-
-    /// Whether the target names a resource of an origin, well-formed or not.
-    private static func isMedia(_ target: String) -> Bool {
-        target.hasPrefix("/http/") || target.hasPrefix("/https/") || target.hasPrefix("/http:") || target.hasPrefix("/https:")
     }
 }
 

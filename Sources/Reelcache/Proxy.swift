@@ -107,6 +107,13 @@ public final class Proxy: Sendable {
             """)
     }
 
+    /// Where other machines reach the proxy; none where it listens on this machine alone.
+    package var urlsForOthers: [String] {
+        let addresses = server.address.reachableByOthers
+        // Of `::` the kernel takes both kinds, of `0.0.0.0` one.
+        return addresses.filter { server.address.host != "0.0.0.0" || !$0.host.contains(":") }.map { "http://\($0)" }
+    }
+
     /// The URL that a player opens for a media URL: one below a mount, where only what is mounted is served.
     /// - Parameter url: exact, as it is sent: also one that Foundation's `URL` would write otherwise.
     /// - Throws: `ProxyError` where it is not an http or https URL, or is not served.

@@ -23,6 +23,9 @@ struct Serve: ParsableCommand {
         let proxy = try Proxy(settings.proxy, logger: logger)
         StandardOutput.useLines()
         print("Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))")
+        let others = proxy.urlsForOthers.filter { $0 != proxy.baseURL }
+        if !others.isEmpty { print("Other machines reach it at \(others.joined(separator: ", "))") }
+        if settings.proxy.mounts["/"] != nil { print("Its own page: \(proxy.baseURL)/api/") }
         if settings.proxy.servesAnyOrigin { print("Point a player at it, such as: mpv \(proxy.baseURL)/https/HOST/PATH") }
         for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) { print("Mounted: \(proxy.baseURL)\(path) is \(url)") }
         let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
