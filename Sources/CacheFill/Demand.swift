@@ -12,14 +12,16 @@ package final class Demand: Sendable {
     private let request: RequestHead?
     private let isTransparent: Bool
     private let passesCookies: Bool
+    private let referrer: Referrer
 
     /// - Parameters:
     ///   - isTransparent: whether the client takes the proxy for the origin, or for the way there.
     ///   - passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its cookies are meant for
     ///     it.
+    ///   - referrer: what the origin is told in `Referer`.
     package init(
         url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives, treatment: Treatment = Treatment(),
-        isTransparent: Bool = false, passesCookies: Bool = false
+        isTransparent: Bool = false, passesCookies: Bool = false, referrer: Referrer = .asSent
     ) {
         self.url = url
         self.span = span
@@ -27,6 +29,7 @@ package final class Demand: Sendable {
         self.treatment = treatment
         self.isTransparent = isTransparent
         self.passesCookies = passesCookies
+        self.referrer = referrer
         self.directives = directives
     }
 
@@ -39,7 +42,7 @@ package final class Demand: Sendable {
     func of(_ span: ByteRangeSpec) -> Demand {
         Demand(
             url: url, span: span, request: request, directives: directives, treatment: treatment, isTransparent: isTransparent,
-            passesCookies: passesCookies)
+            passesCookies: passesCookies, referrer: referrer)
     }
 
     /// Whether media is asked for, so that a web page cannot be the answer.
@@ -55,6 +58,7 @@ package final class Demand: Sendable {
         for name in Self.withheld { fields.remove(name) }
         if !passesCookies { fields.remove("Cookie") }
         if !isTransparent { fields.lines.removeAll { SiteFields.isOfClient($0.name) } }
+        referrer.replace(in: &fields)
         return fields
     }
 
@@ -80,6 +84,7 @@ package final class Demand: Sendable {
             for line in treatment.headers.lines { fields.replace(line.name, line.value) }
         } else {
             for name in FieldLines.credentials + confined { fields.remove(name) }
+            if let value = fields["Referer"] { Referrer(redirected: value, to: url).replace(in: &fields) }
         }
         return fields
     }

@@ -137,7 +137,7 @@ final class MediaAnswer: BodySource {
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {
         Demand(
             url: route.url, span: span, request: request, directives: directives, treatment: treatment, isTransparent: route.form.isTransparent,
-            passesCookies: route.passesCookies)
+            passesCookies: route.passesCookies, referrer: handler.referrer(of: exchange, route))
     }
 
     /// Whoever has a copy already probably needs no more than to hear that it still holds: the rest is fetched if not.

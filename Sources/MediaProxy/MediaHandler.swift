@@ -60,7 +60,7 @@ package final class MediaHandler: RequestHandler {
     }
 
     /// Whether a URL is this proxy's, by one of its names or by the address that the client has connected to.
-    private func isOwn(_ url: OriginURL, _ exchange: Exchange) -> Bool {
+    func isOwn(_ url: OriginURL, _ exchange: Exchange) -> Bool {
         guard url.scheme == .http, hosts.accepts(url.host) else { return false }
         let own = exchange.localAddress
         guard url.port ?? url.scheme.defaultPort == own.port else { return false }

@@ -66,6 +66,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         var fields = exchange.request.fields
         fields.removeHopByHop()
         if !route.passesCookies { fields.remove("Cookie") }
+        handler.referrer(of: exchange, route).replace(in: &fields)
         // RFC 9110 §7.6.2: one server less may pass it on.
         if let hops = fields["Max-Forwards"].flatMap({ ASCII.decimal($0.utf8) }) { fields.replace("Max-Forwards", "\(max(0, hops -| 1))") }
         for line in route.treatment.headers.lines { fields.replace(line.name, line.value) }

@@ -298,6 +298,7 @@ package final class Transfer {
         if !next.hasSameOrigin(as: url) {
             // RFC 9110 §15.4: what was meant for one origin is not told to another, nor to the first when a redirect leads back.
             for name in FieldLines.credentials + request.confined { fields.remove(name) }
+            if let page = fields["Referer"] { Referrer(redirected: page, to: next.text).replace(in: &fields) }
         }
         leaveHop()
         needsNewConnection = false
