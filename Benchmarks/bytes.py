@@ -88,7 +88,7 @@ def measure(play, rate):
 
 
 def open_fetches():
-    return json.loads(bench.ask(f"http://127.0.0.1:{PORT}/stats"))["upstream"]["openFetches"]
+    return json.loads(bench.ask(f"http://127.0.0.1:{PORT}/stats"))["upstream"]["open_fetches"]
 
 
 def union(parts):

@@ -191,7 +191,7 @@ package final class ControlHandler: RequestHandler {
 
     private func stats(_ exchange: Exchange) {
         do {
-            exchange.respond(200, json: [UInt8](try encoder.encode(snapshot())) + [UInt8(ascii: "\n")])
+            exchange.respond(200, json: try StatsJSON.page(snapshot()))
         } catch {
             exchange.respond(500, text: "the statistics cannot be written as JSON: \(error)")
         }

@@ -51,6 +51,8 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         self.version = version
         self.uptimeSeconds = uptimeSeconds
         requests = Requests(
+    /// Idle connections that were closed for new ones.
+    package var connectionsClosedForRoom: UInt64
             total: metrics.requests.value, hits: metrics.hits.value, partialHits: metrics.partialHits.value,
             misses: metrics.misses.value, bypasses: metrics.bypasses.value, collapsed: metrics.collapsed.value,
             validated: metrics.validated.value, stale: metrics.stale.value)
@@ -69,3 +71,4 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         errors = metrics.errors.values
     }
 }
+        connectionsClosedForRoom = metrics.closedForRoom.value

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CachePolicy
+import ControlAPI
 import Foundation
 import HTTPModel
 import Metrics
@@ -19,7 +20,7 @@ struct Stats: ParsableCommand {
         }
         let data = try proxy.get("/stats")
         guard !json else { return print(String(decoding: data, as: UTF8.self), terminator: "") }
-        print(Self.table(try JSONDecoder().decode(StatsSnapshot.self, from: data), baseURL: proxy.baseURL))
+        print(Self.table(try StatsJSON.read(data), baseURL: proxy.baseURL))
     }
 
     static func table(_ stats: StatsSnapshot, baseURL: String) -> String {
