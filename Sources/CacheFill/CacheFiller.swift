@@ -37,7 +37,7 @@ package final class CacheFiller: Sendable {
     package let now: @Sendable () -> Int64
     package let manners: HostManners
     let metrics: ProxyMetrics
-    let logger: Logger
+    package let logger: Logger
     let balance = FetchBalance()
     let promises = FillPromises()
     private let resources: Mutex<[CacheKey: OpenResource]>

@@ -2,6 +2,7 @@ import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
+import Logging
 
 /// One response's way through a range of a generation: gives what is there, has fetched what is not. Loop-bound.
 package final class CacheReader {
@@ -27,6 +28,9 @@ package final class CacheReader {
     package private(set) var isCollapsed = false
     /// Whether bytes pass by that would be kept, if the store had room.
     package private(set) var lacksRoom = false
+
+    /// What it has given that was stored before, and what was fetched for it, or for a request that it joined; in bytes.
+    package private(set) var given: (stored: Int64, fetched: Int64) = (0, 0)
 
     private let filler: LoopFiller
     private let resource: OpenResource
@@ -141,6 +145,7 @@ package final class CacheReader {
         offset = range.upperBound
         lastGiven = range
         // Fresh: fetched for this request, or for one that it joined.
+        if isFresh { given.fetched += Int64(range.count) } else { given.stored += Int64(range.count) }
         (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(Int64(range.count))
         return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
     }
@@ -198,10 +203,12 @@ package final class CacheReader {
         if let status = resource.join(follower, of: generation, at: offset) {
             if !isCollapsed { filler.filler.metrics.collapsed.add() }
             isCollapsed = true
+            filler.filler.logger.trace("\(resource.key.text): from \(offset) on a fetch brings it that another has started")
             adopt(status)
             return nil
         }
         guard let end, generation.head.rangeCondition != nil else { return abandonGeneration() }
+        filler.filler.logger.trace("\(resource.key.text): from \(offset) on it is fetched")
         if let status = filler.fill(offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start) { adopt(status) }
         return nil
     }

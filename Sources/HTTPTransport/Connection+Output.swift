@@ -111,8 +111,7 @@ extension Connection {
         guard let source = output.source else { return true }
         switch source.next(limit: min(server.limits.maxWriteBytes, max(server.limits.firstWriteBytes, output.bodyBytesTaken))) {
         case .span(let span):
-            // no trap: the clock never goes back
-            if output.bodyBytesTaken == 0 { exchange.firstByteTimes?.record(nanoseconds: MonotonicClock.nanoseconds() - exchange.startedAt) }
+            if output.bodyBytesTaken == 0 { exchange.noteFirstByte() }
             if output.take(span) { return true }
         case .wait:
             return true
@@ -140,9 +139,11 @@ extension Connection {
         dismissBody()
         output.end()
         answered(keepsAlive: keepsAlive)
+        let exchange = exchange
     }
 
     // MARK: The one place where bytes go to the kernel
+        if let exchange { record(exchange, isComplete: true) }
 
     private enum Sent {
         case sent(Int), full, failed

@@ -26,6 +26,8 @@ final class Connection {
     private(set) var isProcessing = false
     /// The body of the request that is being answered, until it is over.
     var incoming: IncomingBody?
+    /// The client's address and port, once somebody has asked.
+    private(set) lazy var peer = ListenAddress(ofPeer: socket).description
     /// When the connection is dropped unless it gets further; nil while an answer is on its way, however long it takes.
     var deadline: UInt64?
     /// Since when there has been nothing to answer; nil from the first byte of a request to the end of its answer.
@@ -206,6 +208,8 @@ final class Connection {
         deadline = nil
         idleSince = nil
         incompleteHead = 0
+        // Nobody can be asked for it once the client is gone.
+        if isRecorded { _ = peer }
         server.handler.handle(exchange)
     }
 
@@ -292,8 +296,10 @@ final class Connection {
             sink?.failed(.disconnected)
             exchange.onAbort?()
             exchange.onAbort = nil
+            exchange.onRespond = nil
         }
         output.end()
+        if case .answering(let exchange) = ended { record(exchange, isComplete: false) }
         readWatcher.disarm()
         writeWatcher.disarm()
         server.remove(self)

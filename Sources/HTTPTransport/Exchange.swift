@@ -21,6 +21,17 @@ package final class Exchange {
     package var ownFields: [UInt8] = []
     /// The loop that the connection lives on.
     package let loop: EventLoop
+    /// Called with the status and `Cache-Status` when the answer is given; not where the client went away before.
+    package var onRespond: ((Int, String?) -> Void)?
+    /// What the request is for, as the access log names it; nil for the target.
+    package var resourceURL: String?
+    /// Bytes of the body that were stored before they were asked for, and those that came from an origin since.
+    package var bytesFromCache: Int64 = 0
+    package var bytesFromOrigin: Int64 = 0
+    /// Of the answer; nil before there is one.
+    private(set) var status: Int?
+    private(set) var cacheStatus: String?
+    private(set) var firstByteAt: UInt64?
     private unowned let connection: Connection
     let startedAt: UInt64
     /// Whether the client still waits for this answer.
@@ -93,6 +104,10 @@ package final class Exchange {
         }
         onAbort = nil
         isAnswered = true
+        status = response.status
+        if connection.isRecorded || onRespond != nil { cacheStatus = response.value(of: "Cache-Status") }
+        onRespond?(response.status, cacheStatus)
+        onRespond = nil
         var response = response
         response.fields(rendered: ownFields)
         connection.send(response, body: body, keepsReading: keepsReading, for: self)
@@ -114,3 +129,9 @@ package final class Exchange {
         connection.resumeBody(of: self)
     }
 }
+    func noteFirstByte() {
+        let now = MonotonicClock.nanoseconds()
+        firstByteAt = now
+        firstByteTimes?.record(nanoseconds: now - startedAt)
+    }
+

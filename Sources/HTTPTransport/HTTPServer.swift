@@ -14,10 +14,12 @@ package final class HTTPServer: Sendable {
     private let isStopped = Mutex(false)
 
     /// Listens and serves at once.
-    /// - Parameter makeHandler: called on each loop for that loop's handler.
+    /// - Parameters:
+    ///   - recorder: takes what becomes of requests.
+    ///   - makeHandler: called on each loop for that loop's handler.
     /// - Throws: `ListenError`, also when another process has the port.
     package init(
-        _ address: ListenAddress, loops: [EventLoop], limits: TransportLimits, metrics: ProxyMetrics,
+        _ address: ListenAddress, loops: [EventLoop], limits: TransportLimits, metrics: ProxyMetrics, recorder: (any AccessRecorder)? = nil,
         makeHandler: @escaping @Sendable (EventLoop) -> any RequestHandler
     ) throws(ListenError) {
         // With SO_REUSEPORT the kernel would let two processes share the port. A listener without it tells.
@@ -30,7 +32,9 @@ package final class HTTPServer: Sendable {
         self.balance = balance
         servers = zip(loops, sockets).map { loop, socket in
             loop.sync {
-                let server = LoopServer(loop: loop, listeningSocket: socket, limits: limits, metrics: metrics, balance: balance, handler: makeHandler(loop))
+                let server = LoopServer(
+                    loop: loop, listeningSocket: socket, limits: limits, metrics: metrics, balance: balance, handler: makeHandler(loop),
+                    recorder: recorder)
                 balance.register(server)
                 return LoopBound(server, on: loop)
             }

@@ -27,16 +27,24 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// The address of a connection's own end.
-    init(localOf descriptor: Int32) {
+    init(localOf descriptor: Int32) { self.init(getsockname, descriptor) }
+
+    /// The address of its other end.
+    init(ofPeer descriptor: Int32) { self.init(getpeername, descriptor) }
+
+    private typealias Look = (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+
+    private init(_ look: Look, _ descriptor: Int32) {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-        withUnsafeMutablePointer(to: &storage) { pointer in
+        let port = withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                if getsockname(descriptor, $0, &size) == 0 { getnameinfo($0, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) }
+                if look(descriptor, $0, &size) == 0 { getnameinfo($0, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) }
             }
+            return Self.port(in: pointer)
         }
-        self.init(host: name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }, port: Self.port(of: descriptor))
+        self.init(host: name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }, port: port)
     }
 
     /// Whether only this machine can connect.
@@ -142,9 +150,13 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         return withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(descriptor, $0, &size) }
-            // The port stands at the same place in sockaddr_in and sockaddr_in6.
-            return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { Int(UInt16(bigEndian: $0.pointee.sin_port)) }
+            return port(in: pointer)
         }
+    }
+
+    /// The port stands at the same place in sockaddr_in and sockaddr_in6.
+    private static func port(in storage: UnsafeMutablePointer<sockaddr_storage>) -> Int {
+        storage.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { Int(UInt16(bigEndian: $0.pointee.sin_port)) }
     }
 }
 

@@ -10,6 +10,8 @@ final class LoopServer {
     let limits: TransportLimits
     let metrics: ProxyMetrics
     let handler: any RequestHandler
+    /// Takes what becomes of requests.
+    let recorder: (any AccessRecorder)?
     /// Where input is received before anyone needs to keep it.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
     private let balance: ConnectionBalance
@@ -22,13 +24,17 @@ final class LoopServer {
     private var date = (second: 0, line: [UInt8]())
     private var statusLines: [Int: [UInt8]] = [:]
 
-    init(loop: EventLoop, listeningSocket: Int32, limits: TransportLimits, metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler) {
+    init(
+        loop: EventLoop, listeningSocket: Int32, limits: TransportLimits, metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler,
+        recorder: (any AccessRecorder)?
+    ) {
         self.loop = loop
         self.listeningSocket = listeningSocket
         self.limits = limits
         self.metrics = metrics
         self.balance = balance
         self.handler = handler
+        self.recorder = recorder
         sweepTimer = LoopTimer(on: loop) { [unowned self] in sweep() }
         listener = SocketWatcher(listeningSocket, .read, on: loop) { [unowned self] in accept() }
         listener?.arm()

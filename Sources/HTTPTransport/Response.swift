@@ -61,6 +61,16 @@ package struct Response {
     /// Takes away all lines of that name.
     package mutating func remove(_ name: String) {
         let lines = fieldBytes.split(separator: ASCII.lineFeed).filter { line in
+    /// The first value of that name, as it goes out.
+    func value(of name: String) -> String? {
+        for line in fieldBytes.split(separator: ASCII.lineFeed) {
+            let named = line.prefix { $0 != ASCII.colon }
+            guard ASCII.equalIgnoringCase(named, name.utf8) else { continue }
+            return String(decoding: ASCII.trimmed(line[named.endIndex...].dropFirst().filter { $0 != ASCII.carriageReturn }), as: UTF8.self)
+        }
+        return nil
+    }
+
             !ASCII.equalIgnoringCase(line.prefix { $0 != ASCII.colon }, name.utf8)
         }
         fieldBytes = lines.flatMap { $0 + [ASCII.lineFeed] }

@@ -13,6 +13,7 @@ extension MediaAnswer {
         if generation === accepted { return answer(from: generation) }
         let freshness = head.freshness(ttl: treatment.ttl, now: filler.filler.now())
         let isOffline = filler.isOffline
+        trace("is stored, \(generation.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s")
         switch Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: isOffline) {
         case .fresh:
             outcome = .hit(ttl: freshness.remaining)

@@ -58,6 +58,7 @@ final class MediaAnswer: BodySource {
     var treatment: Treatment { route.treatment }
 
     func start() {
+        explain()
         guard !isProbe else {
             handler.metrics.errors.add("refused")
             return exchange.respond(403, text: "a page of another site is not told what is cached: list its origin in web_origins")
@@ -95,6 +96,7 @@ final class MediaAnswer: BodySource {
         case .unknown where request.method == .head:
             passHead()
         case .unknown:
+            trace("nothing of it is known")
             open(alone: false)
         case .unreadable where directives.control.onlyIfCached:
             refuseToAsk()
@@ -120,6 +122,7 @@ final class MediaAnswer: BodySource {
     func restart(after error: FillError) {
         guard restarts < Self.maxRestarts else { return fail(error) }
         restarts += 1
+        trace("begins anew: \(error)")
         proceed()
     }
 
@@ -127,6 +130,7 @@ final class MediaAnswer: BodySource {
     func turn(to selecting: SelectingFields) {
         guard turns < Self.maxRestarts else { return request.method == .head ? passHead() : open(alone: true) }
         turns += 1
+        trace("another selection by Vary")
         outcome = .hit()
         resource = filler.filler.resource(selecting.variantKey(of: route.key))
         proceed()
@@ -174,6 +178,7 @@ final class MediaAnswer: BodySource {
         guard let (status, isCollapsed) = opened else { return proceed() }
         opening = status
         outcome.isCollapsed = isCollapsed
+        trace(isCollapsed ? "joins a request that is under way to the origin" : "asks the origin")
         awaitOpening()
     }
 
@@ -287,7 +292,16 @@ final class MediaAnswer: BodySource {
     }
 
     func finish() {
+        if let reader { exchange.note(reader) }
         reader?.finish()
         reader = nil
+    }
+}
+
+extension Exchange {
+    /// Adds what a reader has given to what the answer is made of.
+    func note(_ reader: CacheReader) {
+        bytesFromCache += reader.given.stored
+        bytesFromOrigin += reader.given.fetched
     }
 }

@@ -94,6 +94,7 @@ package final class MediaHandler: RequestHandler {
     }
 
     // MARK: Methods
+        exchange.resourceURL = route.url.absolute
 
     private func handle(_ exchange: Exchange, _ target: String) {
         let route: Route

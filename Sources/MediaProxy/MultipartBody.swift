@@ -108,6 +108,7 @@ final class MultipartBody: BodySource {
         // It follows a fetch that brings its bytes before the former one leaves, so that this is not given up in between.
         let step = next.next(limit: limit)
         if case .wait = step {} else { held = step }
+        exchange.note(reader)
         reader.finish()
         reader = next
     }
@@ -117,6 +118,7 @@ final class MultipartBody: BodySource {
     }
 
     func finish() {
+        exchange.note(reader)
         reader.finish()
     }
 }

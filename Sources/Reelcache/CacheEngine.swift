@@ -24,6 +24,7 @@ struct CacheEngine: Sendable {
     let via = Via(pseudonym: "reelcache-" + String(UInt32.random(in: .min ... .max), radix: 16))
     /// How the files that this process may have open are shared out.
     let descriptors: DescriptorBudget
+    let accessLog: AccessLog
     /// The counters now.
     let snapshot: @Sendable () -> StatsSnapshot
 
@@ -34,6 +35,7 @@ struct CacheEngine: Sendable {
         let policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
         let logger = logger.guarded(by: policy)
         (self.policy, self.logger) = (policy, logger)
+        accessLog = AccessLog(policy, metrics: metrics)
         let limit = OpenFileLimit.raise()
         guard let descriptors = DescriptorBudget(limit: limit, loops: threads) else {
             throw ProxyError(
@@ -65,6 +67,7 @@ struct CacheEngine: Sendable {
         }
         self.filler = filler
         self.addresses = addresses
+        try accessLog.open(configuration.accessLog)
     }
 
     /// Ends all transfers and the loops, and closes the store. Blocks.
@@ -76,6 +79,7 @@ struct CacheEngine: Sendable {
         // What is called back on the loops has to come before they end.
         store.endThreads()
         loops.stop()
+        accessLog.close()
         filler.closeAll()
         try store.close()
     }

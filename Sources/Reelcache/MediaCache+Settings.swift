@@ -25,6 +25,19 @@ extension MediaCache {
         }
     }
 
+    /// Changes where requests are logged: `accessLog` of `ProxyConfiguration`. A file of that name that is there already goes on.
+    /// - Throws: `ProxyError` where it cannot be written, `CacheError.closed`; then nothing changes.
+    public func setAccessLog(_ path: String?) throws {
+        try checkOpen()
+        try engine.accessLog.open(path)
+    }
+
+    /// Goes on in a new file of the same name, after the access log's was renamed.
+    package func reopenAccessLog() throws {
+        try checkOpen()
+        try engine.accessLog.reopen()
+    }
+
     /// Changes how resources are handled: `rules` of `ProxyConfiguration`, as a whole. What is cached stays under the key it has.
     /// - Throws: `ProxyError` where a rule cannot work, `CacheError.closed`; then nothing changes.
     public func setRules(_ rules: [ResourceRule]) throws {

@@ -60,7 +60,7 @@ public final class Proxy: Sendable {
             let token = try ControlToken(makingIn: configuration.cacheDirectory)
             let readToken = address.isLoopback ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
-            server = try HTTPServer(address, loops: engine.loops.loops, limits: Self.limits(cache), metrics: engine.metrics) { loop in
+            server = try HTTPServer(address, loops: engine.loops.loops, limits: Self.limits(cache), metrics: engine.metrics, recorder: engine.accessLog) { loop in
                 MediaHandler(
                     engine.fillers[loop.index].value, policy: engine.policy, addresses: engine.addresses, via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(

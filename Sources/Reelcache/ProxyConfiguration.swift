@@ -60,6 +60,8 @@ public struct ProxyConfiguration: Sendable {
     public var transmission = "mapping"
 
     /// The defaults of `reelcache serve`.
+    /// A file that gets a line of JSON for each request, as `docs/HTTP.md` describes it; `-` for standard output, nil for none.
+    public var accessLog: String?
     public init() {}
 
     /// Where a proxy that works like this can be reached; nil where only the system will know the port, or `listen` cannot work.

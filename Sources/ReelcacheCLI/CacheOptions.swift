@@ -56,6 +56,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("threads")) var threads: String?
     @Option(help: .setting("ca_file")) var caFile: String?
     @Option(help: .setting("log_level")) var logLevel: String?
+    @Option(help: .setting("access_log")) var accessLog: String?
 
     // What others call it: the nearest flag by its letters would be another one.
     @Option(help: .hidden) var port: String?
@@ -73,6 +74,7 @@ struct ServeOptions: ParsableArguments {
             "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill, "max_downloads": maxDownloads, "download_rate": downloadRate,
             "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout,
             "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile, "log_level": logLevel,
+            "access_log": accessLog,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         for (key, texts) in [("names", name), ("allow", allow), ("mounts", mount), ("web_origins", webOrigin), ("secret_parameters", secretParameter)] where !texts.isEmpty { flags[key] = texts }

@@ -92,6 +92,7 @@ import Testing
         ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"), ("play_pinned", "false"),
         ("offline", "false"), ("fill", "whole"), ("max_downloads", "5"), ("download_rate", "2MB"), ("download_rate", "none"),
         ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("max_fetches", "9"), ("max_fetches_per_host", "8"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
+        ("access_log", "/own.log"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
         let flag = ["mounts": "--mount", "names": "--name"][key] ?? "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
@@ -146,6 +147,7 @@ import Testing
             "log_level  info  REELCACHE_LOG_LEVEL",
             "rules  2 rules  \(file):4",
         ])
+            "access_log  (no log)  default",
     }
 
     // MARK: Other commands

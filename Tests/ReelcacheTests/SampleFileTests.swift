@@ -29,10 +29,10 @@ import Testing
     /// Where the default is a value, the file shows that value; elsewhere it says what the default is.
     @Test func whatItShowsIsTheDefault() throws {
         let shown = try settings(uncommented)
-        for setting in Setting.all where !["names", "cache_dir", "allow", "mounts", "max_body", "web_origins", "secret_parameters", "threads", "ca_file", "rules"].contains(setting.key) {
+        for setting in Setting.all where !["names", "cache_dir", "allow", "mounts", "max_body", "web_origins", "secret_parameters", "threads", "ca_file", "access_log", "rules"].contains(setting.key) {
             #expect(setting.isEqual(shown, Settings()), "\(setting.key): \(setting.texts(in: shown))")
         }
-        for standard in ["cache_dir", "max_body", "secret_parameters", "threads", "ca_file"].compactMap({ Setting[$0]?.standard }) {
+        for standard in ["cache_dir", "max_body", "secret_parameters", "threads", "ca_file", "access_log"].compactMap({ Setting[$0]?.standard }) {
             #expect(text.contains("Default: \(standard)."))
         }
         #expect(Settings().proxy.names == [] && Settings().proxy.allow == [] && Settings().proxy.mounts == [:] && Settings().proxy.rules == [] && Settings().proxy.webOrigins == [])

@@ -28,6 +28,7 @@ package final class RunningSettings {
     /// So does a file that is gone: a cache that it let grow would shrink to the default at once. Whoever wants the defaults restarts, or
     /// leaves the file empty.
     package func reload() {
+        do { try parts.cache.reopenAccessLog() } catch { logger.error("\(error); the old file goes on") }
         do throws(SettingsError) {
             let wanted = try sources.read()
             if let file = current.file, wanted.file != file, access(file, F_OK) != 0 {

@@ -88,6 +88,10 @@ extension Setting {
 
     private static let byKey = Dictionary(uniqueKeysWithValues: all.map { ($0.key, $0) })
 
+        Setting(
+            optional: .output, "access_log", at: \.proxy.accessLog,
+            "A file that gets a line of JSON for each request, or - for standard output.", standard: "no log",
+            reload: { try $0.cache.setAccessLog($1.proxy.accessLog) }),
     /// The one of that key.
     package static subscript(_ key: String) -> Setting? { byKey[key] }
 }

@@ -166,6 +166,16 @@ extension SettingKind<String> {
         }
     }
 
+    /// A path, or `-`.
+    static var output: Self {
+        let path = Self.path
+        return SettingKind("file|-") { (text, origin) throws(InvalidValue) in
+            text == AccessLog.standardOutput ? text : try path.read(text, origin)
+        } write: {
+            $0
+        }
+    }
+
     static var hostName: Self {
         SettingKind("host") { (text, _) throws(InvalidValue) in
             guard HostName.isOne(text) else { throw InvalidValue(reason: "'\(text)' is no host name; write it without a port, like tv.example; addresses need no entry") }

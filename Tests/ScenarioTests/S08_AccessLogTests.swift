@@ -1,0 +1,80 @@
+import Foundation
+import Reelcache
+import TestSupport
+import Testing
+
+private let film = Media(seed: 12, size: 300_000)
+
+extension Scenarios {
+    @Suite struct S08AccessLog {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        private var path: String { directory.file("access.log") }
+
+        private func lines() throws -> [[String: Any]] {
+            try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map {
+                try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+            }
+        }
+
+        /// Plays a scenario with a log, and reads it when the proxy has stopped.
+        private func logged(_ story: @escaping @Sendable (Stage) throws -> Void) async throws -> [[String: Any]] {
+            let path = path
+            try await scenario {
+                $0.configure { $0.accessLog = path }
+            } _: { stage in
+                stage.origin.serve("/film.mp4", film)
+                try story(stage)
+                try stage.stop()
+                try stage.start()
+            }
+            return try lines()
+        }
+
+        @Test func eachRequestHasALine() async throws {
+            let lines = try await logged { stage in
+                expectWhole(try stage.get("/film.mp4", headers: [("User-Agent", "Player/1")]), film)
+                expectPart(try stage.get("/film.mp4", range: "bytes=100-299"), 100..<300, of: film)
+                #expect(try stage.ask("/nothing").status == 404)
+            }
+            try #require(lines.count == 3)
+            let (miss, hit, page) = (lines[0], lines[1], lines[2])
+            #expect((miss["url"] as? String)?.hasSuffix("/film.mp4") == true && (miss["url"] as? String)?.hasPrefix("http://127.0.0.1:") == true)
+            #expect(miss["method"] as? String == "GET" && miss["status"] as? Int == 200 && miss["range"] == nil)
+            #expect(miss["bytes"] as? Int == 300_000 && miss["origin_bytes"] as? Int == 300_000 && miss["cache_bytes"] as? Int == 0)
+            #expect(miss["player"] as? String == "Player/1" && miss["complete"] as? Bool == true)
+            #expect((miss["cache_status"] as? String)?.contains("fwd=uri-miss") == true)
+            #expect((miss["client"] as? String)?.hasPrefix("127.0.0.1:") == true)
+            #expect((miss["time"] as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
+            #expect(try #require(miss["first_byte_ms"] as? Double) <= #require(miss["ms"] as? Double))
+            #expect(hit["range"] as? String == "bytes=100-299" && hit["status"] as? Int == 206)
+            #expect(hit["bytes"] as? Int == 200 && hit["origin_bytes"] as? Int == 0 && hit["cache_bytes"] as? Int == 200)
+            #expect((hit["cache_status"] as? String)?.contains("hit") == true && hit["player"] == nil)
+            #expect(page["url"] as? String == "/nothing" && page["status"] as? Int == 404)
+        }
+
+        /// What a terminal would obey is shown, and what opens a resource is not.
+        @Test func secretsAreMaskedAndControlCharactersEscaped() async throws {
+            let lines = try await logged { stage in
+                _ = try stage.get("/film.mp4?token=abc&id=7", headers: [("User-Agent", "a\"\\\u{9B}31m\tb")])
+                _ = try stage.ask("/api/v1/resources?url=https%3A%2F%2Fa.example%2Ff%3Ftoken%3Dabc")
+            }
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            #expect(!text.contains("abc") && text.contains("id=7"))
+            #expect(text.contains("a\\\"\\\\\\u009b31m\\u0009b"))
+            #expect(lines.first?["player"] as? String == "a\"\\\u{9B}31m\tb")
+        }
+
+        @Test func answerThatIsCutSaysSo() async throws {
+            let lines = try await logged { stage in
+                stage.origin.script("/film.mp4") { $0.holdsBody(after: 1000) }
+                let (player, _) = try stage.playerOf("/film.mp4")
+                player.reset()
+                try stage.waitForStats("the end of the connection") { $0.connections == 0 }
+            }
+            #expect(lines.count == 1 && lines[0]["complete"] as? Bool == false && lines[0]["status"] as? Int == 200)
+        }
+    }
+}
