@@ -10,6 +10,8 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var mounts: [Mount] = []
     /// Whether players may name any origin; else only what is mounted is served.
     package var servesAnyOrigin = true
+    /// The ports to which CONNECT makes tunnels; nil where it makes none.
+    package var tunnelPorts: Set<Int>?
     /// Bytes that the body of a request through a mount may have; nil for any number, as bodies stream through.
     package var largestMountBody: Int64?
     /// What is left out of URLs in logs and listings.

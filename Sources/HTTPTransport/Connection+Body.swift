@@ -66,7 +66,7 @@ extension Connection {
     /// Asks the client for more of the body, now that what has come of it is used.
     func awaitBody() {
         guard case .answering = phase, let body = incoming, body.sink != nil else { return }
-        deadline = body.isPaused ? nil : server.deadline(in: server.limits.requestSeconds)
+        deadline = body.isPaused || body.isTunnel ? nil : server.deadline(in: server.limits.requestSeconds)
         guard body.isAwaited else { return }
         incoming?.isAwaited = false
         sendContinue()

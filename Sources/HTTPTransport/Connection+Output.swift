@@ -45,6 +45,10 @@ extension Connection {
         output.framed.append(contentsOf: server.statusLine(response.status))
         if !response.hasDate { output.framed.append(contentsOf: server.dateLine()) }
         output.framed.append(contentsOf: response.fieldBytes)
+        if response.opensTunnel {
+            output.framing = .untilClose
+            return output.frame("\r\n")
+        }
         if let length = response.length {
             // RFC 9110 §8.6: no Content-Length with 204.
             if response.status != 204 {
@@ -135,15 +139,15 @@ extension Connection {
     private func finishAnswer() {
         let keepsAlive = output.keepsAlive
         if case .untilClose = output.framing { setResetsOnClose(false) }
+        let exchange = exchange
         exchange?.isOpen = false
         dismissBody()
         output.end()
+        if let exchange { record(exchange, isComplete: true) }
         answered(keepsAlive: keepsAlive)
-        let exchange = exchange
     }
 
     // MARK: The one place where bytes go to the kernel
-        if let exchange { record(exchange, isComplete: true) }
 
     private enum Sent {
         case sent(Int), full, failed

@@ -113,6 +113,12 @@ package final class Exchange {
         connection.send(response, body: body, keepsReading: keepsReading, for: self)
     }
 
+    /// Answers CONNECT: from here on bytes go both ways, until one side ends.
+    package func openTunnel(_ ends: any BodySink & BodySource) {
+        guard isOpen else { return ends.finish() }
+        connection.openTunnel(ends, for: self)
+    }
+
     /// Answers with a short text.
     package func respond(_ status: Int, text: String, closes: Bool = false, configure: (inout Response) -> Void = { _ in }) {
         let bytes = Array((text + "\n").utf8)
@@ -123,15 +129,15 @@ package final class Exchange {
         respond(response, body: BytesSource(bytes))
     }
 
-    /// The source that answered `wait` has something now. On the loop.
-    package func resume() {
-        guard isOpen else { return }
-        connection.resumeBody(of: self)
-    }
-}
     func noteFirstByte() {
         let now = MonotonicClock.nanoseconds()
         firstByteAt = now
         firstByteTimes?.record(nanoseconds: now - startedAt)
     }
 
+    /// The source that answered `wait` has something now. On the loop.
+    package func resume() {
+        guard isOpen else { return }
+        connection.resumeBody(of: self)
+    }
+}

@@ -20,6 +20,17 @@ struct IncomingBody {
     init(_ head: RequestHead) {
         decoder = BodyDecoder(head.body)
         isAwaited = head.expectsContinue
+        isTunnel = false
+    }
+
+    /// Whether it is what a client sends through a tunnel: it may pause for as long as it likes.
+    let isTunnel: Bool
+
+    init(tunnelInto sink: any BodySink) {
+        decoder = BodyDecoder(.length(.max))
+        isAwaited = false
+        isTunnel = true
+        self.sink = sink
     }
 
     /// Whether bytes go to the sink as they come.

@@ -59,14 +59,6 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
-
-    /// Makes a listening socket.
-    /// - Parameters:
-    ///   - shared: whether other sockets of this process will listen there too (`SO_REUSEPORT`).
-    ///   - unsentBytes: how many bytes an accepted socket's queue takes ahead.
-    func listen(shared: Bool, unsentBytes: Int) throws(ListenError) -> Int32 {
-        var hints = addrinfo()
     /// Whether it stands for all addresses of this machine.
     package var isEverywhere: Bool { host == "0.0.0.0" || host == "::" }
 
@@ -99,6 +91,14 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         return text.contains("%") ? nil : text
     }
 
+    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Makes a listening socket.
+    /// - Parameters:
+    ///   - shared: whether other sockets of this process will listen there too (`SO_REUSEPORT`).
+    ///   - unsentBytes: how many bytes an accepted socket's queue takes ahead.
+    func listen(shared: Bool, unsentBytes: Int) throws(ListenError) -> Int32 {
+        var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_PASSIVE
         var found: UnsafeMutablePointer<addrinfo>?

@@ -14,6 +14,9 @@ package struct Response {
     /// Whether the body has no end: a server that stops does not wait for it.
     package var isEndless = false
 
+    /// Whether what follows is a tunnel's (RFC 9110 §9.3.6), and no content.
+    var opensTunnel = false
+
     package init(_ status: Int, length: Int64?) {
         self.status = status
         self.length = length
@@ -58,9 +61,6 @@ package struct Response {
         fieldBytes.append(contentsOf: bytes)
     }
 
-    /// Takes away all lines of that name.
-    package mutating func remove(_ name: String) {
-        let lines = fieldBytes.split(separator: ASCII.lineFeed).filter { line in
     /// The first value of that name, as it goes out.
     func value(of name: String) -> String? {
         for line in fieldBytes.split(separator: ASCII.lineFeed) {
@@ -71,6 +71,9 @@ package struct Response {
         return nil
     }
 
+    /// Takes away all lines of that name.
+    package mutating func remove(_ name: String) {
+        let lines = fieldBytes.split(separator: ASCII.lineFeed).filter { line in
             !ASCII.equalIgnoringCase(line.prefix { $0 != ASCII.colon }, name.utf8)
         }
         fieldBytes = lines.flatMap { $0 + [ASCII.lineFeed] }

@@ -38,7 +38,7 @@ package final class MediaHandler: RequestHandler {
     package func handle(_ exchange: Exchange) {
         let request = exchange.request
         if let passed = request.combined("Via"), via.isNamed(in: passed) { return refuse(exchange, .loop) }
-        if case .other("CONNECT") = request.method { return refuseTunnel(exchange) }
+        if case .other("CONNECT") = request.method { return connect(exchange) }
         let target = exchange.target
         guard target.utf8.first != UInt8(ascii: "/") else { return handleOriginForm(exchange, target) }
         guard target != "*" else { return handleAsterisk(exchange) }
@@ -75,16 +75,6 @@ package final class MediaHandler: RequestHandler {
         exchange.respond(Self.options)
     }
 
-    /// RFC 9110 §9.3.6: what passes through a tunnel cannot be read, and so not cached.
-    private func refuseTunnel(_ exchange: Exchange) {
-        let own = exchange.localAddress
-        let host = exchange.target.hasSuffix(":443") ? exchange.target.dropLast(4) : exchange.target[...]
-        refuse(
-            exchange,
-            .init(status: 405, reason: "CONNECT is not supported, as nothing in a tunnel can be cached: open http://\(own)/https/\(host.prefix(200))/PATH instead"),
-            allowing: "GET, HEAD, OPTIONS")
-    }
-
     /// Clients of one proxy nearly always name it alike.
     private func accepts(_ host: String?) -> Bool {
         if let host, host == acceptedHost { return true }
@@ -94,7 +84,6 @@ package final class MediaHandler: RequestHandler {
     }
 
     // MARK: Methods
-        exchange.resourceURL = route.url.absolute
 
     private func handle(_ exchange: Exchange, _ target: String) {
         let route: Route
@@ -105,6 +94,7 @@ package final class MediaHandler: RequestHandler {
             metrics.errors.add(error.status == 400 ? "bad-request" : "refused")
             return refuse(exchange, error)
         }
+        exchange.resourceURL = route.url.absolute
         if let refusal = refusal(of: exchange.request, route) {
             metrics.errors.add("refused")
             return refuse(exchange, refusal)
@@ -156,7 +146,7 @@ package final class MediaHandler: RequestHandler {
     }
 
     /// - Parameter allowed: the methods that would have an answer; the request may have a body, which nobody reads.
-    private func refuse(_ exchange: Exchange, _ refusal: MediaRoutes.Refusal, allowing allowed: String? = nil) {
+    func refuse(_ exchange: Exchange, _ refusal: MediaRoutes.Refusal, allowing allowed: String? = nil) {
         exchange.respond(refusal.status, text: refusal.reason, closes: allowed != nil) { response in
             if let allowed { response.field("Allow", allowed) }
         }

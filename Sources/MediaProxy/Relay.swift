@@ -12,6 +12,9 @@ struct Relay {
 
     var isFull: Bool { filling.count >= Self.limit }
 
+    /// Whether there is nothing that was not given.
+    var isEmpty: Bool { filling.isEmpty && emptying.count <= given }
+
     mutating func append(_ bytes: UnsafeRawBufferPointer) { filling.append(bytes) }
 
     /// The next bytes, none where there are none. Valid until the next call.

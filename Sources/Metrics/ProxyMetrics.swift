@@ -36,6 +36,11 @@ package final class ProxyMetrics: Sendable {
     /// Idle connections that were closed for new ones.
     package let closedForRoom = Counter()
 
+    // Tunnels (CONNECT), and what has passed through them, both ways
+    package let tunnels = Counter()
+    package let openTunnels = Gauge()
+    package let tunnelBytes = Counter()
+
     /// Failures by kind, each a short token such as `upstream-broken` or `disk-write`.
     package let errors = LabelledCounters()
 

@@ -21,6 +21,12 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         package var evictedExtents, evictedBytes, droppedChunks, checkpoints: UInt64
         package var openResources: Int
     }
+    /// What CONNECT has made.
+    package struct Tunnels: Codable, Sendable, Equatable {
+        package var total: UInt64
+        package var open: Int64
+        package var bytes: UInt64
+    }
     /// Milliseconds from a request to the first byte of its body.
     package struct FirstByte: Codable, Sendable, Equatable {
         package var count: UInt64
@@ -42,8 +48,11 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
     package var bytes: Bytes
     package var upstream: Upstream
     package var cache: Cache
+    package var tunnels: Tunnels
     package var connections: Int64
     package var acceptedConnections: UInt64
+    /// Idle connections that were closed for new ones.
+    package var connectionsClosedForRoom: UInt64
     package var firstByteOfHits, firstByteOfMisses: FirstByte
     package var errors: [String: UInt64]
 
@@ -51,8 +60,6 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         self.version = version
         self.uptimeSeconds = uptimeSeconds
         requests = Requests(
-    /// Idle connections that were closed for new ones.
-    package var connectionsClosedForRoom: UInt64
             total: metrics.requests.value, hits: metrics.hits.value, partialHits: metrics.partialHits.value,
             misses: metrics.misses.value, bypasses: metrics.bypasses.value, collapsed: metrics.collapsed.value,
             validated: metrics.validated.value, stale: metrics.stale.value)
@@ -64,11 +71,12 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         cache = Cache(
             size: size, limit: limit, minFree: minFree, evictedExtents: metrics.evictedExtents.value, evictedBytes: metrics.evictedBytes.value,
             droppedChunks: metrics.droppedChunks.value, checkpoints: metrics.checkpoints.value, openResources: openResources)
+        tunnels = Tunnels(total: metrics.tunnels.value, open: metrics.openTunnels.value, bytes: metrics.tunnelBytes.value)
         connections = metrics.connections.value
         acceptedConnections = metrics.acceptedConnections.value
+        connectionsClosedForRoom = metrics.closedForRoom.value
         firstByteOfHits = FirstByte(metrics.firstByteOfHits)
         firstByteOfMisses = FirstByte(metrics.firstByteOfMisses)
         errors = metrics.errors.values
     }
 }
-        connectionsClosedForRoom = metrics.closedForRoom.value

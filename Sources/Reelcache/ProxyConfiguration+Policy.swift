@@ -9,6 +9,7 @@ extension ProxyConfiguration {
         policy.isOffline = isOffline
         policy.playsPinned = playsPinned
         policy.servesAnyOrigin = servesAnyOrigin
+        policy.tunnelPorts = tunnels ? Set(tunnelPorts) : nil
         policy.largestMountBody = try Self.checked(largestMountBody: largestMountBody)
         policy.fill = try Self.policy(of: fill)
         policy.mounts = try Self.policy(of: mounts)

@@ -21,6 +21,10 @@ public struct ProxyConfiguration: Sendable {
     public var mounts: [String: String] = [:]
     /// Whether players may name any origin, by `/https/host/path` or as their `http_proxy`; else only what is mounted is served.
     public var servesAnyOrigin = true
+    /// Whether players that take the proxy as their `http_proxy` reach https origins through it by CONNECT. What passes there is not cached.
+    public var tunnels = false
+    /// The ports to which they do.
+    public var tunnelPorts = [443]
     /// Bytes that the body of a request through a mount may have; nil for any number. Bodies stream through, and take no room here.
     public var largestMountBody: Int64?
     /// Never asks an origin: what is cached plays, whatever its origin said of that, and for the rest the answer is 504.
@@ -56,12 +60,12 @@ public struct ProxyConfiguration: Sendable {
     public var threads: Int?
     /// A file of certificates (PEM) to trust instead of the system's, for origins over https.
     public var certificateFile: String?
+    /// A file that gets a line of JSON for each request, as `docs/HTTP.md` describes it; `-` for standard output, nil for none.
+    public var accessLog: String?
     /// How cached bytes go from the page cache to the socket: `mapping` or `sendfile`. For measuring; `docs/PERFORMANCE.md` compares them.
     public var transmission = "mapping"
 
     /// The defaults of `reelcache serve`.
-    /// A file that gets a line of JSON for each request, as `docs/HTTP.md` describes it; `-` for standard output, nil for none.
-    public var accessLog: String?
     public init() {}
 
     /// Where a proxy that works like this can be reached; nil where only the system will know the port, or `listen` cannot work.

@@ -40,6 +40,8 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("allow")) var allow: [String] = []
     @Option(help: .setting("mounts")) var mount: [String] = []
     @Flag(inversion: .prefixedNo, help: .setting("any_origin")) var anyOrigin: Bool?
+    @Flag(inversion: .prefixedNo, help: .setting("tunnel")) var tunnel: Bool?
+    @Option(help: .setting("tunnel_ports")) var tunnelPort: [String] = []
     @Option(help: .setting("max_body")) var maxBody: String?
     @Flag(inversion: .prefixedNo, help: .setting("offline")) var offline: Bool?
     @Flag(inversion: .prefixedNo, help: .setting("play_pinned")) var playPinned: Bool?
@@ -70,14 +72,19 @@ struct ServeOptions: ParsableArguments {
 
     var sources: SettingSources {
         let single = [
-            "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "max_body": maxBody,
+            "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "tunnel": tunnel.map(String.init),
+            "max_body": maxBody,
             "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill, "max_downloads": maxDownloads, "download_rate": downloadRate,
             "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout,
             "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile, "log_level": logLevel,
             "access_log": accessLog,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
-        for (key, texts) in [("names", name), ("allow", allow), ("mounts", mount), ("web_origins", webOrigin), ("secret_parameters", secretParameter)] where !texts.isEmpty { flags[key] = texts }
+        let lists = [
+            ("names", name), ("allow", allow), ("mounts", mount), ("tunnel_ports", tunnelPort), ("web_origins", webOrigin),
+            ("secret_parameters", secretParameter),
+        ]
+        for (key, texts) in lists where !texts.isEmpty { flags[key] = texts }
         return cache.sources(flags)
     }
 }

@@ -89,13 +89,14 @@ import Testing
     /// Each flag exists, and each variable.
     @Test(arguments: [
         ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
-        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("max_body", "100MB"), ("offline", "true"), ("play_pinned", "false"),
+        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("tunnel", "true"), ("tunnel_ports", "8443"), ("max_body", "100MB"), ("offline", "true"),
+        ("play_pinned", "false"),
         ("offline", "false"), ("fill", "whole"), ("max_downloads", "5"), ("download_rate", "2MB"), ("download_rate", "none"),
         ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("max_fetches", "9"), ("max_fetches_per_host", "8"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
         ("access_log", "/own.log"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
-        let flag = ["mounts": "--mount", "names": "--name"][key] ?? "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
+        let flag = ["mounts": "--mount", "names": "--name", "tunnel_ports": "--tunnel-port"][key] ?? "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
         let arguments = switch value {
         case "true": [flag]
         case "false": ["--no-" + flag.dropFirst(2)]
@@ -129,6 +130,8 @@ import Testing
             "allow  a.local, 10.0.0.0/8  \(file):3",
             "mounts  (none)  default",
             "any_origin  true  default",
+            "tunnel  false  default",
+            "tunnel_ports  443  default",
             "max_body  (any size)  default",
             "offline  true  --offline",
             "play_pinned  true  default",
@@ -145,9 +148,9 @@ import Testing
             "threads  3  --threads",
             "ca_file  (the system's)  default",
             "log_level  info  REELCACHE_LOG_LEVEL",
+            "access_log  (no log)  default",
             "rules  2 rules  \(file):4",
         ])
-            "access_log  (no log)  default",
     }
 
     // MARK: Other commands

@@ -21,6 +21,8 @@ import Testing
             mounts:
               /tv/: https://origin.example/vod/
             any_origin: false
+            tunnel: true
+            tunnel_ports: [443, 8443]
             max_body: 7MB
             offline: true
             play_pinned: false
@@ -37,6 +39,7 @@ import Testing
             threads: 3
             ca_file: /etc/own.pem
             log_level: debug
+            access_log: "-"
             rules:
               - host: example.org
                 ttl: 1d
@@ -49,6 +52,7 @@ import Testing
         #expect(all.proxy.threads == 3 && all.proxy.certificateFile == "/etc/own.pem")
         #expect(all.proxy.mounts == ["/tv/": "https://origin.example/vod/"] && !all.proxy.servesAnyOrigin && all.proxy.isOffline)
         #expect(all.proxy.largestMountBody == 7_000_000)
+        #expect(all.proxy.servesTunnels && all.proxy.tunnelPorts == [443, 8443] && all.proxy.accessLog == "-")
         #expect(all.proxy.fill == .whole && all.proxy.lingerSeconds == 120)
         #expect(all.proxy.maxDownloads == 5 && all.proxy.downloadRate == 2_000_000)
         #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
@@ -56,7 +60,7 @@ import Testing
         #expect(!all.proxy.playsPinned && all.proxy.webOrigins == ["https://player.example"] && all.proxy.secretParameters == ["viewer"])
         #expect(all.logLevel == .debug)
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttlSeconds) == [86400])
-        #expect(Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...28)).map { "r.yaml:\($0)" })
+        #expect(Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...31)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

@@ -32,6 +32,7 @@ import Testing
     private static let values = [
         "listen": ("127.0.0.1:1", "127.0.0.1:2"), "names": ("a.example", "b.example"), "cache_dir": ("/one", "/two"), "max_size": ("1GB", "2GB"), "min_free": ("3MB", "4MB"),
         "allow": ("a.local", "b.local"), "mounts": ("/a/=https://a.example/", "/b/=https://b.example/"), "any_origin": ("false", "true"),
+        "tunnel": ("true", "false"), "tunnel_ports": ("444", "8443"), "access_log": ("/one.log", "-"),
         "max_body": ("0", "5MB"), "offline": ("true", "false"), "play_pinned": ("false", "true"), "fill": ("ahead 1MiB", "whole"), "max_downloads": ("1", "64"),
         "download_rate": ("2MB", "none"), "linger": ("1s", "2m"), "connect_timeout": ("2s", "1m"),
         "stall_timeout": ("3s", "1h"), "max_fetches": ("1", "300"), "max_fetches_per_host": ("2", "300"),

@@ -32,6 +32,13 @@ extension Setting {
             "Whether players may name any origin, by /https/HOST/PATH or as their http_proxy; else only what is mounted is served.",
             isPolicy: true),
         Setting(
+            "tunnel", .bool, at: \.proxy.tunnels,
+            "Let players that take the proxy as their http_proxy reach https origins by CONNECT. Nothing of that is cached.",
+            isPolicy: true),
+        Setting(
+            listOf: .number(in: 1...65535), "tunnel_ports", flag: "tunnel-port", at: \.proxy.tunnelPorts, "A port to which CONNECT may lead; 1 to 65535.",
+            isPolicy: true),
+        Setting(
             optional: .size(atLeast: 0), "max_body", at: \.proxy.largestMountBody, "What the body of a request through a mount may have at most, such as 100MB.",
             standard: "any size", isPolicy: true),
         Setting(
@@ -65,6 +72,7 @@ extension Setting {
         Setting(
             "max_fetches_per_host", .number(in: ProxyConfiguration.fetchesRange), at: \.proxy.maxFetchesPerHost,
             "How many transfers from one host run at once; 1 to 4096."),
+        Setting(
             listOf: .webOrigin, "web_origins", flag: "web-origin", at: \.proxy.webOrigins,
             "The origin of a page that may read all that the proxy gives it, and learn what is cached, such as https://player.example.", standard: "none",
             isPolicy: true),
@@ -82,16 +90,16 @@ extension Setting {
             "log_level", .logLevel, at: \.logLevel, "trace, debug, info, notice, warning, error or critical.",
             reload: { $0.logLevel.current = $1.logLevel }),
         Setting(
+            optional: .output, "access_log", at: \.proxy.accessLog,
+            "A file that gets a line of JSON for each request, or - for standard output.", standard: "no log",
+            reload: { try $0.cache.setAccessLog($1.proxy.accessLog) }),
+        Setting(
             "rules", .rules, at: \.proxy.rules, "How resources of some hosts and paths are handled.", standard: "none",
             isPolicy: true),
     ]
 
     private static let byKey = Dictionary(uniqueKeysWithValues: all.map { ($0.key, $0) })
 
-        Setting(
-            optional: .output, "access_log", at: \.proxy.accessLog,
-            "A file that gets a line of JSON for each request, or - for standard output.", standard: "no log",
-            reload: { try $0.cache.setAccessLog($1.proxy.accessLog) }),
     /// The one of that key.
     package static subscript(_ key: String) -> Setting? { byKey[key] }
 }

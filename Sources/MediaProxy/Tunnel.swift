@@ -1,0 +1,223 @@
+import CacheFill
+import CachePolicy
+import EventIO
+import Glibc
+import HTTPModel
+import HTTPTransport
+import Upstream
+
+/// A connection through the proxy to some host (RFC 9110 §9.3.6): bytes go both ways as they come, and nothing of them is stored. Loop-bound.
+///
+/// Each direction waits for its receiver, and holds no more than a `Relay` does.
+final class Tunnel: BodySink, BodySource {
+    private let exchange: Exchange
+    private let handler: MediaHandler
+    private var dial: Dial?
+    /// The connection to the host; -1 without one.
+    private var socket: Int32 = -1
+    private var reader: SocketWatcher?
+    private var writer: SocketWatcher?
+    private var idleTimer: LoopTimer?
+    /// When something has passed last.
+    private var lastPassed = MonotonicClock.nanoseconds()
+
+    private var upload = Relay()
+    /// What of the upload was taken out of the relay and not sent.
+    private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var isClientHeld = false
+    private var download = Relay()
+    private var isHostHeld = false
+    private var end: End?
+    /// The client has gone; what it had sent is still on its way.
+    private var isClientGone = false
+    private var isOver = false
+
+    private enum End { case complete, broken }
+
+    /// After so many seconds without a byte in either direction a tunnel is closed: most of those who leave say so, but some only vanish.
+    static let idleSeconds: Double = 300
+    /// How long what the client had sent before it went may take.
+    private static let lastSeconds: Double = 5
+
+    init(_ exchange: Exchange, _ handler: MediaHandler) {
+        self.exchange = exchange
+        self.handler = handler
+    }
+
+    func start(_ url: OriginURL) {
+        handler.metrics.tunnels.add()
+        exchange.onAbort = { [self] in
+            dial?.cancel()
+            dial = nil
+        }
+        let seconds = handler.filler.upstream.settings.connectTimeout
+        // An IPv6 address has brackets in a URL alone.
+        let host = url.host.trimmingBrackets
+        dial = Dial(host: host, port: url.port ?? url.scheme.defaultPort, policy: handler.addresses, loop: exchange.loop, timeout: seconds) { [self] in
+            dialled($0)
+        }
+    }
+
+    private func dialled(_ result: Result<Int32, UpstreamError>) {
+        dial = nil
+        switch result {
+        case .success(let socket): open(socket)
+        case .failure(let error):
+            let failure = FillError.upstream(error)
+            handler.metrics.errors.add("tunnel")
+            exchange.respond(failure.status, text: failure.clientText, closes: true)
+        }
+    }
+
+    private func open(_ socket: Int32) {
+        guard exchange.isOpen else {
+            close(socket)
+            return
+        }
+        self.socket = socket
+        handler.metrics.openTunnels.add(1)
+        reader = SocketWatcher(socket, .read, on: exchange.loop) { [unowned self] in receive() }
+        writer = SocketWatcher(socket, .write, on: exchange.loop) { [unowned self] in transmit() }
+        idleTimer = LoopTimer(on: exchange.loop) { [unowned self] in look() }
+        idleTimer?.schedule(afterSeconds: Self.idleSeconds)
+        reader?.arm()
+        exchange.openTunnel(self)
+    }
+
+    // MARK: To the host
+
+    func received(_ bytes: UnsafeRawBufferPointer) -> BodyDemand {
+        guard !isOver else { return .more }
+        upload.append(bytes)
+        notePassing(bytes.count)
+        // A connection that takes no more says so, and the client waits.
+        isClientHeld = upload.isFull
+        if unsent.isEmpty { transmit() }
+        return isClientHeld ? .pause : .more
+    }
+
+    private func transmit() {
+        while socket >= 0 {
+            if unsent.isEmpty { unsent = upload.next(limit: .max) }
+            guard !unsent.isEmpty else {
+                writer?.disarm()
+                return sentAll()
+            }
+            let count = send(socket, unsent.baseAddress, unsent.count, Int32(MSG_NOSIGNAL))
+            if count > 0 {
+                unsent = UnsafeRawBufferPointer(rebasing: unsent[count...])
+            } else if count < 0 && errno == EAGAIN {
+                writer?.arm()
+                return
+            } else if count < 0 && errno != EINTR {
+                return finish(.broken)
+            }
+        }
+    }
+
+    private func sentAll() {
+        if isClientGone { return shutDown() }
+        guard isClientHeld else { return }
+        isClientHeld = false
+        // Not from within the sink's own call.
+        exchange.loop.afterCallback { [self] in exchange.resumeReading() }
+    }
+
+    func ended() {}
+
+    /// The client has gone. RFC 9110 §9.3.6: what it has sent still goes to the host.
+    func failed(_ fault: BodyFault) {
+        isClientGone = true
+        guard socket >= 0, !unsent.isEmpty || !upload.isEmpty else { return shutDown() }
+        idleTimer?.schedule(afterSeconds: Self.lastSeconds)
+        lastWay = self
+    }
+
+    /// Keeps the tunnel while nobody else does.
+    private var lastWay: Tunnel?
+
+    // MARK: To the client
+
+    private func receive() {
+        guard !download.isFull else {
+            isHostHeld = true
+            reader?.disarm()
+            return
+        }
+        withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
+            let count = recv(socket, buffer.baseAddress, buffer.count, 0)
+            if count > 0 {
+                download.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                notePassing(count)
+                exchange.resume()
+            } else if count == 0 {
+                finish(.complete)
+            } else if errno != EAGAIN && errno != EINTR {
+                finish(.broken)
+            }
+        }
+    }
+
+    /// Nothing more comes from the host.
+    private func finish(_ end: End) {
+        guard self.end == nil else { return }
+        self.end = end
+        reader?.disarm()
+        writer?.disarm()
+        if isClientGone { shutDown() } else { exchange.resume() }
+    }
+
+    func next(limit: Int) -> BodyStep {
+        let bytes = download.next(limit: limit)
+        if isHostHeld, !download.isFull, end == nil {
+            isHostHeld = false
+            reader?.arm()
+        }
+        guard bytes.isEmpty else {
+            exchange.bytesFromOrigin += Int64(bytes.count)
+            return .span(BodySpan(bytes: bytes))
+        }
+        switch end {
+        case .complete: return .end
+        case .broken: return .cut
+        case nil: return .wait
+        }
+    }
+
+    /// The client has all, or has gone.
+    func finish() {
+        if lastWay == nil { shutDown() }
+    }
+
+    // MARK: End
+
+    private func notePassing(_ count: Int) {
+        handler.metrics.tunnelBytes.add(Int64(count))
+        lastPassed = MonotonicClock.nanoseconds()
+    }
+
+    private func look() {
+        if isClientGone { return shutDown() }
+        let idle = Double(MonotonicClock.nanoseconds() - lastPassed) / 1e9
+        if idle >= Self.idleSeconds { finish(.broken) } else { idleTimer?.schedule(afterSeconds: Self.idleSeconds - idle) }
+    }
+
+    private func shutDown() {
+        guard !isOver else { return }
+        isOver = true
+        handler.metrics.openTunnels.add(-1)
+        idleTimer?.cancel()
+        let parts = (reader, writer, lastWay, idleTimer)
+        reader?.disarm()
+        writer?.disarm()
+        (reader, writer, lastWay, idleTimer) = (nil, nil, nil, nil)
+        // One of their callbacks may be running.
+        exchange.loop.afterCallback { withExtendedLifetime(parts) {} }
+        close(socket)
+        socket = -1
+    }
+}
+
+extension String {
+    fileprivate var trimmingBrackets: String { hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self }
+}
