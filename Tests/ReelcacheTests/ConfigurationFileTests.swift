@@ -52,7 +52,7 @@ import Testing
         #expect(all.proxy.threads == 3 && all.proxy.certificateFile == "/etc/own.pem")
         #expect(all.proxy.mounts == ["/tv/": "https://origin.example/vod/"] && !all.proxy.servesAnyOrigin && all.proxy.isOffline)
         #expect(all.proxy.largestMountBody == 7_000_000)
-        #expect(all.proxy.servesTunnels && all.proxy.tunnelPorts == [443, 8443] && all.proxy.accessLog == "-")
+        #expect(all.proxy.tunnels && all.proxy.tunnelPorts == [443, 8443] && all.proxy.accessLog == "-")
         #expect(all.proxy.fill == .whole && all.proxy.lingerSeconds == 120)
         #expect(all.proxy.maxDownloads == 5 && all.proxy.downloadRate == 2_000_000)
         #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
