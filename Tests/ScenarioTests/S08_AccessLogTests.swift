@@ -69,7 +69,7 @@ extension Scenarios {
 
         @Test func answerThatIsCutSaysSo() async throws {
             let lines = try await logged { stage in
-                stage.origin.script("/film.mp4") { $0.stallAfter = 1000 }
+                stage.origin.script("/film.mp4") { $0.stallAfter = 100_000 }
                 let (player, _) = try stage.playerOf("/film.mp4")
                 player.reset()
                 try stage.waitForStats("the end of the connection") { $0.connections == 0 }
