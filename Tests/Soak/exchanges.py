@@ -8,6 +8,7 @@ not mutated gets has to be sound HTTP. Ends with 1 on a wrong byte, an unsound a
 import argparse
 import os
 import random
+import shutil
 import socket
 import sys
 import threading
@@ -214,6 +215,8 @@ class Exchanges(soak.Soak):
         print("answers: " + ", ".join(f"{name.split()[1]} {number}" for name, number in sorted(counts.items()) if name.startswith("status ")))
         print(f"fuzz: {counts['exchanges']} exchanges in {time.monotonic() - began:.0f} s, {counts['plays']} plays and {counts['bytes']} bytes compared, "
               f"{counts['cut'] + counts['ended by Cut']} cut, seed {self.seed}, {len(self.failures)} failed{': FAILED' if self.failures else ''}", flush=True)
+        if not self.failures:
+            shutil.rmtree(self.directory, ignore_errors=True)
         return 1 if self.failures else 0
 
 

@@ -301,15 +301,15 @@ class Soak:
         print("downloads: " + ", ".join(f"{name.split()[1]} {number}" for name, number in sorted(counts.items()) if name.startswith("download ")))
         print("faults of the origin: " + ", ".join(f"{name} {number}" for name, number in sorted(self.faulty.faults.items())))
         print(f"requests at the origins: {self.correct.requests} and {self.faulty.requests}, bytes sent {(self.correct.sent + self.faulty.sent) / 10**9:.2f} GB")
-        # With less than half an hour, a quarter is too short to tell a leak of a few percent from what happens to be under way.
-        share = 0.05 if self.options.time >= 1800 else 0.5
+        # With less than half an hour a quarter is no longer than the warm-up: then growth is shown, and no failure.
+        is_long = self.options.time >= 1800
         if len(self.samples) >= 40:
-            print(f"\nmedians of the second and of the last quarter; at most {share:.0%} more (or a little: see meter.py)")
-            for name, before, after, is_flat in meter.verdict(self.samples, share):
+            print(f"\nmedians of the second and of the last quarter{'; at most 5 % more (or a little: see meter.py)' if is_long else ', too short to be judged'}")
+            for name, before, after, is_flat in meter.verdict(self.samples, 0.05):
                 unit = 1 if name in ("descriptors", "threads") else MIB
                 print(f"  {name:12} {before / unit:9.1f} -> {after / unit:9.1f}{'' if unit == 1 else ' MiB'}  {(after / before - 1) * 100 if before else 0:+.1f} %"
-                      f"{'' if is_flat else '  GROWS'}")
-                if not is_flat:
+                      f"{'' if is_flat or not is_long else '  GROWS'}")
+                if is_long and not is_flat:
                     self.fail(f"{name} grows")
         most = max((row["disk"] for row in self.samples), default=0)
         print(f"  most on the disk {most / 10**6:.1f} MB of {MAX_SIZE / 10**6:.0f} MB")
