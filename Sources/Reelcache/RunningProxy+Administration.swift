@@ -45,7 +45,7 @@ extension RunningProxy: CacheAccess {
         var answer: [UInt8] = []
         var result: Result<Void, any Error>?
         let directory = cacheDirectory
-        var request = try request("GET", "/api/v1/resources/file", [("url", url.absolute)])
+        var request = try request("GET", "/api/v1/resources/file", [("url", url.absolute)], needsToken: true)
         request.isWanted = isWanted
         let head = try perform(request) { head, bytes, isOpen in
             answer.append(contentsOf: bytes)
@@ -130,19 +130,35 @@ extension RunningProxy: CacheAccess {
 
     // MARK: Requests
 
-    /// Who reads the token is told URLs as they are: a command may have to name one again.
-    /// - Parameter body: goes out as JSON.
-    func request(_ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil) throws -> BlockingFetch {
-        let query = (parameters + [("secrets", "true")]).map { "\($0)=\(PercentEncoding.encodingReserved($1))" }.joined(separator: "&")
-        var request = BlockingFetch(baseURL + path + "?" + query)
+    /// Who shows the token is told URLs as they are: a command may have to name one again.
+    /// - Parameters:
+    ///   - body: goes out as JSON.
+    ///   - needsToken: whether it is nothing without the token; nil where its method says so. What only reads may do without: then URLs come masked.
+    func request(
+        _ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil, needsToken: Bool? = nil
+    ) throws -> BlockingFetch {
+        let token: String?
+        if needsToken ?? (method != "GET") { token = try self.token() } else { token = try? self.token() }
+        let tellsURLs = token != nil && path != "/api/v1/verify"
+        let query = (parameters + (tellsURLs ? [("secrets", "true")] : [])).map { "\($0)=\(PercentEncoding.encodingReserved($1))" }.joined(separator: "&")
+        var request = BlockingFetch(baseURL + path + (query.isEmpty ? "" : "?" + query))
         request.method = method
         // What waits for the disk may take long.
         request.timeout = nil
-        request.fields.append("Authorization", "Bearer \(try token())")
+        if let token { request.fields.append("Authorization", "Bearer \(token)") }
         if let body {
             request.fields.append("Content-Type", "application/json")
             request.content = .bytes(try ControlJSON.line(body))
         }
+        return request
+    }
+
+    /// The same request by somebody who knows no token; nil where it is none that only reads, or does so already.
+    private func withoutToken(_ request: BlockingFetch) -> BlockingFetch? {
+        guard request.method == "GET", request.fields["Authorization"] != nil else { return nil }
+        var request = request
+        request.fields.remove("Authorization")
+        request.url = request.url.replacing("&secrets=true", with: "").replacing("?secrets=true", with: "")
         return request
     }
 
@@ -158,6 +174,8 @@ extension RunningProxy: CacheAccess {
             body.append(contentsOf: bytes)
             return .more
         }
+        // The token has changed since the proxy started; without it, what is there can still be told.
+        if head.status == 401, let plain = withoutToken(request) { return try ask(plain, for: type) }
         guard 200..<300 ~= head.status, let value = try? ControlJSON.decode(type, from: body) else {
             throw refusal(head.status, body, request.url.dropFirst(baseURL.count).prefix { $0 != "?" })
         }
