@@ -14,14 +14,14 @@ extension Scenarios {
         }
 
         @Test func pageOfAProxyThatServesAnyOriginSaysHow() async throws {
-            try await scenario { stage in
+            try await scenario { (stage) throws in
                 #expect(try stage.ask("/").text.contains("/https/example.org/film.mp4"))
                 #expect(try stage.ask("/nothing").text.contains("media is at /https/HOST/PATH and /http/HOST/PATH;"))
             }
         }
 
         @Test func pageIsThereBesideAMountAtTheTop() async throws {
-            try await mounted(at: "/") { stage in
+            try await mounted(at: "/") { (stage) throws in
                 stage.origin.serve("/vod/", bytes: Array("<p>of the origin</p>".utf8))
                 #expect(try stage.ask("/").text == "<p>of the origin</p>")
                 for path in ["/api/", "/api"] { #expect(try stage.ask(path).text.hasPrefix("Reelcache.\nMounted here: /.")) }

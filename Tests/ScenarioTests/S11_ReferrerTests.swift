@@ -6,7 +6,7 @@ extension Scenarios {
     /// Hot-link protection: origins that send their media to their own pages alone.
     @Suite struct S11Referrer {
         @Test func pageBehindTheProxyIsNamedToItsOrigin() async throws {
-            try await mounted(anyOrigin: true) { stage in
+            try await mounted(anyOrigin: true) { (stage) throws in
                 for name in ["own", "foreign", "proxy", "mount", "none"] { stage.origin.serve("/vod/\(name)", bytes: [1, 2, 3]) }
                 let own = "http://127.0.0.1:\(stage.proxy.port)"
                 func sent(_ name: String, _ referrer: String?, target: String? = nil) throws -> String? {

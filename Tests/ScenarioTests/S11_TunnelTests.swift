@@ -88,7 +88,7 @@ extension Scenarios {
 
         @Test(arguments: ["127.0.0.1", "127.0.0.1:", "127.0.0.1:443/x", "user@127.0.0.1:443", "127.0.0.1:99999", "https://127.0.0.1:443"])
         func whatIsNoHostAndPortIsRefused(target: String) async throws {
-            try await tunnelled { stage in
+            try await tunnelled { (stage) throws in
                 #expect(try connect(stage, to: target).head.status == 400)
             }
         }
@@ -97,7 +97,7 @@ extension Scenarios {
             let free = try ScriptedOrigin()
             let port = free.port
             free.stop()
-            try await tunnelled(ports: [port]) { stage in
+            try await tunnelled(ports: [port]) { (stage) throws in
                 #expect(try connect(stage, to: "127.0.0.1:\(port)").head.status == 502)
             }
         }
@@ -106,7 +106,7 @@ extension Scenarios {
         @Test func mountsAloneMeansNoTunnels() async throws {
             try await scenario {
                 $0.configure { ($0.tunnels, $0.servesAnyOrigin) = (true, false) }
-            } _: { stage in
+            } _: { (stage) throws in
                 #expect(try connect(stage, to: "127.0.0.1:443").head.status == 403)
             }
         }
