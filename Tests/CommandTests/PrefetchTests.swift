@@ -168,7 +168,8 @@ import Testing
     }
 
     @Test func withJSONALineSaysWhyNothingBegins() throws {
-        let line = ["prefetch", "http://a/b", "--json", "-o", directory.file("none"), "--cache-dir", directory.file("cache")]
+        try Data().write(to: URL(fileURLWithPath: directory.file("file")))
+        let line = ["prefetch", "http://a/b", "--json", "-o", directory.file("file"), "--cache-dir", directory.file("cache")]
         let outcome = try ReelcacheCommand.run(line)
         let event = try #require(events(outcome).first)
         #expect(outcome.lines.count == 1 && event["event"] as? String == "error" && outcome.stderr == "reelcache: \(event["error"] as? String ?? "")\n", "\(outcome)")
@@ -434,7 +435,7 @@ import Testing
         let shelf = try Shelf(.running)
         shelf.origin.serve("/a.mp4", shelf.film)
         try Data("mine".utf8).write(to: URL(fileURLWithPath: directory.file("file")))
-        for place in [directory.file("none"), directory.file("file")] {
+        for place in [directory.file("file"), directory.file("file/none")] {
             let line = try #require(try prefetch(shelf, ["/a.mp4"], ["-o", place]).failureLine)
             #expect(line.contains(place), "\(line)")
         }

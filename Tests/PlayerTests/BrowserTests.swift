@@ -36,8 +36,10 @@ struct BrowserTests {
         target = ask("Target.createTarget", url="about:blank")["targetId"]
         session = ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         ask("Page.navigate", session, url=url)
-        look = """new Promise(done => { const look = () => { const film = document.querySelector("video");
-            if (film && (film.error || film.networkState == 3)) done("dead"); else if (film && film.readyState >= 3) done("plays"); else setTimeout(look, 50) }; look() })"""
+        # While it chooses its source, it has none either.
+        look = """new Promise(done => { let without = 0; const look = () => { const film = document.querySelector("video");
+            without = film && film.networkState == 3 ? without + 1 : 0;
+            if (film && film.error || without == 100) done("dead"); else if (film && film.readyState >= 3) done("plays"); else setTimeout(look, 50) }; look() })"""
         while True:
             result = ask("Runtime.evaluate", session, expression=look, awaitPromise=True).get("result", {})
             if "value" in result: break
