@@ -23,11 +23,12 @@ extension Fetch {
     }
 
     /// What comes in no other way passes through memory from here on.
+    /// - Parameter reason: why it is not stored, for the log.
     /// - Returns: whether it does.
-    func overflow() -> Bool {
+    func overflow(_ reason: String) -> Bool {
         guard let generation = writer?.generation, generation.isStored, end == .max || generation.head.rangeCondition == nil else { return false }
         let window = store.makeWindow(resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
-        if !generation.isRetired { stopStoring(generation, "the cache has no room") }
+        if !generation.isRetired { stopStoring(generation, reason) }
         writer?.close()
         writer = store.writer(window, at: position, stopsAtPresent: false)
         status.overflowed(into: window, at: position, horizon: filler.settings.windowReadAhead)

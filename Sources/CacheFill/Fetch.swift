@@ -274,7 +274,8 @@ package final class Fetch: TransferDelegate {
             if !hasEnded { makeRoom() }
         case .failed(let error):
             store.reportDisk("write what was fetched, so responses go on without the cache", error, label: "disk-write")
-            finish(.failed(.notStored("\(error)")))
+            staging.wrote(0, of: buffer)
+            if !hasEnded, !overflow("it could not be written") { finish(.failed(.notStored("\(error)"))) }
         }
         // Ended by someone else while another thread was writing.
         if hasEnded { writer?.close() } else { goOn() }
@@ -330,7 +331,7 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded else { return }
         if !found, status.isAbandoned { stopIfAbandoned() }
         guard !hasEnded else { return }
-        guard found || makeRoomBehind() || overflow() else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
+        guard found || makeRoomBehind() || overflow("the cache has no room") else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
         isWaitingForRoom = false
         goOn()
     }

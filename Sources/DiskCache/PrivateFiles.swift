@@ -5,8 +5,10 @@ import Logging
 enum PrivateFiles {
     /// Beside `data`, whose files are made with the right mode.
     private static let names: Set<String> = [
-        "LOCK", "unfinished", "unfinished.new", "control-token", "index.sqlite.damaged", "pinned.sqlite.damaged", "downloads.sqlite.damaged",
+        "LOCK", "unfinished", "unfinished.new", "index.sqlite.damaged", "pinned.sqlite.damaged", "downloads.sqlite.damaged",
     ]
+    /// Theirs are left as they are: what others may have read is no secret any more, and the proxy that finds it so does not start.
+    private static let tokens: Set<String> = ["control-token", "control-token-read"]
     private static let databases = ["index.sqlite", "index.damaged.sqlite", "pinned.sqlite", "downloads.sqlite"]
 
     /// Corrects the modes of a directory that was there before, and of what the cache has in it. Where somebody keeps other things there,
@@ -14,9 +16,10 @@ enum PrivateFiles {
     static func correct(in directory: String, _ logger: Logger) {
         let entries = FileSystem.entries(directory)
         let own = entries.filter { name in names.contains(name) || databases.contains { name.hasPrefix($0) } }
+        let known = own.count + entries.count(where: tokens.contains) + (entries.contains("data") ? 1 : 0)
         for name in own { makePrivate("\(directory)/\(name)", mode: 0o600) }
         if entries.contains("data") { makePrivate("\(directory)/data", mode: 0o700) }
-        if own.count + (entries.contains("data") ? 1 : 0) == entries.count {
+        if known == entries.count {
             makePrivate(directory, mode: 0o700)
         } else if isOpen(directory) {
             logger.notice("\(directory) holds other files too, so that others may go on reading its names; the cache's own files are private")

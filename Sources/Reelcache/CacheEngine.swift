@@ -48,7 +48,7 @@ struct CacheEngine: Sendable {
         settings.idleConnections = descriptors.idleOriginsOfALoop
         let upstream = settings
         let resolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds)
-        let slots = TransferSlots(.init(total: configuration.maxFetches, perHost: configuration.maxFetchesPerHost))
+        let slots = TransferSlots(.init(total: min(configuration.maxFetches, descriptors.origins), perHost: configuration.maxFetchesPerHost))
         loops = try EventLoopGroup(count: threads)
         store = try Self.openStore(configuration, tuning, metrics, logger)
         let filler = CacheFiller(

@@ -163,7 +163,7 @@ extension Durability {
                 let (before, live) = (directory.file("before"), directory.file("live"))
                 try FileManager.default.createDirectory(atPath: before, withIntermediateDirectories: false)
                 // One that the layer itself surely sees: from outside, the kill may come between a write and the record of it.
-                let moment = isKilled ? FaultLayer.Moment(kind: "w", count: .random(in: 100...140, using: &random)) : nil
+                let moment = isKilled ? FaultLayer.Moment(kind: "w", count: .random(in: 200...240, using: &random)) : nil
                 let run = try run(from: before, in: live, isKilled ? .filling : .stopped, at: moment, &random)
                 let image = directory.file("image")
                 try PowerLoss(base: run.before, log: run.log).makeImage(image, .kept, &random)
