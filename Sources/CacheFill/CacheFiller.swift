@@ -95,8 +95,7 @@ package final class CacheFiller: Sendable {
     var isBeingRead: Bool { running.withLock { Array($0.values) }.contains { $0.isBeingRead } }
 
     package func resource(_ key: CacheKey) -> OpenResource {
-        // What is closed lets go of its file when this returns, outside of the lock.
-        let (resource, _) = resources.withLock { resources in
+        var (resource, closed) = resources.withLock { resources in
             if let resource = resources[key] { return (resource, [OpenResource]()) }
             var closed = resources.count >= capacity ? Self.shrink(&resources, to: capacity / 4 * 3) : []
             let resource = OpenResource(key)
@@ -104,6 +103,10 @@ package final class CacheFiller: Sendable {
             if resources.count.isMultiple(of: Self.weighedEach) { closed += Self.shrink(&resources, toBytes: Self.mostBytes) }
             return (resource, closed)
         }
+        guard !closed.isEmpty else { return resource }
+        // They let go of their files, outside of the lock.
+        closed = []
+        store.closeLetGo()
         return resource
     }
 

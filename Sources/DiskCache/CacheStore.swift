@@ -273,6 +273,9 @@ package final class CacheStore: Sendable {
     /// - Parameter close: called from any thread where no more files can be opened: lets go of what is open in case.
     package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { onShortage.withLock { $0 = close } }
 
+    /// What others have just let go of is closed soon, and not only at the next look: descriptors are few.
+    package func closeLetGo() { queue.async { [self] in closeUnused() } }
+
     /// What is open in case is let go of; the store's queue closes it.
     func closeInShortage() {
         metrics.errors.add("open-files")

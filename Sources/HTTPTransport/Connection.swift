@@ -63,6 +63,12 @@ final class Connection {
         if case .closed = phase { true } else { false }
     }
 
+    /// Whether a request is there that nobody has looked at yet.
+    var hasUnreadInput: Bool {
+        var byte: UInt8 = 0
+        return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+    }
+
     var isIdle: Bool {
         if case .reading = phase { pending.isEmpty } else { false }
     }

@@ -89,12 +89,13 @@ final class LoopServer {
     private func closeIdle() -> Int {
         let newest = MonotonicClock.nanoseconds() - Self.leastIdleNanoseconds
         let idle = connections.values.filter { $0.isIdle && ($0.hasAnswered || $0.idleSince ?? .max < newest) }
-        let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.prefix(Self.roomAtOnce)
-        for connection in longest {
+        let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.lazy.filter { !$0.hasUnreadInput }.prefix(Self.roomAtOnce)
+        let closed = Array(longest)
+        for connection in closed {
             metrics.closedForRoom.add()
             connection.close()
         }
-        return longest.count
+        return closed.count
     }
 
     /// A request follows a new connection within this time.

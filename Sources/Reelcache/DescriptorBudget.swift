@@ -32,7 +32,7 @@ struct DescriptorBudget: Equatable {
         guard share >= Self.smallestShare else { return nil }
         (clients, origins) = (share, share)
         resources = min(4096, share)
-        highestOfClients = limit - Self.reserve(limit)
+        highestOfClients = limit - Self.reserve(limit) / 2
         idleOriginsOfALoop = max(1, min(64, share / (2 * loops)))
     }
 }
