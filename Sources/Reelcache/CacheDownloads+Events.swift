@@ -127,8 +127,9 @@ extension Progress {
             completedUnitCount = download.bytes
             setUserInfoObject(download.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
             setUserInfoObject(download.secondsLeft.map { TimeInterval($0) }, forKey: .estimatedTimeRemainingKey)
-        case .completed:
-            if totalUnitCount < 0 { totalUnitCount = completedUnitCount }
+        case .completed(let download, _):
+            // Whoever is slow is told the end alone. 0 of 0 would not be finished.
+            totalUnitCount = max(1, download.total ?? download.bytes)
             completedUnitCount = totalUnitCount
             end()
         case .failed:
