@@ -117,7 +117,8 @@ extension MediaCache {
         guard let hold else { throw CacheError.notCached(url) }
         switch hold.state {
         case .incomplete(let missing): throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 +| $1.count })
-        case .complete(let path), .growing(let path):
+        case .growing: throw CacheError.incomplete(url, missing: hold.gaps(in: 0..<hold.length).reduce(0) { $0 +| Int64($1.count) })
+        case .complete(let path):
             let file = "\(configuration.cacheDirectory)/\(path)"
             var info = stat()
             guard stat(file, &info) == 0, Int64(info.st_size) == hold.length else {
