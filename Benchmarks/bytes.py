@@ -3,18 +3,22 @@
 
     REELCACHE=.build/release/reelcache Benchmarks/bytes.py [--seeks 200] [--length 4194304] [--rate 50000000] [--seed 12] [--json FILE]
 
-Three plays of a file of 1 GiB, from an origin that counts what it hands to its sockets (tools/slorigin.c):
+Plays of a file of 1 GiB, from an origin that counts what it hands to its sockets (tools/slorigin.c):
 
     linear     the whole, once, into an empty cache
     replay     the same again
     seeks      connections one after the other, each of which asks for `bytes=N-` at a random place, as players do, reads LENGTH, and closes;
                into an empty cache, with `--fill read`, from an origin limited to RATE bytes per second in all
+    second     two readers of an unknown file of 24 MiB: one from its start, and 0.3 s later one from 4 MiB on, each to its end; the origin is
+               limited to 4 MB/s a connection
+    spread     24 readers of an unknown file of 24 MiB at once, each from another MiB on to its end; the same limit
 
 Bytes wanted of seeks that overlap count once: what is cached by then need not be fetched again. The plain sum stands beside it.
 Every byte that was read is compared with the file. Ends with 1 where a target is missed.
 """
 import argparse
 import atexit
+import concurrent.futures
 import json
 import os
 import random
@@ -27,7 +31,9 @@ import bench
 from bench import BIG, DATA, MIB, PORT_B, RUN, TOOLS, Origins, Service
 
 PORT = 28022
-TARGETS = {"linear": 1.00, "replay": 0.00, "seeks": 1.10}
+FILE24 = ("24.bin", 24 * MIB)
+PER_CONNECTION = 4_000_000
+TARGETS = {"linear": 1.00, "replay": 0.00, "seeks": 1.10, "second": 1.00, "spread": 1.05}
 
 
 def main():
@@ -35,20 +41,25 @@ def main():
     if "REELCACHE" not in os.environ:
         sys.exit("name the binary of a release build in REELCACHE")
     atexit.register(bench.stop_all)
-    bench.prepare([BIG])
+    bench.prepare([BIG, FILE24])
     run = bench.fresh(RUN / "bytes-origin")
     Service("origin", [str(TOOLS / "slorigin"), "--port", str(PORT_B), "--root", str(DATA), "--log", str(run / "requests.log")], PORT_B, run)
     rows = {}
     with open(DATA / BIG[0], "rb") as file:
         proxy = start()
-        rows["linear"] = measure(lambda: [read(file, 0, BIG[1])], 0)
-        rows["replay"] = measure(lambda: [read(file, 0, BIG[1])], 0)
+        rows["linear"] = measure(lambda: [read(file, BIG, 0, BIG[1])], 0)
+        rows["replay"] = measure(lambda: [read(file, BIG, 0, BIG[1])], 0)
         proxy.stop()
         proxy = start("--fill", "read")
         places = random.Random(options.seed)
         offsets = [places.randrange(BIG[1] - options.length) for _ in range(options.seeks)]
-        rows["seeks"] = measure(lambda: [read(file, offset, options.length) for offset in offsets], options.rate)
+        rows["seeks"] = measure(lambda: [read(file, BIG, offset, options.length) for offset in offsets], options.rate)
         proxy.stop()
+    with open(DATA / FILE24[0], "rb") as file:
+        for name, places in [("second", [(0, 0), (4 * MIB, 0.3)]), ("spread", [(number * 7 % 24 * MIB, 0) for number in range(24)])]:
+            proxy = start()
+            rows[name] = measure(lambda: together(file, FILE24, places), 0, PER_CONNECTION)
+            proxy.stop()
     if options.json:
         with open(options.json, "w") as out:
             json.dump(rows, out, indent=1)
@@ -73,9 +84,9 @@ def start(*flags):
                              "--min-free", "100MB", "--allow", "127.0.0.1", "--log-level", "error", *flags], PORT, run)
 
 
-def measure(play, rate):
+def measure(play, rate, per_connection=0):
     """Plays, waits until no transfer is running, and asks the origin what it has sent."""
-    Origins.limit(total_bps=rate)
+    Origins.limit(total_bps=rate, conn_bps=per_connection)
     parts = play()
     end = time.time() + 60
     while open_fetches() or Origins.stats()["active"]:
@@ -100,10 +111,19 @@ def union(parts):
     return total
 
 
-def read(file, offset, length):
+def together(file, name, places):
+    """Readers at once, each from a place on, some seconds late."""
+    def reader(offset, delay):
+        time.sleep(delay)
+        return read(file, name, offset, name[1] - offset)
+    with concurrent.futures.ThreadPoolExecutor(len(places)) as readers:
+        return list(readers.map(lambda place: reader(*place), places))
+
+
+def read(file, name, offset, length):
     """Asks for all from an offset on, reads so much of it, and leaves. Returns the range."""
     with socket.create_connection(("127.0.0.1", PORT), 60) as player:
-        path = f"/http/127.0.0.1:{PORT_B}/{BIG[0]}"
+        path = f"/http/127.0.0.1:{PORT_B}/{name[0]}"
         player.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{PORT}\r\nRange: bytes={offset}-\r\n\r\n".encode())
         data = b""
         while b"\r\n\r\n" not in data:
@@ -133,7 +153,7 @@ def show(rows):
     print("| play | requests | bytes sent by the origin | bytes wanted | bytes read in all | sent / wanted | target | sent / read |")
     print("|---|---|---|---|---|---|---|---|")
     for name, row in rows.items():
-        mark = "1.00" if name == "linear" else "0.00" if name == "replay" else f"≤ {TARGETS[name]:.2f}"
+        mark = f"{TARGETS[name]:.2f}" if name != "seeks" else f"≤ {TARGETS[name]:.2f}"
         print(f"| {name} | {row['requests']} | {row['sent']:,} | {row['wanted']:,} | {row['read']:,} | {row['ratio']:.3f} | {mark} | "
               f"{row['sent'] / row['read']:.3f} |")
 

@@ -204,7 +204,7 @@ package final class Fetch: TransferDelegate {
         let dropped = min(surplus, Int64(bytes.count))
         surplus -= dropped
         staging.next.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...].prefix(Int(min(answered.upperBound - received, Int64(bytes.count))))))
-        if staging.next.count >= Self.stagingBytes {
+        if staging.next.count >= Self.stagingBytes || isStopping && bytesToChunkEnd <= Int64(staging.count) {
             flush()
         } else if !hasBegun, end - position > Int64(Self.onLoopBytes), let wanted = status.slowestFollower, wanted < position + Int64(staging.next.count) {
             hasBegun = true
@@ -298,6 +298,12 @@ package final class Fetch: TransferDelegate {
 
     private var wantedOfNext: Int {
         end == .max ? staging.next.count : Int(max(0, min(Int64(staging.next.count), end - position)))
+    }
+
+    /// What is yet to be written of the chunk in progress.
+    private var bytesToChunkEnd: Int64 {
+        guard let generation = writer?.generation else { return .max }
+        return generation.geometry.chunkBytes(generation.geometry.chunk(at: position), length: generation.length).upperBound - position
     }
 
     /// Of so many bytes, those that end with a chunk; all, where the chunk's end is not among them.
