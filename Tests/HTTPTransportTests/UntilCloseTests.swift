@@ -12,28 +12,31 @@ import Testing
         #expect(feed.endedOnce)
     }
 
-    @Test func cutBodyIsReset() throws {
+    /// A client of HTTP/1.0 that has three bytes of a body, of which more is to come.
+    private func withThreeBytes(_ body: (Feed, TestServer, RawClient) throws -> Void) throws {
         let feed = Feed(.bytes([1, 2, 3]))
         let server = try TestServer { feed.answer($0, length: nil) }
         let client = try server.client()
         try client.send(client.request("/a", version: "1.0"))
         _ = try client.readHead()
         #expect(try client.readBody(exactly: 3) == [1, 2, 3])
-        feed.give(.cut)
-        #expect(throws: RawClient.ResponseError.truncated(received: 3, expected: nil)) { try client.readBody(upTo: 1) }
-        #expect(feed.endedOnce)
+        try body(feed, server, client)
+    }
+
+    @Test func cutBodyIsReset() throws {
+        try withThreeBytes { feed, _, client in
+            feed.give(.cut)
+            #expect(throws: RawClient.ResponseError.truncated(received: 3, expected: nil)) { try client.readBody(upTo: 1) }
+            #expect(feed.endedOnce)
+        }
     }
 
     /// The server stops before the body is complete.
     @Test func bodyThatTheServersEndCutsIsReset() throws {
-        let feed = Feed(.bytes([1, 2, 3]))
-        let server = try TestServer { feed.answer($0, length: nil) }
-        let client = try server.client()
-        try client.send(client.request("/a", version: "1.0"))
-        _ = try client.readHead()
-        #expect(try client.readBody(exactly: 3) == [1, 2, 3])
-        server.stop(graceSeconds: 0)
-        #expect(throws: RawClient.ResponseError.truncated(received: 3, expected: nil)) { try client.readBody(upTo: 1) }
+        try withThreeBytes { _, server, client in
+            server.stop(graceSeconds: 0)
+            #expect(throws: RawClient.ResponseError.truncated(received: 3, expected: nil)) { try client.readBody(upTo: 1) }
+        }
     }
 
     /// What is still on its way arrives.

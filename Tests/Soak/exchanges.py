@@ -70,27 +70,10 @@ def request_fields(random):
 class MutatedOrigin(Origin):
     """Answers below /mutated/ with mutated answers, and all else with media."""
 
-    def serve(self, connection):
-        connection.settimeout(20)
-        try:
-            held = b""
-            while True:
-                while b"\r\n\r\n" not in held:
-                    data = connection.recv(65536)
-                    if not data:
-                        return
-                    held += data
-                head, _, held = held.partition(b"\r\n\r\n")
-                target = head.split(b" ")[1].decode("latin-1")
-                self.requests += 1
-                if target.startswith("/mutated/"):
-                    return self.send_mutated(connection, target, head)
-                if not Answer(self, connection, head.decode("latin-1")).send():
-                    return
-        except (OSError, ValueError, IndexError, KeyError):
-            pass
-        finally:
-            connection.close()
+    def answer(self, connection, head):
+        target = head.split(b" ")[1].decode("latin-1")
+        self.requests += 1
+        return self.send_mutated(connection, target, head) if target.startswith("/mutated/") else super().answer(connection, head)
 
     def send_mutated(self, connection, target, head):
         # Another answer to each request for a URL, so that what is known of it is contradicted.

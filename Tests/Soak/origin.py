@@ -74,12 +74,16 @@ class Origin:
                         return
                     held += data
                 head, _, held = held.partition(b"\r\n\r\n")
-                if not Answer(self, connection, head.decode("latin-1")).send():
+                if not self.answer(connection, head):
                     return
-        except (OSError, ValueError):
+        except (OSError, ValueError, IndexError, KeyError):
             pass
         finally:
             connection.close()
+
+    def answer(self, connection, head):
+        """Whether the connection stays open."""
+        return Answer(self, connection, head.decode("latin-1")).send()
 
 
 class Answer:
