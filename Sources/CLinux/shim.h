@@ -1,5 +1,6 @@
 #pragma once
 // Calls of Linux that glibc declares only with _GNU_SOURCE, which Swift's Glibc module is built without.
+#include <sys/eventfd.h>
 #include <sys/types.h>
 #include <sys/socket.h>
 #include <sys/prctl.h>

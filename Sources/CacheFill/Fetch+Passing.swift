@@ -28,10 +28,14 @@ extension Fetch {
     func overflow(_ reason: String) -> Bool {
         guard let generation = writer?.generation, generation.isStored, end == .max || generation.head.rangeCondition == nil else { return false }
         let window = store.makeWindow(resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
+        // Whoever reads in the chunk in progress goes on in the window too.
+        let start = generation.geometry.chunkStart(generation.geometry.chunk(at: position))
+        let former = writer, next = store.writer(window, at: start, stopsAtPresent: false)
+        guard next.copy(start..<position, of: generation) else { return false }
         if !generation.isRetired { stopStoring(generation, reason) }
-        writer?.close()
-        writer = store.writer(window, at: position, stopsAtPresent: false)
-        status.overflowed(into: window, at: position, horizon: filler.settings.windowReadAhead)
+        writer = next
+        status.overflowed(into: window, at: start, horizon: filler.settings.windowReadAhead)
+        former?.close()
         return true
     }
 

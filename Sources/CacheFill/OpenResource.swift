@@ -329,9 +329,13 @@ package final class OpenResource: Sendable {
     /// About what it holds in memory.
     var memoryBytes: Int { state.withLock { $0.generation }?.memoryBytes ?? 0 }
 
-    /// Whether nothing runs here, and when it was last used.
+    /// When it was last used; nil while something runs here. What passes by has no generation here, and counts as its play.
     var idleSince: UInt64? {
-        state.withLock { $0.opening == nil && $0.fetches.isEmpty && $0.waiters.isEmpty && $0.generation?.isInUse != true ? $0.lastUse : nil }
+        state.withLock { state in
+            guard state.opening == nil, state.fetches.isEmpty, state.waiters.isEmpty, state.generation?.isInUse != true, state.play?.transfers ?? 0 == 0
+            else { return nil }
+            return max(state.lastUse, state.play?.lastUse ?? 0)
+        }
     }
 }
 

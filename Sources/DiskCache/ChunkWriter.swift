@@ -84,6 +84,16 @@ package final class ChunkWriter: @unchecked Sendable {
         return .taken(taken)
     }
 
+    /// Appends what another generation has in a range, part of which may be of a chunk in progress.
+    /// - Returns: whether all of it is there.
+    package func copy(_ range: Range<Int64>, of other: Generation) -> Bool {
+        guard !range.isEmpty else { return true }
+        return withUnsafeTemporaryAllocation(byteCount: range.count, alignment: 16) { buffer in
+            guard (try? other.file.read(into: buffer, at: range.lowerBound)) == range.count, case .taken = append(UnsafeRawBufferPointer(buffer)) else { return false }
+            return true
+        }
+    }
+
     /// The body ended here: the length is known now, and the last chunk is whole.
     package func finish() {
         guard generation.length == nil else { return }

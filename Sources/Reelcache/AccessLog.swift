@@ -1,4 +1,5 @@
 import CachePolicy
+import CLinux
 import Dispatch
 import Glibc
 import HTTPTransport
@@ -8,8 +9,9 @@ import Synchronization
 
 /// The access log: one line of JSON for each request, in a file or on standard output.
 ///
-/// Loops leave their records in a bounded queue; a thread of its own makes lines of them, masks what is secret in URLs, and writes. Where the disk is
-/// slower than the players, records are dropped and counted (`access-log`): no player waits for a log.
+/// Loops leave their records in a bounded queue; a thread of its own makes lines of them, masks what is secret in URLs, and writes. Where the disk, or
+/// whoever reads the pipe, is slower than the players, records are dropped and counted (`access-log`): no player waits for a log. Nor does
+/// whoever changes or closes it: what nobody takes by then is dropped too.
 final class AccessLog: AccessRecorder {
     private struct Queue {
         var records: [AccessRecord] = []
@@ -23,6 +25,8 @@ final class AccessLog: AccessRecorder {
     private let isOpen = Atomic(false)
     private let policy: Current<ProxyPolicy>
     private let metrics: ProxyMetrics
+    /// Readable while somebody waits for `thread`: what it writes to is not waited for then.
+    private let hurry: Int32
 
     /// Records that wait at the most.
     private static let capacity = 8192
@@ -32,9 +36,17 @@ final class AccessLog: AccessRecorder {
         let descriptor: Int32
     }
 
-    init(_ policy: Current<ProxyPolicy>, metrics: ProxyMetrics) {
+    /// - Throws: `ProxyError` where this process can have no more files open.
+    init(_ policy: Current<ProxyPolicy>, metrics: ProxyMetrics) throws(ProxyError) {
         self.policy = policy
         self.metrics = metrics
+        hurry = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard hurry >= 0 else { throw ProxyError("cannot make an event descriptor: \(String(cString: strerror(errno)))") }
+    }
+
+    deinit {
+        output.withLock { Self.close($0) }
+        Glibc.close(hurry)
     }
 
     var isOn: Bool { isOpen.load(ordering: .relaxed) }
@@ -59,13 +71,16 @@ final class AccessLog: AccessRecorder {
     /// - Throws: `ProxyError` where it cannot be written; then all stays as it was.
     func open(_ path: String?) throws(ProxyError) {
         let new: Output? = if let path { try Self.open(path) } else { nil }
+        eventfd_write(hurry, 1)
         thread.sync {
             drain()
+            var count: eventfd_t = 0
+            eventfd_read(hurry, &count)
             let old = output.withLock { output in
                 defer { output = new }
                 return output
             }
-            if let old, old.descriptor > STDERR_FILENO { Glibc.close(old.descriptor) }
+            Self.close(old)
             isOpen.store(new != nil, ordering: .relaxed)
         }
     }
@@ -77,17 +92,24 @@ final class AccessLog: AccessRecorder {
         try open(path)
     }
 
-    /// Writes what waits, and no more. Blocks.
+    /// Writes what waits, as far as that is taken at once, and no more.
     func close() { try? open(nil) }
 
     static let standardOutput = "-"
 
     private static func open(_ path: String) throws(ProxyError) -> Output {
         guard path != standardOutput else { return Output(path: path, descriptor: STDOUT_FILENO) }
-        // It tells what was watched.
-        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw ProxyError("cannot write the access log \(path): \(String(cString: strerror(errno)))") }
+        // It tells what was watched. A named pipe is not waited for.
+        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else {
+            let reason = errno == ENXIO ? "nobody reads this pipe" : String(cString: strerror(errno))
+            throw ProxyError("cannot write the access log \(path): \(reason)")
+        }
         return Output(path: path, descriptor: descriptor)
+    }
+
+    private static func close(_ output: Output?) {
+        if let output, output.descriptor > STDERR_FILENO { Glibc.close(output.descriptor) }
     }
 
     // MARK: On the thread
@@ -109,10 +131,28 @@ final class AccessLog: AccessRecorder {
     private func write(_ lines: [UInt8], to descriptor: Int32) {
         var rest = lines[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno == EINTR { continue }
+            guard isTaken(descriptor) else { return metrics.errors.add("access-log") }
+            // poll(2): so much a pipe takes without waiting, also where it is not non-blocking, as standard output is shared with others.
+            let count = rest.prefix(Self.pipeBuffer).withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
             guard count > 0 else { return metrics.errors.add("access-log") }
             rest = rest.dropFirst(count)
+        }
+    }
+
+    /// PIPE_BUF, pipe(7).
+    private static let pipeBuffer = 4096
+
+    /// Waits until something can be written.
+    /// - Returns: false where that is not now, and somebody waits for this thread.
+    private func isTaken(_ descriptor: Int32) -> Bool {
+        while true {
+            var entries = [pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0), pollfd(fd: hurry, events: Int16(POLLIN), revents: 0)]
+            let count = poll(&entries, 2, -1)
+            if count < 0 && errno == EINTR { continue }
+            // Errors show in the write.
+            if count < 0 || entries[0].revents != 0 { return true }
+            if entries[1].revents != 0 { return false }
         }
     }
 }

@@ -35,7 +35,9 @@ struct CacheEngine: Sendable {
         let policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
         let logger = logger.guarded(by: policy)
         (self.policy, self.logger) = (policy, logger)
-        accessLog = AccessLog(policy, metrics: metrics)
+        accessLog = try AccessLog(policy, metrics: metrics)
+        // While nothing has to be taken back yet.
+        try accessLog.open(configuration.accessLog)
         let limit = OpenFileLimit.raise()
         guard let descriptors = DescriptorBudget(limit: limit, loops: threads) else {
             throw ProxyError(
@@ -67,7 +69,6 @@ struct CacheEngine: Sendable {
         }
         self.filler = filler
         self.addresses = addresses
-        try accessLog.open(configuration.accessLog)
     }
 
     /// Ends all transfers and the loops, and closes the store. Blocks.
@@ -79,7 +80,7 @@ struct CacheEngine: Sendable {
         // What is called back on the loops has to come before they end.
         store.endThreads()
         loops.stop()
-        accessLog.close()
+        defer { accessLog.close() }
         filler.closeAll()
         try store.close()
     }

@@ -48,4 +48,28 @@ import Testing
         let line = try #require(outcome.failureLine)
         #expect(line.contains("cannot write the access log \(directory.file("none/access.log")): No such file"), "\(line)")
     }
+
+    /// Nobody reads what it writes: that holds up neither players nor the end.
+    @Test func stalledReaderOfAPipeHoldsNothingUp() throws {
+        let pipe = directory.file("pipe")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        let proxy = try ProxyProcess(cacheDirectory: directory.file("cache"), arguments: ["--access-log", pipe, "--log-level", "notice"])
+        let player = try RawClient(port: proxy.port)
+        // More than a pipe holds.
+        for number in 0..<40 { #expect(try player.get("/" + String(repeating: "a", count: 4000) + "\(number)").status == 404) }
+        proxy.process.signal(SIGHUP)
+        try proxy.process.waitForLine(containing: "nothing has changed", on: .stderr)
+        #expect(try player.get("/healthz").status == 200)
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test func pipeThatNobodyReadsIsNamed() throws {
+        let pipe = directory.file("pipe")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let outcome = try ReelcacheCommand.run(["serve", "--listen", "127.0.0.1:0", "--cache-dir", directory.file("cache"), "--access-log", pipe])
+        let line = try #require(outcome.failureLine)
+        #expect(line.contains("cannot write the access log \(pipe): nobody reads this pipe"), "\(line)")
+    }
 }

@@ -83,6 +83,34 @@ extension Durability {
             }
         }
 
+        /// What has no length goes on through memory, in the middle of a chunk too, for all who read it.
+        @Test(arguments: [ENOSPC, EIO]) func bodyWithoutALengthGoesOnThroughMemory(code: Int32) async throws {
+            try await blocking {
+                let proxy = try start()
+                origin.script(film.path) { ($0.chunkedEncoding, $0.stallAfter) = (true, 100_000) }
+                let players = try (0..<2).map { _ in try RawClient(port: proxy.port, receiveBuffer: 16_384) }
+                for player in players {
+                    try player.send(player.request(ProxyProcess.target(origin.url(film.path))))
+                    _ = try player.readHead()
+                }
+                let begun = try [players[0].readBody(exactly: 100_000), players[1].readBody(exactly: 66_000)]
+                layer.fail(.write, in: .data, with: code)
+                origin.release(film.path)
+                // Each at its own speed: who is ahead in memory waits for the slowest.
+                let read = try concurrently(2) { index in
+                    var read = begun[index]
+                    while case let piece = try players[index].readBody(upTo: 1 << 20), !piece.isEmpty { read += piece }
+                    return read
+                }
+                for bytes in read { #expect(film.media.difference(bytes, from: 0..<film.media.size) == nil) }
+                #expect(layer.failures > 0)
+                try expectNothingWrongOnDisk()
+                layer.heal()
+                origin.script(film.path) { $0.chunkedEncoding = false }
+                try expectCachingAgain(proxy)
+            }
+        }
+
         /// As ext4 does it when it has found itself damaged.
         @Test func playingGoesOnWhenTheDiskTurnsReadOnly() async throws {
             try await blocking {

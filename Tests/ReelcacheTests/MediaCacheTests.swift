@@ -50,6 +50,18 @@ import Testing
         }
     }
 
+    @Test func unwritableAccessLogLeavesTheCacheClosed() async throws {
+        try await onThread {
+            let directory = try TemporaryDirectory()
+            var configuration = ProxyConfiguration()
+            (configuration.cacheDirectory, configuration.accessLog) = (directory.file("cache"), directory.file("none/access.log"))
+            let error = try #require(throws: ProxyError.self) { try MediaCache(configuration) }
+            #expect(error.description.contains("cannot write the access log"), "\(error)")
+            configuration.accessLog = nil
+            try MediaCache(configuration).close()
+        }
+    }
+
     @Test func portInUseLeavesTheCacheOpen() async throws {
         let taken = try await onThread { try ScriptedOrigin() }
         try await cacheStory({ $0.listen = "127.0.0.1:\(taken.port)" }) { stage in

@@ -58,7 +58,8 @@ struct ResourceSelection: ParsableArguments {
     private func named(_ text: String, _ access: any CacheAccess) throws -> [Match] {
         do {
             let url = try access.url(text)
-            guard Self.isPattern(text) else { return [.url(url, text: text)] }
+            // A path may have a * too: what has exactly this URL is meant, and nothing else that it would match.
+            guard Self.isPattern(text), try !access.isCached(url) else { return [.url(url, text: text)] }
             let glob = Glob(url.cacheKey.text)
             let found = try access.allResources(Self.byName()).resources.filter { glob.matches(Array($0.plainURL.utf8)) }
             return try self.found(found, orElse: "nothing that is cached matches \(text)")
