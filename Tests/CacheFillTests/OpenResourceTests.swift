@@ -6,6 +6,7 @@ import Metrics
 import Synchronization
 import Testing
 import TestSupport
+import Upstream
 
 @testable import CacheFill
 
@@ -55,6 +56,20 @@ import TestSupport
         #expect(resource.endPinning(isPinned: false))
         #expect(!resource.endPinning(isPinned: true))
         #expect(!resource.beginPinning())
+    }
+
+    // MARK: Plays
+
+    /// What passes by: the play would be forgotten with the resource.
+    @Test func resourceOfAPlayIsNotIdleWhileItsTransferRuns() {
+        let head = UpstreamHead(status: 200, fields: FieldLines(), finalURL: "https://example.com/a", contentLength: 1, receivedAt: 0)
+        _ = view()
+        resource.lookedUp(.some(nil))
+        #expect(resource.idleSince != nil)
+        resource.beganTransferOfPlay(from: nil, OngoingPlay.Version(head), at: .max - 1)
+        #expect(resource.idleSince == nil)
+        resource.endedTransferOfPlay(at: .max)
+        #expect(resource.idleSince == .max)
     }
 
     // MARK: Openings

@@ -38,6 +38,15 @@ import Testing
         #expect(try shelf.names == [])
     }
 
+    /// A path may have a * as it may have any letter: scripts pass on what `ls` lists.
+    @Test(arguments: Ownership.allCases) func urlWithAStarThatIsCachedIsThatOne(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership, whole: ["/a*b.mp4", "/a/b.mp4"])
+        #expect(try shelf.say("rm", shelf.origin.url("/a*b.mp4")).hasPrefix("removed 1 resource; "))
+        #expect(try shelf.names == ["/a/b.mp4"])
+        #expect(try shelf.say("rm", shelf.origin.url("/a*b.mp4")).hasPrefix("removed 1 resource; "))
+        #expect(try shelf.names == [])
+    }
+
     @Test(arguments: Ownership.allCases) func whatWasDownloadedInACategoryIsFound(ownership: Ownership) throws {
         let shelf = try Shelf(ownership)
         for path in Self.paths { shelf.origin.serve(path, shelf.film) }
