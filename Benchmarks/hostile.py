@@ -7,10 +7,11 @@
     connection  a head with `Connection: a,a,a,...` of 64 KiB, or as long as is taken: how long a cached hit beside it takes at most
     names       1,200 requests at once for names that do not resolve: threads and descriptors while they wait
     announced   127 URLs that announce 1 TiB each, then 50 that are small: how many of those are answered; address space, own memory
-    faroff      20 suffix ranges answered from far within 1 TiB: own memory after them
-    players     600 files under `ulimit -n 1024` and 8 loops, then 330 players at once on them: how many are answered
+    faroff      20 ranges from far within 1 TiB that is not to be stored, read while their transfers stay open: own memory
+    players     600 files under `ulimit -n 1024` and 8 loops, then 330 players at once, each of a new file whose origin takes a second to answer: how
+                many are answered
     small       8,000 files of 3,000 bytes under a limit of 16 MB: the most that is allocated on the disk, unlinked files that are open included
-    mapped      a file of 1 GiB is read: PSS and own memory after it
+    mapped      a file of 1 GiB is read twice: own memory and PSS at once, and PSS ten seconds later
 
 Each row begins with an empty cache; --cache-dir says on which disk (its file system decides what `small` takes). REELCACHE may name several
 binaries, separated by colons: each row is measured with one after the other.
@@ -92,10 +93,19 @@ class HostileOrigin:
         return False
 
     def faroff(self, connection, number, head):
-        first = TIB - (number + 1) * (TIB // 25)
-        connection.sendall(f"HTTP/1.1 206 Partial Content\r\nContent-Length: 1000\r\nContent-Range: bytes {first}-{first + 999}/{TIB}\r\n"
-                           "Cache-Control: max-age=9999\r\nETag: \"a\"\r\n\r\n".encode() + bytes(1000))
-        return True
+        connection.sendall(f"HTTP/1.1 206 Partial Content\r\nContent-Length: 100000\r\nContent-Range: bytes {far(number)}-{far(number) + 99_999}/{TIB}\r\n"
+                           "Cache-Control: no-store\r\n\r\n".encode() + bytes(50_000))
+        connection.recv(1)
+        return False
+
+    def slow(self, connection, number, head):
+        time.sleep(1)
+        return self.file(connection, 20_000)
+
+
+def far(number):
+    """Where a range begins."""
+    return TIB - (number + 1) * (TIB // 25)
 
 
 class Proxy:
@@ -241,9 +251,15 @@ def announced(binary, options, origin, base):
 
 def faroff(binary, options, origin, base):
     proxy = Proxy(binary, options, "--fill", "read")
-    before = proxy.memory()["own MB"]
-    answers = [proxy.get(f"{base}/faroff/{number}", "Range: bytes=-1000\r\n") for number in range(20)]
-    row = {"answered": answers.count(206), "own MB more": round(proxy.memory()["own MB"] - before, 1)}
+    before, players = proxy.memory()["own MB"], []
+    for number in range(20):
+        player = socket.create_connection(("127.0.0.1", PORT), 10)
+        player.sendall(f"GET {base}/faroff/{number} HTTP/1.1\r\nHost: 127.0.0.1:{PORT}\r\nRange: bytes={far(number)}-{far(number) + 99_999}\r\n\r\n".encode())
+        players.append(player)
+    answers = [player.recv(1000).startswith(b"HTTP/1.1 206") for player in players]
+    row = {"answered": answers.count(True), "own MB more": round(proxy.memory()["own MB"] - before, 1)}
+    for player in players:
+        player.close()
     proxy.stop()
     return row
 
@@ -251,7 +267,7 @@ def faroff(binary, options, origin, base):
 def players(binary, options, origin, base):
     proxy = Proxy(binary, options, files=1024, threads=8)
     many([lambda number=number: proxy.get(f"{base}/middle/{number}") for number in range(600)], 8)
-    answers = many([lambda number=number: proxy.get(f"{base}/middle/{number}") for number in range(330)], 330)
+    answers = many([lambda number=number: proxy.get(f"{base}/slow/{number}") for number in range(330)], 330)
     row = {"of 330 answered": answers.count(200), "503": answers.count(503), "cut": answers.count(0), **proxy.counts()}
     proxy.stop()
     return row
@@ -282,6 +298,8 @@ def mapped(binary, options, origin, base):
     target = f"/http/127.0.0.1:{PORT_B}/{BIG[0]}"
     statuses = [proxy.get(target), proxy.get(target)]
     row = {"answered": statuses.count(200), **proxy.memory()}
+    time.sleep(10)
+    row["PSS MB 10 s later"] = proxy.memory()["PSS MB"]
     proxy.stop()
     bench.stop_all()
     return row

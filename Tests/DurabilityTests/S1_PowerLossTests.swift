@@ -17,13 +17,13 @@ extension Durability {
         private enum Phase: CaseIterable {
             case evicting, starting, syncing, stopping, filling, evictingLong, stopped
 
-            /// The moment of the kill, as the layer sees it; nil where it comes from outside.
+            /// The moment of the kill, as the layer sees it, from the program's beginning or from when it serves; nil where it comes from outside.
             func moment(_ random: inout SplitMix64) -> FaultLayer.Moment? {
                 let more = UInt64.random(in: 0...20, using: &random)
                 return switch self {
                 case .starting: .init(count: .random(in: 1...60, using: &random))
                 case .filling: .init(kind: "w", count: .random(in: 60...1500, using: &random), more: more)
-                case .syncing: .init(kind: "s", count: .random(in: 8...30, using: &random), more: more)
+                case .syncing: .init(kind: "s", count: .random(in: 1...20, using: &random), more: more)
                 case .evicting: .init(kind: "p", count: .random(in: 1...20, using: &random), more: more)
                 case .stopping, .evictingLong, .stopped: nil
                 }
@@ -70,13 +70,15 @@ extension Durability {
         ) throws -> Run {
             _ = try CacheImage.copy(of: before, to: live)
             let layer = try FaultLayer(watching: live, isRecording: true)
-            if let moment = moment ?? phase.moment(&random) { layer.kill(at: moment) }
+            let moment = moment ?? phase.moment(&random)
+            if phase == .starting, let moment { layer.kill(at: moment) }
             let proxy: ProxyProcess
             do {
                 proxy = try ProxyProcess(cacheDirectory: live, arguments: Durability.arguments, environment: layer.environment)
             } catch where phase == .starting && layer.hasKilled {
                 return Run(before: before, after: live, log: try layer.log)
             }
+            if phase != .starting, let moment { layer.kill(at: moment) }
             let bytes = Int64.random(in: 20_000_000...45_000_000, using: &random)
             let audience = Audience(Durability.films, at: origin, through: proxy)
             try audience.read(bytes, random: &random) {
@@ -163,7 +165,7 @@ extension Durability {
                 let (before, live) = (directory.file("before"), directory.file("live"))
                 try FileManager.default.createDirectory(atPath: before, withIntermediateDirectories: false)
                 // One that the layer itself surely sees: from outside, the kill may come between a write and the record of it.
-                let moment = isKilled ? FaultLayer.Moment(kind: "w", count: .random(in: 200...240, using: &random)) : nil
+                let moment = isKilled ? FaultLayer.Moment(kind: "w", count: .random(in: 100...140, using: &random)) : nil
                 let run = try run(from: before, in: live, isKilled ? .filling : .stopped, at: moment, &random)
                 let image = directory.file("image")
                 try PowerLoss(base: run.before, log: run.log).makeImage(image, .kept, &random)
