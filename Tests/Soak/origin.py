@@ -209,13 +209,14 @@ class Answer:
                 return False
         if self.fault == "stall":
             self.origin.stopping.wait(self.origin.stall)
-        if self.fault == "reset":
+        # RFC 9112 §8: a body that ends with its connection looks complete wherever that ends in good order; nobody can tell.
+        if self.fault == "reset" or self.kind == "closed" and cut < stop:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         if cut < stop:
             return False
         if self.kind == "chunked":
             self.connection.sendall(b"0\r\n\r\n")
-        if self.fault == "surplus":
+        if self.fault == "surplus" and self.kind != "closed":
             self.connection.sendall(b"HTTP/1.1 200 surplus" + bytes(100))
         return self.kind != "closed"
 
