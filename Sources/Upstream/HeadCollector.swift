@@ -2,8 +2,9 @@ import HTTPModel
 
 /// Puts a response's head together from curl's lines. Pure.
 ///
-/// Interim responses (1xx) come before the final head, trailers after it; both are passed over. What a head may have is limited: of what an
-/// origin sends there, most is kept for as long as the resource is open, and each field is looked at several times.
+/// Interim responses (1xx) come before the final head, trailers after it; both are passed over, and count like the head itself. What they may
+/// have is limited: of what an origin sends there, most is kept for as long as the resource is open, each field is looked at several times,
+/// and curl keeps every line of a transfer, trailers too.
 struct HeadCollector {
     enum Outcome: Equatable {
         /// Nothing to do yet, or any more.
@@ -12,10 +13,10 @@ struct HeadCollector {
         case malformed(String)
     }
 
-    /// Status line, field lines and line ends of all heads of one hop. Servers of media send 300 to 3,000; the longest of their fields is
+    /// Status line, field lines and line ends of all heads and trailers of one hop. Servers of media send 300 to 3,000; the longest of their fields is
     /// a Content-Security-Policy.
     static let byteLimit = 32 * 1024
-    /// Field lines of all heads of one hop.
+    /// Field lines of all heads and trailers of one hop.
     static let fieldLimit = 256
 
     private var status = 0
@@ -28,14 +29,13 @@ struct HeadCollector {
 
     /// - Parameter line: one line with its line end, or the empty line that ends a head.
     mutating func take(_ line: UnsafeRawBufferPointer) -> Outcome {
-        guard !isComplete else { return .more }
         bytes += line.count
         guard bytes <= Self.byteLimit else { return .malformed("the head of the response is larger than \(Self.byteLimit) bytes") }
         var end = line.count
         while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
         let text = UnsafeRawBufferPointer(rebasing: line[..<end])
-        if text.isEmpty { return endHead() }
-        if text.count >= 5, text.prefix(5).elementsEqual("HTTP/".utf8) { return startHead(text) }
+        if text.isEmpty { return isComplete ? .more : endHead() }
+        if !isComplete, text.count >= 5, text.prefix(5).elementsEqual("HTTP/".utf8) { return startHead(text) }
         return takeField(text)
     }
 
@@ -56,8 +56,12 @@ struct HeadCollector {
         lines += 1
         guard lines <= Self.fieldLimit else { return .malformed("the head of the response has more than \(Self.fieldLimit) fields") }
         // A line without a colon is no field; browsers pass over it, and so do we.
-        guard let colon = line.firstIndex(of: 0x3A), colon > 0 else { return .more }
-        fields.append(Self.string(Self.trimmed(line[..<colon])), Self.string(Self.trimmed(line[(colon + 1)...])))
+        guard !isComplete, let colon = line.firstIndex(of: ASCII.colon) else { return .more }
+        // RFC 9112 §5.1: no space before the colon. Curl does not know "Transfer-Encoding " and leaves the chunks' framing in the body.
+        guard colon > 0, line[..<colon].allSatisfy(ASCII.isToken) else {
+            return .malformed("the name of the field \"\(Self.string(line[..<colon]))\" is not a token")
+        }
+        fields.append(Self.string(line[..<colon]), Self.string(ASCII.trimmed(line[(colon + 1)...])))
         return .more
     }
 
@@ -72,13 +76,6 @@ struct HeadCollector {
             isComplete = true
             return .complete(status: status, fields: fields)
         }
-    }
-
-    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
-        var bytes = bytes
-        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes = bytes.dropFirst() }
-        while let last = bytes.last, last == 0x20 || last == 0x09 { bytes = bytes.dropLast() }
-        return bytes
     }
 
     private static func string(_ bytes: some Collection<UInt8>) -> String {

@@ -75,4 +75,42 @@ import Upstream
         let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", count: 300)
         try expectRefused(CannedOrigin(interim + "HTTP/1.1 200 OK\r\n\r\n"), Upstreams(), because: "the head of the response has more than 256 fields")
     }
+
+    // MARK: Trailers
+
+    /// The body of a chunked answer with these trailers is there, and then the transfer fails.
+    private func expectRefused(trailers: String, because reason: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\(trailers)\r\n")
+        let (recorder, error) = try Upstreams().fetch(origin.url)
+        #expect(error == .protocolViolation(detail: reason) && recorder.heads.count == 1, sourceLocation: sourceLocation)
+    }
+
+    /// Curl keeps each of them: 40 MB of the shortest took 456 MB of memory.
+    @Test func manyTrailers() throws {
+        try expectRefused(trailers: String(repeating: "a:b\r\n", count: 256), because: "the head of the response has more than 256 fields")
+        try expectRefused(
+            trailers: String(repeating: "a: \(String(repeating: "b", count: 1000))\r\n", count: 40), because: "the head of the response is larger than 32768 bytes")
+    }
+
+    /// Curl joins them to one line, again with each piece that comes: its work grows with the square.
+    @Test(arguments: [" ", "\t"]) func foldedTrailer(fold: String) throws {
+        try expectRefused(trailers: "a: b\r\n\(fold)c\r\n", because: Self.folded)
+    }
+
+    /// What looks like another head there is none.
+    @Test func statusLineAmongTrailers() throws {
+        let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nHTTP/1.1 500: No\r\nA: b\r\n\r\n")
+        let (recorder, error) = try Upstreams().fetch(origin.url)
+        #expect(error == nil && recorder.heads.map(\.status) == [200] && recorder.body == Array("abc".utf8))
+    }
+
+    // MARK: Names
+
+    /// To curl these are other fields than those which they look like: of the first one the framing of the chunks would be stored as the body.
+    @Test(arguments: ["Transfer-Encoding : chunked", "Transfer-Encoding\t: chunked", "Content-Length : 5", "Content Length: 5", "Content-Lèngth: 5", ": 5"])
+    func nameThatIsNotAToken(_ line: String) throws {
+        let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nX-First: a\r\n\(line)\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+        let name = String(line.prefix { $0 != ":" })
+        try expectRefused(origin, Upstreams(), because: "the name of the field \"\(name)\" is not a token")
+    }
 }
