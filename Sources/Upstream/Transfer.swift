@@ -346,6 +346,8 @@ package final class Transfer {
     private func leaveHop() {
         guard let client else { return }
         releaseHandle()
+        // In a queue it may wait for as long as the next hop likes.
+        stallTimer?.cancel()
         if let lookUp { client.resolver.cancel(lookUp) }
         lookUp = nil
         switch slot {

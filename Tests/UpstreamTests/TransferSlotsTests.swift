@@ -134,4 +134,40 @@ import Upstream
         #expect(error == .timedOut(host: "127.0.0.1", phase: .queue) && error?.description.contains("max_fetches") == true)
         #expect(upstreams.slots.count == (1, 0))
     }
+
+    /// Who downloads waits for as long as it takes, after a redirect too: what timed the hop before says nothing of this one.
+    @Test func downloadWaitsForItsTurnAfterARedirect() throws {
+        let origin = try ScriptedOrigin(), media = Media(seed: 7, size: 1000)
+        origin.serve("/b.mp4", media)
+        origin.script("/a.mp4") { $0.redirect = "/b.mp4" }
+        origin.holdHeads("/a.mp4")
+        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 2), slots: TransferSlots(.init(total: 1, perHost: 1)))
+        let download = Recorder(), player = Recorder(), turns = Monitor(0)
+        var request = UpstreamRequest(url: origin.url("/a.mp4"))
+        request.priority = .download
+        upstreams.start(request, download)
+        try origin.waitForRequests("/a.mp4", count: 1)
+        // Somebody else's, whose turn it is when the redirect has come.
+        _ = upstreams.slots.take("other.test", .playback) { turns.update { $0 += 1 } }
+        origin.release("/a.mp4")
+        _ = try turns.wait(for: "the redirect") { $0 > 0 ? true : nil }
+        // It comes later and waits as long: when it has waited in vain, so has the time of the first hop passed.
+        upstreams.start(UpstreamRequest(url: origin.url("/b.mp4")), player)
+        #expect(try player.outcome() == .timedOut(host: "127.0.0.1", phase: .queue))
+        #expect(upstreams.onLoop { $0.openTransfers } == 1)
+        upstreams.slots.give("other.test")
+        #expect(try download.outcome() == nil)
+        #expect(download.received(media) && upstreams.slots.count == (0, 0))
+    }
+
+    /// None of them costs a look at all the others.
+    @Test func manyWhoWaitComeAndGo() throws {
+        let line = Line(total: 1, perHost: 1)
+        line.take("0", "a")
+        let tickets = try (1...20_000).map { try #require(line.take("\($0)", "a")) }
+        for ticket in tickets.dropLast().reversed() { line.slots.leave(ticket) }
+        #expect(line.slots.count == (1, 1))
+        line.slots.give("a")
+        #expect(line.turns == ["20000"])
+    }
 }
