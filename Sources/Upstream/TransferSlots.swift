@@ -24,46 +24,11 @@ package final class TransferSlots: Sendable {
         fileprivate let priority: UpstreamRequest.Priority
     }
 
-    private struct Waiter {
-        let number: UInt64
-        let wake: @Sendable () -> Void
-    }
-
-    private struct Line {
-        /// In turn.
-        var hosts: [String] = []
-        var waiters: [String: [Waiter]] = [:]
-
-        mutating func append(_ waiter: Waiter, for host: String) {
-            if waiters[host] == nil { hosts.append(host) }
-            waiters[host, default: []].append(waiter)
-        }
-
-        /// The first of the first host that may have one more. That host goes to the end.
-        mutating func next(where mayHave: (String) -> Bool) -> (host: String, waiter: Waiter)? {
-            guard let place = hosts.firstIndex(where: mayHave) else { return nil }
-            let host = hosts.remove(at: place)
-            guard var line = waiters[host], !line.isEmpty else { return nil }
-            let waiter = line.removeFirst()
-            waiters[host] = line.isEmpty ? nil : line
-            if !line.isEmpty { hosts.append(host) }
-            return (host, waiter)
-        }
-
-        /// - Returns: whether it was there.
-        mutating func remove(_ ticket: Ticket) -> Bool {
-            guard var line = waiters[ticket.host], let place = line.firstIndex(where: { $0.number == ticket.number }) else { return false }
-            line.remove(at: place)
-            waiters[ticket.host] = line.isEmpty ? nil : line
-            if line.isEmpty { hosts.removeAll { $0 == ticket.host } }
-            return true
-        }
-    }
-
     private struct State {
         var open = 0
         var openByHost: [String: Int] = [:]
-        var lines = [UpstreamRequest.Priority: Line]()
+        /// What wakes them, by host.
+        var lines = [UpstreamRequest.Priority: FairLine<@Sendable () -> Void>]()
         var lastNumber: UInt64 = 0
 
         mutating func take(_ host: String) {
@@ -93,24 +58,24 @@ package final class TransferSlots: Sendable {
                 return nil
             }
             state.lastNumber += 1
-            state.lines[priority, default: Line()].append(Waiter(number: state.lastNumber, wake: wake), for: host)
+            state.lines[priority, default: FairLine()].append(wake, state.lastNumber, for: host)
             return Ticket(number: state.lastNumber, host: host, priority: priority)
         }
     }
 
     /// Gives up a place in the line, or the slot that has come of it meanwhile.
     package func leave(_ ticket: Ticket) {
-        let waited = state.withLock { $0.lines[ticket.priority]?.remove(ticket) ?? false }
+        let waited = state.withLock { $0.lines[ticket.priority]?.remove(ticket.number, for: ticket.host) ?? false }
         if !waited { give(ticket.host) }
     }
 
     /// The end of a transfer, or its parking.
     package func give(_ host: String) {
-        let waiters = state.withLock { state -> [Waiter] in
+        let woken = state.withLock { state in
             state.give(host)
             return next(&state)
         }
-        for waiter in waiters { waiter.wake() }
+        for wake in woken { wake() }
     }
 
     /// What was parked goes on.
@@ -120,18 +85,19 @@ package final class TransferSlots: Sendable {
 
     /// Transfers that have a slot, and that wait for one.
     package var count: (open: Int, waiting: Int) {
-        state.withLock { state in (state.open, state.lines.values.reduce(0) { $0 + $1.waiters.values.reduce(0) { $0 + $1.count } }) }
+        state.withLock { state in (state.open, state.lines.values.reduce(0) { $0 + $1.count }) }
     }
 
-    private func next(_ state: inout State) -> [Waiter] {
-        var next: [Waiter] = []
+    private func next(_ state: inout State) -> [@Sendable () -> Void] {
+        var next: [@Sendable () -> Void] = []
         for priority in UpstreamRequest.Priority.allCases {
+            // Taken out meanwhile: a second reference would make each change a copy of the whole line.
             guard var line = state.lines.removeValue(forKey: priority) else { continue }
-            while state.open < limits.total, let (host, waiter) = line.next(where: { state.openByHost[$0, default: 0] < limits.perHost }) {
+            while state.open < limits.total, let (host, wake) = line.next(where: { state.openByHost[$0, default: 0] < limits.perHost }) {
                 state.take(host)
-                next.append(waiter)
+                next.append(wake)
             }
-            if !line.hosts.isEmpty { state.lines[priority] = line }
+            if line.count > 0 { state.lines[priority] = line }
         }
         return next
     }

@@ -1,0 +1,98 @@
+/// What waits, in one line for each key. The keys take turns; within one of them who came first is first. Pure.
+///
+/// Coming, leaving and being next cost the same however many wait: pages can make thousands do.
+struct FairLine<Waiter> {
+    private struct KeyLine {
+        var waiters = NumberedLine<Waiter>()
+        /// The key's place among those who take turns.
+        var turn: UInt64
+    }
+
+    private var lines: [String: KeyLine] = [:]
+    private var turns = NumberedLine<String>()
+    private var lastTurn: UInt64 = 0
+
+    /// How many wait.
+    private(set) var count = 0
+
+    /// - Parameter number: above all that came before.
+    mutating func append(_ waiter: Waiter, _ number: UInt64, for key: String) {
+        if lines[key] == nil { lines[key] = KeyLine(turn: newTurn(key)) }
+        lines[key]?.waiters.append(waiter, number)
+        count += 1
+    }
+
+    /// Takes the first of the first key that may have one more. That key goes to the end.
+    mutating func next(where mayHave: (String) -> Bool) -> (key: String, waiter: Waiter)? {
+        guard let key = turns.first(where: mayHave), let turn = lines[key]?.turn, let waiter = lines[key]?.waiters.removeFirst() else { return nil }
+        count -= 1
+        turns.remove(turn)
+        if lines[key]?.waiters.isEmpty == true {
+            lines[key] = nil
+        } else {
+            let next = newTurn(key)
+            lines[key]?.turn = next
+        }
+        return (key, waiter)
+    }
+
+    /// - Returns: whether it was there.
+    mutating func remove(_ number: UInt64, for key: String) -> Bool {
+        guard let turn = lines[key]?.turn, lines[key]?.waiters.remove(number) == true else { return false }
+        count -= 1
+        if lines[key]?.waiters.isEmpty == true {
+            lines[key] = nil
+            turns.remove(turn)
+        }
+        return true
+    }
+
+    private mutating func newTurn(_ key: String) -> UInt64 {
+        lastTurn += 1
+        turns.append(key, lastTurn)
+        return lastTurn
+    }
+}
+
+/// Elements in the order of their numbers, any of which can be taken out.
+private struct NumberedLine<Element> {
+    private var elements: [UInt64: Element] = [:]
+    /// From `head` on the numbers in order, among them those of elements that have gone; the first one is there.
+    private var order: [UInt64] = []
+    private var head = 0
+
+    var isEmpty: Bool { elements.isEmpty }
+
+    mutating func append(_ element: Element, _ number: UInt64) {
+        elements[number] = element
+        order.append(number)
+    }
+
+    func first(where matches: (Element) -> Bool) -> Element? {
+        for number in order[head...] {
+            if let element = elements[number], matches(element) { return element }
+        }
+        return nil
+    }
+
+    mutating func removeFirst() -> Element? {
+        guard head < order.count, let element = elements.removeValue(forKey: order[head]) else { return nil }
+        tidy()
+        return element
+    }
+
+    @discardableResult
+    mutating func remove(_ number: UInt64) -> Bool {
+        guard elements.removeValue(forKey: number) != nil else { return false }
+        tidy()
+        return true
+    }
+
+    /// Passes over the numbers that mean nothing any more, and drops them once they are most.
+    private mutating func tidy() {
+        while head < order.count, elements[order[head]] == nil { head += 1 }
+        guard order.count > 2 * elements.count + 16 else { return }
+        order = order[head...].filter { elements[$0] != nil }
+        head = 0
+    }
+}
