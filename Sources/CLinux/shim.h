@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <ifaddrs.h>
+#include <malloc.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <semaphore.h>

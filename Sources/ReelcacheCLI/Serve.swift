@@ -1,5 +1,6 @@
 import ArgumentParser
 import CachePolicy
+import CLinux
 import Logging
 import Reelcache
 
@@ -30,7 +31,9 @@ struct Serve: ParsableCommand {
         for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) { print("Mounted: \(proxy.baseURL)\(path) is \(url)") }
         let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
         while true {
-            switch signals.wait() {
+            switch signals.wait(seconds: 60) {
+            // What was freed lies scattered between what is in use, and the allocator would keep it: several times as much, after hours.
+            case nil: malloc_trim(0)
             case .reload: running.reload()
             case .stop(let signal):
                 logger.info("stopping: \(signal)")

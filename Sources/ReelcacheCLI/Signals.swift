@@ -24,11 +24,13 @@ struct Signals {
         self.set = set
     }
 
-    /// Waits for the next one.
-    func wait() -> Event {
-        var (set, number) = (set, Int32(0))
-        sigwait(&set, &number)
+    /// Waits for the next one, for so long.
+    /// - Returns: nil where none has come.
+    func wait(seconds: Int) -> Event? {
+        var (set, limit) = (set, timespec(tv_sec: seconds, tv_nsec: 0))
+        let number = sigtimedwait(&set, nil, &limit)
         switch number {
+        case -1: return nil
         case SIGHUP where !(followsTerminal && !Self.hasTerminal): return .reload
         case SIGHUP: return .stop("SIGHUP, as the terminal was closed")
         default:
