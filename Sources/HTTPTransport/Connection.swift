@@ -291,6 +291,11 @@ final class Connection {
         deadline = server.deadline(in: server.limits.lingerSeconds)
     }
 
+    /// Nothing more of this answer goes out.
+    func cut(_ exchange: Exchange) {
+        if isCurrent(exchange) { close() }
+    }
+
     func close() {
         let ended = phase
         guard !isClosed else { return }

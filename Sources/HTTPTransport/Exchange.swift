@@ -129,6 +129,12 @@ package final class Exchange {
         respond(response, body: BytesSource(bytes))
     }
 
+    /// Closes the connection, whatever of the answer is out: also of a client that takes no more of it. On the loop.
+    package func cut() {
+        guard isOpen else { return }
+        connection.cut(self)
+    }
+
     func noteFirstByte() {
         let now = MonotonicClock.nanoseconds()
         firstByteAt = now

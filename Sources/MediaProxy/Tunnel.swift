@@ -35,7 +35,7 @@ final class Tunnel: BodySink, BodySource {
     private enum End { case complete, broken }
 
     /// After so many seconds without a byte in either direction a tunnel is closed: most of those who leave say so, but some only vanish.
-    static let idleSeconds: Double = 300
+    private var idleSeconds: Double { handler.filler.upstream.settings.tunnelIdleTimeout }
     /// How long what the client had sent before it went may take.
     private static let lastSeconds: Double = 5
 
@@ -79,7 +79,7 @@ final class Tunnel: BodySink, BodySource {
         reader = SocketWatcher(socket, .read, on: exchange.loop) { [unowned self] in receive() }
         writer = SocketWatcher(socket, .write, on: exchange.loop) { [unowned self] in transmit() }
         idleTimer = LoopTimer(on: exchange.loop) { [unowned self] in look() }
-        idleTimer?.schedule(afterSeconds: Self.idleSeconds)
+        idleTimer?.schedule(afterSeconds: idleSeconds)
         reader?.arm()
         exchange.openTunnel(self)
     }
@@ -199,7 +199,10 @@ final class Tunnel: BodySink, BodySource {
     private func look() {
         if isClientGone { return shutDown() }
         let idle = Double(MonotonicClock.nanoseconds() - lastPassed) / 1e9
-        if idle >= Self.idleSeconds { finish(.broken) } else { idleTimer?.schedule(afterSeconds: Self.idleSeconds - idle) }
+        guard idle >= idleSeconds else { idleTimer?.schedule(afterSeconds: idleSeconds - idle); return }
+        // Not by what `next` answers: of a client that does not read, the connection never asks.
+        shutDown()
+        exchange.cut()
     }
 
     private func shutDown() {

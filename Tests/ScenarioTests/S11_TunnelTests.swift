@@ -8,19 +8,24 @@ extension Scenarios {
     /// CONNECT, where it is wanted.
     @Suite struct S11Tunnels {
         /// Plays a scenario in which tunnels may lead to the origin's port.
-        private func tunnelled(allow: [String] = ["127.0.0.1"], ports: [Int]? = nil, _ story: @escaping @Sendable (Stage) throws -> Void) async throws {
+        private func tunnelled(
+            allow: [String] = ["127.0.0.1"], ports: [Int]? = nil, idleTimeout: Double = 300, _ story: @escaping @Sendable (Stage) throws -> Void
+        ) async throws {
             let origin = try ScriptedOrigin()
             defer { origin.stop() }
             let ports = ports ?? [origin.port]
             try await scenario {
                 $0.origin = origin
                 $0.allow = allow
+                $0.tuning.upstream.tunnelIdleTimeout = idleTimeout
                 $0.configure { ($0.tunnels, $0.tunnelPorts) = (true, ports) }
             } _: { try story($0) }
         }
 
-        private func connect(_ stage: Stage, to target: String? = nil, early: String = "") throws -> (client: RawClient, head: RawClient.ResponseHead) {
-            let client = try stage.player()
+        private func connect(
+            _ stage: Stage, to target: String? = nil, early: String = "", receiveBuffer: Int? = nil
+        ) throws -> (client: RawClient, head: RawClient.ResponseHead) {
+            let client = try stage.player(receiveBuffer: receiveBuffer)
             try client.send("CONNECT \(target ?? "127.0.0.1:\(stage.origin.port)") HTTP/1.1\r\nHost: any.example\r\n\r\n" + early)
             return (client, try client.readHead(method: "CONNECT"))
         }
@@ -63,6 +68,55 @@ extension Scenarios {
                 try stage.waitForStats("the tunnel") { $0.tunnels.open == 1 }
                 client.close()
                 try stage.waitForStats("its end") { $0.tunnels.open == 0 }
+            }
+        }
+
+        /// What it had sent waits for a host that does not read, and is given up with the idle tunnel.
+        @Test func clientThatLeavesWithBytesUnsentEndsTheTunnel() async throws {
+            try await tunnelled(idleTimeout: 3) { stage in
+                stage.origin.serve("/film.mp4", film)
+                stage.origin.holdHeads("/film.mp4")
+                let (client, head) = try connect(stage, early: "GET /film.mp4 HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(head.status == 200)
+                try stage.origin.waitForRequests("/film.mp4", count: 1)
+                // The proxy holds little: the rest stays with the client.
+                let piece = [UInt8](repeating: 65, count: 1 << 20)
+                let most = 64 << 20
+                var sent = 0, refusals = 0
+                while sent < most, refusals < 50 {
+                    let count = try client.sendWhatFits(piece[...])
+                    (sent, refusals) = (sent + count, count == 0 ? refusals + 1 : 0)
+                    if count == 0 { _ = try stage.stats }
+                }
+                #expect(sent < most && refusals == 50)
+                #expect(try stage.stats.tunnels.open == 1)
+                client.close()
+                try stage.waitForStats("the tunnel's end") { $0.tunnels.open == 0 }
+            }
+        }
+
+        @Test func tunnelWithoutABytePassingIsClosed() async throws {
+            try await tunnelled(idleTimeout: 0.2) { stage in
+                let (client, head) = try connect(stage)
+                #expect(head.status == 200)
+                #expect(try client.isClosedByPeer())
+                try stage.waitForStats("its end") { $0.tunnels.open == 0 && $0.connections == 0 }
+            }
+        }
+
+        /// Its connection is full, so that nothing asks for what comes next.
+        @Test func tunnelOfAClientThatDoesNotReadIsClosed() async throws {
+            try await tunnelled(idleTimeout: 1) { stage in
+                let long = Media(seed: 14, size: 200_000_000)
+                stage.origin.serve("/long.mp4", long)
+                let (client, head) = try connect(stage, receiveBuffer: 8192)
+                #expect(head.status == 200)
+                try client.send("GET /long.mp4 HTTP/1.1\r\nHost: a\r\n\r\n")
+                try stage.waitForStats("bytes") { $0.tunnels.bytes > 100_000 }
+                try stage.waitForStats("its end") { $0.tunnels.open == 0 && $0.connections == 0 }
+                // The host waited, too.
+                #expect(try stage.stats.tunnels.bytes < long.size)
+                client.close()
             }
         }
 
