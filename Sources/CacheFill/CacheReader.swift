@@ -3,6 +3,7 @@ import DiskCache
 import EventIO
 import HTTPModel
 import Logging
+import Upstream
 
 /// One response's way through a range of a generation: gives what is there, has fetched what is not. Loop-bound.
 package final class CacheReader {
@@ -97,6 +98,9 @@ package final class CacheReader {
 
     /// Whether what comes next is to come from a transfer.
     package var isFollowing: Bool { followed != nil }
+
+    /// How far the transfer is that brings what comes next; nil without one.
+    package var followedPhase: UpstreamError.Phase? { followed?.phase }
 
     /// Bytes still to come; nil while the length is unknown.
     package var remaining: Int64? { end.map { $0 - offset } }

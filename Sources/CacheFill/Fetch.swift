@@ -112,6 +112,11 @@ package final class Fetch: TransferDelegate {
         transfer = owner.upstream.start(request, delegate: self)
     }
 
+    package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) { status.isIn(phase) }
+
+    /// Somebody waits for what was asked for by downloads alone.
+    func hurry() { transfer?.hurry() }
+
     /// Leaves the answer that has begun, and asks once more.
     func askAgain() {
         transfer?.cancel()

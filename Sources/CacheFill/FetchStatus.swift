@@ -2,6 +2,7 @@ import CachePolicy
 import DiskCache
 import EventIO
 import Synchronization
+import Upstream
 
 /// Identifies who follows a fetch.
 package struct FollowerID: Hashable, Sendable {
@@ -84,6 +85,8 @@ package final class FetchStatus: Sendable {
         var answer: Int?
         /// Why what it brings passes by.
         var passing: Storing.Reason?
+        /// How far its transfer is; nil before the first.
+        var phase: UpstreamError.Phase?
     }
 
     /// From `start` on the bytes stand in a window in memory, as the store has no room and they come in no other way. It takes no more
@@ -145,6 +148,11 @@ package final class FetchStatus: Sendable {
 
     func answered(_ status: Int) { state.withLock { $0.answer = status } }
 
+    /// How far its transfer is, or was when it ended; nil before the first.
+    package var phase: UpstreamError.Phase? { state.withLock { $0.phase } }
+
+    func isIn(_ phase: UpstreamError.Phase) { state.withLock { $0.phase = phase } }
+
     /// Why what it brings passes by; nil where it is kept, or would be.
     package var passingReason: Storing.Reason? { state.withLock { $0.passing } }
 
@@ -154,20 +162,25 @@ package final class FetchStatus: Sendable {
 
     /// Follows this fetch, if it runs and fills `offset` now or soon.
     func join(_ follower: FollowerID, at offset: Int64) -> Bool {
-        state.withLock { state in
-            guard state.end == nil, state.reaches(offset) else { return false }
-            state.followers[follower] = Cursor(at: offset)
-            return true
-        }
+        admit(follower) { $0.end == nil && $0.reaches(offset) ? Cursor(at: offset) : nil }
     }
 
     /// Follows this fetch, if it runs and fills a chunk now or soon.
     func join(_ follower: FollowerID, filling chunk: Range<Int64>) -> Bool {
-        state.withLock { state in
-            guard state.fills(chunk) else { return false }
-            state.followers[follower] = Cursor(at: max(state.frontier, chunk.lowerBound))
-            return true
+        admit(follower) { $0.fills(chunk) ? Cursor(at: max($0.frontier, chunk.lowerBound)) : nil }
+    }
+
+    /// Lets a follower in at its place, if it has one. Where nobody followed before but downloads, and it is none, the fetch no longer waits as they
+    /// do.
+    private func admit(_ follower: FollowerID, _ place: (State) -> Cursor?) -> Bool {
+        let (isIn, hurried): (Bool, LoopBound<Fetch>?) = state.withLock { state in
+            guard let cursor = place(state) else { return (false, nil) }
+            let isFirst = follower.kind != .download && state.followers.keys.allSatisfy { $0.kind == .download }
+            state.followers[follower] = cursor
+            return (true, isFirst ? state.fetch : nil)
         }
+        hurried?.post { $0.hurry() }
+        return isIn
     }
 
     /// Whether a chunk comes from this fetch soon enough to wait for it.
@@ -175,22 +188,17 @@ package final class FetchStatus: Sendable {
 
     /// Follows a fetch that lingers, to read what it has brought and then what it will bring.
     func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>) -> Bool {
-        state.withLock { state in
+        admit(follower) { state in
             guard state.end == nil, state.followers.isEmpty, state.departed != nil, wanted.contains(state.frontier),
                 state.frontier - wanted.lowerBound <= min(state.furthest, state.horizon.limit)
-            else { return false }
-            state.followers[follower] = Cursor(at: wanted.lowerBound, freshFrom: state.frontier)
-            return true
+            else { return nil }
+            return Cursor(at: wanted.lowerBound, freshFrom: state.frontier)
         }
     }
 
     /// Follows an opening fetch, whatever it will find. False when it has ended.
     func joinOpening(_ follower: FollowerID) -> Bool {
-        state.withLock { state in
-            guard state.end == nil, state.opening == nil else { return false }
-            state.followers[follower] = Cursor(at: state.range.lowerBound)
-            return true
-        }
+        admit(follower) { $0.end == nil && $0.opening == nil ? Cursor(at: $0.range.lowerBound) : nil }
     }
 
     /// Whether the byte at `offset`, which is there, came by this fetch. It may be there before the frontier tells.
@@ -202,11 +210,7 @@ package final class FetchStatus: Sendable {
 
     /// Follows this fetch, if what it brings comes in no other way, wherever its frontier is.
     func joinOnlyWay(_ follower: FollowerID, at offset: Int64) -> Bool {
-        state.withLock { state in
-            guard state.end == nil, state.isOnlyWay else { return false }
-            state.followers[follower] = Cursor(at: offset)
-            return true
-        }
+        admit(follower) { $0.end == nil && $0.isOnlyWay ? Cursor(at: offset) : nil }
     }
 
     /// Whether `offset` will come from this fetch soon enough to wait for it.

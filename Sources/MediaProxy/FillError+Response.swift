@@ -9,6 +9,7 @@ extension FillError {
         switch self {
         case .upstream(.addressRefused): 403
         case .upstream(.badURL): 400
+        case _ where isProxyBusy: 503
         case .upstream(.timedOut): 504
         case .upstream, .unusable, .changed, .strayPage: 502
         case .originStatus(let status): status
@@ -17,11 +18,23 @@ extension FillError {
         }
     }
 
+    /// Whether the request could not be sent, as this proxy had too much to do: the origin has not been asked.
+    private var isProxyBusy: Bool {
+        switch self {
+        case .upstream(.timedOut(_, .queue)), .upstream(.timedOut(_, .names)), .upstream(.outOfDescriptors): true
+        default: false
+        }
+    }
+
+    /// Whether the origin has not been asked.
+    var isUnsent: Bool { if case .offline = self { true } else { isProxyBusy } }
+
     var isStrayPage: Bool { if case .strayPage = self { true } else { false } }
 
     /// In one word, for `Cache-Status`.
     var token: String {
         switch self {
+        case _ where isProxyBusy: "proxy-busy"
         case .upstream(.timedOut): "origin-timeout"
         case .upstream: "origin-unreachable"
         case .originStatus: "origin-error"
@@ -35,8 +48,11 @@ extension FillError {
 
     /// Seconds after which it is worth to ask again; nil where nobody knows.
     var retryAfter: Int64? {
-        if case .busy(let seconds) = self { seconds } else { nil }
+        if case .busy(let seconds) = self { seconds } else { isProxyBusy ? Self.ownRetryAfter : nil }
     }
+
+    /// In seconds: by then another transfer may have ended.
+    private static let ownRetryAfter: Int64 = 10
 
     var clientText: String {
         if case .upstream(.addressRefused(let host, let address)) = self {

@@ -39,21 +39,26 @@ extension MediaAnswer {
     private func losePatience() {
         patience = .spent
         guard exchange.isOpen else { return }
+        // While it is followed.
+        let silence = silence
         if opening != nil {
             leaveOpening()
-            doubted == nil ? failSilent() : answerInDoubt(after: silence)
+            doubted == nil ? failSilent(silence) : answerInDoubt(after: silence)
         } else if let reader, reader.isFollowing {
             reader.finish()
             self.reader = nil
-            failSilent()
+            failSilent(silence)
         }
     }
 
     /// What nobody is left to wait for.
-    func failSilent() {
+    func failSilent(_ silence: FillError? = nil) {
         handler.metrics.errors.add("upstream-timeout")
-        fail(silence)
+        fail(silence ?? self.silence)
     }
 
-    private var silence: FillError { .upstream(.timedOut(host: route.url.host, phase: .response)) }
+    /// What the one that is followed has waited for: often for others of this proxy.
+    private var silence: FillError {
+        .upstream(.timedOut(host: route.url.host, phase: (opening?.phase ?? reader?.followedPhase) ?? .response))
+    }
 }
