@@ -56,8 +56,9 @@ extension UpstreamError {
         case .addressRefused: "refused"
         case .cannotResolve: "resolve"
         case .cannotConnect: "connect"
+        case .outOfDescriptors: "descriptors"
         case .tls: "tls"
-        case .timedOut(_, .queue): "queue"
+        case .timedOut(_, .queue), .timedOut(_, .names): "queue"
         case .timedOut: "timeout"
         default: "broken"
         }

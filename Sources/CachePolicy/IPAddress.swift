@@ -23,6 +23,19 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         (high, low) = v6
     }
 
+    /// The address as it was made.
+    package enum Number {
+        case v4(UInt32)
+        case v6(high: UInt64, low: UInt64)
+    }
+
+    package var number: Number {
+        switch family {
+        case .v4: .v4(UInt32(truncatingIfNeeded: low))
+        case .v6: .v6(high: high, low: low)
+        }
+    }
+
     /// Four decimal numbers, or the forms of RFC 4291 §2.2, in brackets or without; nil for anything else. Numbers with leading
     /// zeros, which some take for octal, zones, and the short forms of inet_aton are refused.
     package init?(_ text: String) {

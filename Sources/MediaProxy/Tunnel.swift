@@ -50,12 +50,10 @@ final class Tunnel: BodySink, BodySource {
             dial?.cancel()
             dial = nil
         }
-        let seconds = handler.filler.upstream.settings.connectTimeout
+        // A URL with another port is none.
+        let port = UInt16(clamping: url.port ?? url.scheme.defaultPort)
         // An IPv6 address has brackets in a URL alone.
-        let host = url.host.trimmingBrackets
-        dial = Dial(host: host, port: url.port ?? url.scheme.defaultPort, policy: handler.addresses, loop: exchange.loop, timeout: seconds) { [self] in
-            dialled($0)
-        }
+        dial = handler.filler.upstream.dial(url.host.trimmingBrackets, port: port) { [self] in dialled($0) }
     }
 
     private func dialled(_ result: Result<Int32, UpstreamError>) {

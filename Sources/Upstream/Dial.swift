@@ -4,106 +4,135 @@ import EventIO
 import Glibc
 
 /// A connection on its way to some host and port, for a tunnel: under the same address policy as transfers, asked right before each socket is
-/// connected, so that a name cannot mean another address by then. Loop-bound.
+/// connected, so that a name cannot mean another address by then. Loop-bound; made by `UpstreamClient.dial`.
+///
+/// A host's addresses are tried one after the other, without waiting long for any of them: the first connection that comes about is it
+/// (RFC 8305).
 package final class Dial {
     private let host: String
+    private let port: UInt16
     private let policy: Current<AddressPolicy>
+    private let resolver: NameResolver
+    private let makeSocket: (Int32, Int32, Int32) -> Int32
     private let loop: EventLoop
     private let completion: (Result<Int32, UpstreamError>) -> Void
-    private let timeout: Double
+    /// For all of it.
     private var timer: LoopTimer?
-    private var left: [SocketAddress] = []
-    private var socket: Int32 = -1
-    private var watcher: SocketWatcher?
-    private var failure: UpstreamError?
+    /// Until the next address.
+    private var pace: LoopTimer?
+    private var lookUp: NameResolver.Ticket?
+    private var left: [IPAddress] = []
+    private var attempts: [Attempt] = []
+    private var failure: UpstreamError
     private var isOver = false
 
-    /// - Parameters:
-    ///   - host: a name in lower case, or an address, without brackets.
-    ///   - timeout: seconds, for the look-up and all of the host's addresses together.
-    ///   - completion: called once, later, with a connected socket that does not block, which is the caller's to close; not after `cancel`.
-    package init(
-        host: String, port: Int, policy: Current<AddressPolicy>, loop: EventLoop, timeout: Double,
-        completion: @escaping (Result<Int32, UpstreamError>) -> Void
-    ) {
-        (self.host, self.policy, self.loop, self.timeout, self.completion) = (host, policy, loop, timeout, completion)
-        timer = LoopTimer(on: loop) { [unowned self] in end(.failure(.timedOut(host: host, phase: .connect))) }
-        timer?.schedule(afterSeconds: timeout)
-        let bound = LoopBound(self, on: loop)
-        HostLookUp.start(host, port: port) { found in bound.post { $0.found(found) } }
+    /// Seconds until the next address is tried beside those before it (RFC 8305 §5).
+    private static let paceSeconds = 0.25
+
+    private struct Attempt {
+        let socket: Int32
+        let watcher: SocketWatcher
+    }
+
+    fileprivate init(_ host: String, _ port: UInt16, _ client: UpstreamClient, _ completion: @escaping (Result<Int32, UpstreamError>) -> Void) {
+        (self.host, self.port, self.completion) = (host, port, completion)
+        (policy, resolver, makeSocket, loop) = (client.policy, client.resolver, client.makeSocket, client.loop)
+        failure = .cannotResolve(host: host)
+        timer = LoopTimer(on: loop) { [unowned self] in timeOut() }
+        timer?.schedule(afterSeconds: client.settings.connectTimeout)
+        pace = LoopTimer(on: loop) { [unowned self] in connectNext() }
+        resolve()
     }
 
     package func cancel() {
         isOver = true
-        timer?.cancel()
-        timer = nil
-        dropSocket()
+        for timer in [timer, pace] { timer?.cancel() }
+        (timer, pace) = (nil, nil)
+        if let lookUp { resolver.cancel(lookUp) }
+        lookUp = nil
+        while let attempt = attempts.popLast() { drop(attempt, closes: true) }
     }
 
-    private func found(_ addresses: [SocketAddress]) {
+    // MARK: Addresses
+
+    private func resolve() {
+        // Nobody is called back from within `init`.
+        guard IPAddress(host) == nil else { return loop.afterCallback { self.found([self.host]) } }
+        let bound = LoopBound(self, on: loop)
+        switch resolver.resolve(host, waiter: { found in bound.post { $0.found(found) } }) {
+        case .addresses(let found): loop.afterCallback { self.found(found) }
+        case .waiting(let ticket): lookUp = ticket
+        }
+    }
+
+    private func found(_ addresses: [String]) {
+        lookUp = nil
         guard !isOver else { return }
-        left = addresses
-        failure = .cannotResolve(host: host)
+        left = addresses.compactMap { IPAddress($0) }.alternatingFamilies
         connectNext()
     }
 
+    private func timeOut() {
+        let hasBegun = lookUp.map { resolver.hasBegun($0) } ?? true
+        end(.failure(.timedOut(host: host, phase: hasBegun ? .connect : .names)))
+    }
+
+    // MARK: Connections
+
+    /// Tries the next address, beside those that are being tried.
     private func connectNext() {
-        dropSocket()
         while !left.isEmpty {
             let address = left.removeFirst()
-            guard policy.value.permits(host: host, address: address.address) else {
-                failure = .addressRefused(host: host, address: address.address.description)
+            guard policy.value.permits(host: host, address: address) else {
+                failure = .addressRefused(host: host, address: address.description)
                 continue
             }
             guard connect(to: address) else { continue }
+            if !left.isEmpty { pace?.schedule(afterSeconds: Self.paceSeconds) }
             return
         }
-        end(.failure(failure ?? .cannotResolve(host: host)))
+        if attempts.isEmpty { end(.failure(failure)) }
     }
 
     /// - Returns: whether it is under way, or there.
-    private func connect(to address: SocketAddress) -> Bool {
-        socket = Glibc.socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard socket >= 0, address.connect(socket) == 0 || errno == EINPROGRESS else {
+    private func connect(to address: IPAddress) -> Bool {
+        let peer = SocketAddress(address, port: port)
+        let socket = makeSocket(peer.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard socket >= 0, peer.connect(socket) == 0 || errno == EINPROGRESS else {
             note(errno)
-            dropSocket()
+            if socket >= 0 { close(socket) }
             return false
         }
         var on: Int32 = 1
         setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, socklen_t(MemoryLayout<Int32>.size))
-        watcher = SocketWatcher(socket, .write, on: loop) { [unowned self] in connected() }
-        watcher?.arm()
+        let watcher = SocketWatcher(socket, .write, on: loop) { [unowned self] in connected(socket) }
+        attempts.append(Attempt(socket: socket, watcher: watcher))
+        watcher.arm()
         return true
     }
 
-    private func connected() {
+    private func connected(_ socket: Int32) {
+        guard let place = attempts.firstIndex(where: { $0.socket == socket }) else { return }
+        let attempt = attempts.remove(at: place)
         var (code, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
         getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size)
-        guard code == 0 else {
-            note(code)
-            return connectNext()
-        }
-        releaseWatcher()
-        let connected = socket
-        socket = -1
-        end(.success(connected))
+        drop(attempt, closes: code != 0)
+        guard code != 0 else { return end(.success(socket)) }
+        note(code)
+        connectNext()
     }
 
-    private func note(_ code: Int32) { failure = .cannotConnect(host: host, detail: String(cString: strerror(code))) }
-
-    private func dropSocket() {
-        releaseWatcher()
-        if socket >= 0 { close(socket) }
-        socket = -1
+    private func note(_ code: Int32) {
+        let detail = String(cString: strerror(code))
+        failure = UpstreamError.isLackOfDescriptors(code) ? .outOfDescriptors(host: host) : .cannotConnect(host: host, detail: detail)
     }
 
-    /// Its callback may be running.
-    private func releaseWatcher() {
-        guard let watcher else { return }
-        watcher.disarm()
-        self.watcher = nil
-        loop.afterCallback { withExtendedLifetime(watcher) {} }
+    private func drop(_ attempt: Attempt, closes: Bool) {
+        attempt.watcher.disarm()
+        // Its callback may be running.
+        loop.afterCallback { withExtendedLifetime(attempt.watcher) {} }
+        if closes { close(attempt.socket) }
     }
 
     private func end(_ result: Result<Int32, UpstreamError>) {
@@ -111,4 +140,27 @@ package final class Dial {
         cancel()
         completion(result)
     }
+}
+
+extension UpstreamClient {
+    /// Connects to a host, for a tunnel.
+    /// - Parameters:
+    ///   - host: a name in lower case, or an address, without brackets.
+    ///   - completion: called once, later, with a connected socket that does not block, which is the caller's to close; not after `cancel`.
+    package func dial(_ host: String, port: UInt16, completion: @escaping (Result<Int32, UpstreamError>) -> Void) -> Dial {
+        Dial(host, port, self, completion)
+    }
+}
+
+extension [IPAddress] {
+    /// RFC 8305 §4: the families take turns, the first one's first, so that one that leads nowhere does not stand before the other.
+    package var alternatingFamilies: Self {
+        guard let first else { return [] }
+        let same = filter { $0.isV4 == first.isV4 }, other = filter { $0.isV4 != first.isV4 }
+        return (0..<Swift.max(same.count, other.count)).flatMap { [same.dropFirst($0).first, other.dropFirst($0).first].compactMap(\.self) }
+    }
+}
+
+extension IPAddress {
+    fileprivate var isV4: Bool { if case .v4 = number { true } else { false } }
 }

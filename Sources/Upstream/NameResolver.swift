@@ -2,15 +2,19 @@ import CCurl
 import Glibc
 import Synchronization
 
-/// Looks names up, for the clients of all loops: a few at a time, and each name once however many wait for it.
+/// Looks names up, for the clients of all loops and for tunnels: a few at a time, and each name once however many wait for it.
 ///
 /// Curl would start a thread and open two sockets for each request whose name it does not know, without a limit. What is found goes to curl
 /// with the request (`CURLOPT_RESOLVE`); the address policy has its say where curl connects, as ever.
+///
+/// A *zone* is what a name ends with, its last two labels. Zones take turns, and none has more than a few threads: one whose servers do not
+/// answer does not hold up the others.
 package final class NameResolver: Sendable {
     /// The addresses of a name as text, in the order in which they are to be tried; empty where it has none.
     package typealias LookUp = @Sendable (String) -> [String]
 
     package enum Known: Equatable {
+        /// None where it was found a short time ago that there are none.
         case addresses([String])
         /// `waiter` will be called, on some thread.
         case waiting(Ticket)
@@ -22,19 +26,37 @@ package final class NameResolver: Sendable {
         fileprivate let number: UInt64
     }
 
+    /// Times are nanoseconds of a monotonic clock.
     private struct Answer {
         let addresses: [String]
-        /// Nanoseconds of a monotonic clock.
         let at: UInt64
+    }
+
+    /// A name that is being looked up, or waits for a thread.
+    private struct Search {
+        /// Nobody where an answer is renewed.
+        var waiters: [UInt64: @Sendable ([String]) -> Void] = [:]
+        /// Its number in the line; nil once a thread has it.
+        var place: UInt64?
     }
 
     private struct State {
         var answers: [String: Answer] = [:]
-        /// Names that are being looked up or wait for a thread, and who waits for them: nobody where an answer is renewed.
-        var waiting: [String: [UInt64: @Sendable ([String]) -> Void]] = [:]
-        var queue: [String] = []
+        /// Until when names count as having no address.
+        var failures: [String: UInt64] = [:]
+        var searches: [String: Search] = [:]
+        /// Names that wait for a thread, by zone.
+        var line = FairLine<String>()
         var threads = 0
+        var running: [String: Int] = [:]
         var lastNumber: UInt64 = 0
+
+        mutating func newNumber() -> UInt64 {
+            lastNumber += 1
+            return lastNumber
+        }
+
+        func mayLookUp(in zone: String) -> Bool { running[zone, default: 0] < threadsOfAZone }
     }
 
     private let state = Mutex(State())
@@ -42,12 +64,18 @@ package final class NameResolver: Sendable {
     private let nanoseconds: @Sendable () -> UInt64
 
     /// Names that are looked up at the same time. One that nobody answers for takes ten seconds or more.
-    package static let threadLimit = 16
+    package static let threadLimit = 32
+    /// Of these, names of one zone.
+    package static let threadsOfAZone = 4
+    /// Names whose addresses are remembered, and names that had none.
     private static let answerLimit = 512
-    /// Seconds for which an answer is taken as it is, as curl does.
-    private static let fresh: UInt64 = 60
+    private static let second: UInt64 = 1_000_000_000
+    /// For how long an answer is taken as it is, as curl does.
+    private static let fresh = 60 * second
     /// And after that, while it is renewed: what plays does not wait for a name server.
-    private static let usable: UInt64 = 600
+    private static let usable = 600 * second
+    /// That a name has no address is believed for as long as it took to find out, within these: what took a second may be asked for again soon.
+    private static let believed = 1 * second...30 * second
 
     /// - Parameter lookUp: may block.
     package init(nanoseconds: @escaping @Sendable () -> UInt64, lookUp: @escaping LookUp = { SystemNames.addresses(of: $0) }) {
@@ -60,16 +88,17 @@ package final class NameResolver: Sendable {
     package func resolve(_ name: String, waiter: @escaping @Sendable ([String]) -> Void) -> Known {
         let now = nanoseconds()
         let (known, startsThread) = state.withLock { state -> (Known, Bool) in
+            let hasFailed = state.failures[name].map { now < $0 } ?? false
             if let answer = state.answers[name] {
-                let age = (now - min(answer.at, now)) / 1_000_000_000
-                if age < Self.fresh { return (.addresses(answer.addresses), false) }
+                let age = now - min(answer.at, now)
+                if age < Self.fresh || age < Self.usable && hasFailed { return (.addresses(answer.addresses), false) }
                 if age < Self.usable { return (.addresses(answer.addresses), Self.enqueue(name, &state)) }
                 state.answers[name] = nil
             }
-            state.lastNumber += 1
-            let ticket = Ticket(name: name, number: state.lastNumber)
+            if hasFailed { return (.addresses([]), false) }
             let startsThread = Self.enqueue(name, &state)
-            state.waiting[name, default: [:]][ticket.number] = waiter
+            let ticket = Ticket(name: name, number: state.newNumber())
+            state.searches[name]?.waiters[ticket.number] = waiter
             return (.waiting(ticket), startsThread)
         }
         if startsThread { startThread() }
@@ -79,19 +108,31 @@ package final class NameResolver: Sendable {
     /// Nobody waits any more at this place. A name for which nobody waits is not looked up, unless that has begun.
     package func cancel(_ ticket: Ticket) {
         state.withLock { state in
-            state.waiting[ticket.name]?[ticket.number] = nil
-            guard state.waiting[ticket.name]?.isEmpty == true, let place = state.queue.firstIndex(of: ticket.name) else { return }
-            state.queue.remove(at: place)
-            state.waiting[ticket.name] = nil
+            state.searches[ticket.name]?.waiters[ticket.number] = nil
+            guard let search = state.searches[ticket.name], search.waiters.isEmpty, let place = search.place else { return }
+            _ = state.line.remove(place, for: Self.zone(of: ticket.name))
+            state.searches[ticket.name] = nil
         }
+    }
+
+    /// Whether the name is being looked up: what takes so long is then the fault of its servers, else that of too many other names.
+    package func hasBegun(_ ticket: Ticket) -> Bool {
+        state.withLock { state in state.searches[ticket.name].map { $0.place == nil } ?? true }
+    }
+
+    /// The last two labels; of a name with a dot at its end the dot does not count.
+    private static func zone(of name: String) -> String {
+        name.split(separator: ".").suffix(2).joined(separator: ".")
     }
 
     /// - Returns: whether a thread is to be started for it.
     private static func enqueue(_ name: String, _ state: inout State) -> Bool {
-        guard state.waiting[name] == nil else { return false }
-        state.waiting[name] = [:]
-        state.queue.append(name)
-        guard state.threads < threadLimit else { return false }
+        guard state.searches[name] == nil else { return false }
+        let place = state.newNumber(), zone = zone(of: name)
+        state.searches[name] = Search(place: place)
+        state.line.append(name, place, for: zone)
+        // Otherwise one of those that run takes it when it has done.
+        guard state.threads < threadLimit, state.mayLookUp(in: zone) else { return false }
         state.threads += 1
         return true
     }
@@ -110,34 +151,45 @@ package final class NameResolver: Sendable {
         guard status != 0 else { return }
         box.release()
         // No thread to be had: those who wait are told so, and may come again.
-        while let name = nextName() { finish(name, []) }
+        while let name = nextName() { finish(name, [], failsUntil: nil) }
     }
 
     /// Until nothing is left to look up.
     private func work() {
-        while let name = nextName() { finish(name, lookUp(name)) }
+        while let name = nextName() {
+            let start = nanoseconds()
+            let addresses = lookUp(name)
+            let now = nanoseconds()
+            let taken = min(max(now - min(start, now), Self.believed.lowerBound), Self.believed.upperBound)
+            finish(name, addresses, failsUntil: addresses.isEmpty ? now + taken : nil)
+        }
     }
 
     private func nextName() -> String? {
         state.withLock { state in
-            guard !state.queue.isEmpty else {
+            let running = state.running
+            guard let (zone, name) = state.line.next(where: { running[$0, default: 0] < Self.threadsOfAZone }) else {
                 state.threads -= 1
                 return nil
             }
-            return state.queue.removeFirst()
+            state.running[zone, default: 0] += 1
+            state.searches[name]?.place = nil
+            return name
         }
     }
 
-    private func finish(_ name: String, _ addresses: [String]) {
-        let now = nanoseconds()
+    private func finish(_ name: String, _ addresses: [String], failsUntil: UInt64?) {
+        let now = nanoseconds(), zone = Self.zone(of: name)
         let waiters = state.withLock { state in
+            let left = state.running[zone, default: 1] - 1
+            state.running[zone] = left == 0 ? nil : left
+            state.failures[name] = failsUntil
+            if state.failures.count > Self.answerLimit, let first = state.failures.min(by: { $0.value < $1.value }) { state.failures[first.key] = nil }
             if !addresses.isEmpty {
-                if state.answers.count >= Self.answerLimit, let oldest = state.answers.min(by: { $0.value.at < $1.value.at }) {
-                    state.answers[oldest.key] = nil
-                }
                 state.answers[name] = Answer(addresses: addresses, at: now)
+                if state.answers.count > Self.answerLimit, let oldest = state.answers.min(by: { $0.value.at < $1.value.at }) { state.answers[oldest.key] = nil }
             }
-            return state.waiting.removeValue(forKey: name) ?? [:]
+            return state.searches.removeValue(forKey: name)?.waiters ?? [:]
         }
         for waiter in waiters.values { waiter(addresses) }
     }

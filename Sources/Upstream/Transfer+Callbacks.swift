@@ -137,8 +137,10 @@ extension Transfer {
             return CURL_SOCKET_BAD
         }
         let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)  // no trap: constants
-        let made = socket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
-        if made >= 0 {
+        let made = client.makeSocket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
+        if made < 0 {
+            hop.lacksDescriptors = hop.lacksDescriptors || UpstreamError.isLackOfDescriptors(errno)
+        } else {
             hop.sockets.append(made)
             client.originSockets.opened(made)
         }

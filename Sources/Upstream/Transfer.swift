@@ -31,6 +31,8 @@ package final class Transfer {
         var discarded = 0
         /// An address that the policy does not permit.
         var refused: String?
+        /// No socket could be made, as too many files are open.
+        var lacksDescriptors = false
         /// Why a callback made curl give up.
         var fault: UpstreamError?
         /// Made for it. None where a connection is used again.
@@ -43,6 +45,8 @@ package final class Transfer {
 
     /// Bytes of a redirect's body that are read to keep its connection; beyond that a new one is cheaper.
     static let discardLimit = 64 * 1024
+    /// How many times `stallTimeout` one that is played waits for its turn.
+    private static let stallsInQueue = 4.0
 
     /// Held until the end.
     package var delegate: (any TransferDelegate)?
@@ -91,6 +95,7 @@ package final class Transfer {
     private var needsNewConnection = false
 
     private var redirects = 0
+    private var priority: UpstreamRequest.Priority
     /// Whether each address that was asked is public, and none of this machine's networks.
     var isPublic = true
     private var startOfHop: UInt64 = 0
@@ -103,6 +108,7 @@ package final class Transfer {
         self.client = client
         self.delegate = delegate
         fields = request.fields
+        priority = request.priority
     }
 
     // MARK: What the owner asks for
@@ -129,6 +135,15 @@ package final class Transfer {
         guard stage != .ended, isUploadPaused, !isUploadResuming, let client else { return }
         isUploadResuming = true
         client.loop.afterCallback { self.resumeUploadNow() }
+    }
+
+    /// Somebody plays what was asked for by downloads alone: where it waits for its turn, it does so among those who play.
+    package func hurry() {
+        guard priority == .download else { return }
+        priority = .playback
+        guard stage == .queued, client != nil else { return }
+        leaveHop()
+        beginHop()
     }
 
     /// Ends the transfer without a further word to the delegate. Idempotent; also from inside a delegate's call.
@@ -207,10 +222,11 @@ package final class Transfer {
         startOfHop = MonotonicClock.nanoseconds()
         if stallTimer == nil { stallTimer = LoopTimer(on: client.loop) { [unowned self] in self.checkForStall() } }
         let this = LoopBound(self, on: client.loop), number = hopNumber
-        guard let ticket = client.slots.take(url.host, request.priority, wake: { this.post { $0.slotCame(number) } }) else { return slotCame(number) }
+        guard let ticket = client.slots.take(url.host, priority, wake: { this.post { $0.slotCame(number) } }) else { return slotCame(number) }
         slot = .waiting(ticket)
-        // Who downloads has time.
-        if request.priority == .playback { stallTimer?.schedule(afterSeconds: client.settings.stallTimeout) }
+        delegate?.transfer(self, isIn: .queue)
+        // Who downloads has time. Who plays keeps its place for long: a player that waits for its first byte gives up sooner by itself.
+        if priority == .playback { stallTimer?.schedule(afterSeconds: client.settings.stallTimeout * Self.stallsInQueue) }
     }
 
     private func slotCame(_ number: Int) {
@@ -221,12 +237,18 @@ package final class Transfer {
         startOfHop = MonotonicClock.nanoseconds()
         let this = LoopBound(self, on: client.loop)
         switch client.resolver.resolve(name, waiter: { addresses in this.post { $0.resolved(addresses, number) } }) {
+        // The owner does not have the transfer yet, if this is still its `start`.
+        case .addresses([]): client.loop.afterCallback { self.resolved([], number) }
         case .addresses(let addresses): ask(addresses)
         case .waiting(let ticket):
             lookUp = ticket
+            delegate?.transfer(self, isIn: .names)
             stallTimer?.schedule(afterSeconds: client.settings.connectTimeout)
         }
     }
+
+    /// Whether the name's servers have been asked.
+    private var isLookingUp: Bool { lookUp.flatMap { client?.resolver.hasBegun($0) } ?? false }
 
     private func resolved(_ addresses: [String], _ number: Int) {
         guard stage == .resolving, hopNumber == number else { return }
@@ -238,6 +260,7 @@ package final class Transfer {
     private func ask(_ addresses: [String]) {
         guard let client, let url else { return }
         stage = .head
+        delegate?.transfer(self, isIn: .response)
         let easy = client.makeHandle()
         self.easy = easy
         easy.setUp(url: url.text, settings: client.settings)
@@ -312,6 +335,7 @@ package final class Transfer {
         if stage == .body, code == CURLE_WEIRD_SERVER_REPLY, request.method == .head { return nil }
         guard code != CURLE_OK else { return stage == .body ? nil : .broken(detail: "the response ended before its head did") }
         if code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK, let refused = hop.refused { return .addressRefused(host: host, address: refused) }
+        if code == CURLE_COULDNT_CONNECT, hop.lacksDescriptors { return .outOfDescriptors(host: host) }
         if code == CURLE_URL_MALFORMAT { return redirects > 0 ? .badRedirect(location: location) : .badURL(request.url) }
         return UpstreamError(code, detail: easy?.detail ?? "", host: host, phase: phase)
     }
@@ -376,7 +400,7 @@ package final class Transfer {
 
     private func checkForStall() {
         if stage == .queued { return finish(with: .timedOut(host: host, phase: .queue)) }
-        if stage == .resolving { return finish(with: .timedOut(host: host, phase: .connect)) }
+        if stage == .resolving { return finish(with: .timedOut(host: host, phase: isLookingUp ? .connect : .names)) }
         guard stage != .ended, let easy, let client else { return }
         // A paused transfer may be silent for as long as it likes; `resume` sets the timer again.
         if stage == .body && isPaused || isUploadPaused && !isRefused { return }

@@ -1,5 +1,8 @@
-/// Hears of one transfer, on its loop. No call comes after `cancel`, and none from inside `start`, `pause` or `resume`.
+/// Hears of one transfer, on its loop. No call comes after `cancel`, and none but `isIn` from inside `start`, `pause` or `resume`.
 package protocol TransferDelegate: AnyObject {
+    /// It waits in a queue, or for the response, from here on; perhaps from inside `start`. Only to be written down.
+    func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase)
+
     /// Once, before any byte of the body: the final response, after redirects and interim responses.
     func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead)
 
@@ -33,5 +36,7 @@ package enum UploadStep: Sendable {
 }
 
 extension TransferDelegate {
+    package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) {}
+
     package func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep { .end }
 }

@@ -1,6 +1,7 @@
 import CCurl
 import CachePolicy
 import EventIO
+import Glibc
 import HTTPModel
 
 /// All transfers of one loop: one multi handle of curl's, with its connections, driven by the loop. Loop-bound.
@@ -23,6 +24,8 @@ package final class UpstreamClient {
     private let sessions = TLSSessions()
     var originSockets = OriginSockets()
     private var isInsideCurl = false
+    /// As `socket`, with which it begins: what is under test may fail.
+    package var makeSocket: (_ domain: Int32, _ type: Int32, _ protocol: Int32) -> Int32 = { Glibc.socket($0, $1, $2) }
 
     /// - Parameters:
     ///   - resolver: one for all loops.

@@ -1,9 +1,13 @@
+import Glibc
+
 /// Why a transfer failed.
 package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible {
     /// How far a transfer had come.
     package enum Phase: String, Sendable {
         /// Waiting until there are fewer transfers.
         case queue
+        /// Waiting until fewer names are looked up.
+        case names
         /// Looking up the name, connecting, shaking hands.
         case connect
         /// Waiting for the response's head.
@@ -17,6 +21,8 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
     case addressRefused(host: String, address: String)
     case cannotResolve(host: String)
     case cannotConnect(host: String, detail: String)
+    /// No socket could be made, as this process, or the system, has as many files open as it may: no fault of the host's.
+    case outOfDescriptors(host: String)
     case tls(host: String, detail: String)
     case timedOut(host: String, phase: Phase)
     case tooManyRedirects(limit: Int)
@@ -31,7 +37,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
     /// Worth another attempt: the same request may well succeed later.
     package var isTransient: Bool {
         switch self {
-        case .cannotResolve, .cannotConnect, .timedOut, .broken: true
+        case .cannotResolve, .cannotConnect, .outOfDescriptors, .timedOut, .broken: true
         case .badURL, .addressRefused, .tls, .tooManyRedirects, .badRedirect, .protocolViolation, .interrupted: false
         }
     }
@@ -51,8 +57,10 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
             host == address ? "\(host): address not permitted" : "\(host): its address \(address) is not permitted"
         case .cannotResolve(let host): "\(host): no such host"
         case .cannotConnect(let host, let detail): "\(host): cannot connect: \(detail)"
+        case .outOfDescriptors(let host): "\(host): cannot connect: too many files are open: raise the limit (ulimit -n, LimitNOFILE=)"
         case .tls(let host, let detail): "\(host): TLS: \(detail)"
         case .timedOut(let host, .queue): "\(host): too many transfers run already: see max_fetches and max_fetches_per_host"
+        case .timedOut(let host, .names): "\(host): too many names are being looked up: a name server does not answer"
         case .timedOut(let host, .connect): "\(host): timed out while connecting"
         case .timedOut(let host, .response): "\(host): timed out while waiting for the response"
         case .timedOut(let host, .body): "\(host): timed out in the body of the response"
@@ -63,4 +71,9 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case .interrupted: "interrupted"
         }
     }
+}
+
+extension UpstreamError {
+    /// What an error of `socket` says.
+    static func isLackOfDescriptors(_ code: Int32) -> Bool { code == EMFILE || code == ENFILE }
 }

@@ -13,6 +13,8 @@ package struct UpstreamSettings: Sendable {
     package var via: String?
     /// What curl reads from a socket at a time, 16 KiB to 512 KiB.
     package var receiveBufferBytes: Int
+    /// Seconds without a byte in either direction after which a tunnel is closed.
+    package var tunnelIdleTimeout: Double = 300
     /// How many connections of a client are kept that no transfer uses.
     package var idleConnections = 64
 

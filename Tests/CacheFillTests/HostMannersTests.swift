@@ -119,7 +119,8 @@ private let second: UInt64 = 1_000_000_000
     @Test(arguments: [
         (.cannotConnect(host: "a.test", detail: ""), true), (.cannotResolve(host: "a.test"), true), (.timedOut(host: "a.test", phase: .connect), true),
         (.timedOut(host: "a.test", phase: .response), false), (.broken(detail: ""), false), (.addressRefused(host: "a.test", address: "10.0.0.1"), false),
-        (.cannotConnect(host: "b.test", detail: ""), false),
+        (.cannotConnect(host: "b.test", detail: ""), false), (.timedOut(host: "a.test", phase: .queue), false),
+        (.timedOut(host: "a.test", phase: .names), false), (.outOfDescriptors(host: "a.test"), false),
     ] as [(UpstreamError, Bool)])
     func hostIsDownToWhichNoConnectionCanBeMade(error: UpstreamError, isDown: Bool) {
         let manners = clock.manners

@@ -1,3 +1,5 @@
+import Glibc
+import EventIO
 import TestSupport
 import Testing
 import Upstream
@@ -117,4 +119,25 @@ import Upstream
         #expect(recorder.heads.first?.fields["X-Trailer"] == nil)
         #expect(recorder.body == Array("abc".utf8))
     }
+
+    /// As many files are open as may be: that is nothing to say of the host.
+    @Test(arguments: [EMFILE, ENFILE]) func lackOfDescriptorsIsNoFaultOfTheHost(code: Int32) throws {
+        let origin = try ScriptedOrigin(), media = Media(seed: 1, size: 1000)
+        origin.serve("/a.mp4", media)
+        let upstreams = try Upstreams()
+        let makeSocket = upstreams.onLoop { client in
+            let former = LoopBound(MakeSocket(make: client.makeSocket), on: client.loop)
+            client.makeSocket = { _, _, _ in
+                errno = code
+                return -1
+            }
+            return former
+        }
+        let error = try upstreams.fetch(origin.url("/a.mp4")).error
+        #expect(error == .outOfDescriptors(host: "127.0.0.1") && error?.isTransient == true)
+        upstreams.onLoop { $0.makeSocket = makeSocket.value.make }
+        #expect(try upstreams.fetch(origin.url("/a.mp4")).recorder.received(media))
+    }
+
+    private struct MakeSocket { let make: (Int32, Int32, Int32) -> Int32 }
 }

@@ -92,13 +92,51 @@ import Upstream
         _ = try names.state.wait(for: "the end of it") { $0.running == 0 ? true : nil }
     }
 
-    @Test func namesThatAreNoneAreAskedForAgain() throws {
-        let names = Names(isOpen: true), resolver = names.resolver, answers = Monitor<[[String]]>([])
-        for count in 1...2 {
-            _ = resolver.resolve("none.test") { addresses in answers.update { $0.append(addresses) } }
-            _ = try answers.wait(for: "an answer") { $0.count == count ? true : nil }
+    /// A look-up that failed is not repeated at once: for a second, for as long as it took, or for half a minute.
+    @Test(arguments: [(0, 1), (10, 10), (100, 30)] as [(UInt64, UInt64)])
+    func nameWithoutAddressIsNotAskedForAtOnce(taken: UInt64, believed: UInt64) throws {
+        let names = Names(), resolver = names.resolver, answers = Monitor<[[String]]>([])
+        let ask = { resolver.resolve("none.test") { addresses in answers.update { $0.append(addresses) } } }
+        _ = ask()
+        try names.waitUntilAsked(1)
+        names.seconds.add(taken, ordering: .relaxed)
+        names.state.update { $0.isOpen = true }
+        #expect(try answers.wait(for: "an answer") { $0.first } == [])
+        names.seconds.add(believed - 1, ordering: .relaxed)
+        #expect(ask() == .addresses([]))
+        names.seconds.add(1, ordering: .relaxed)
+        guard case .waiting = ask() else {
+            Issue.record("still believed")
+            return
         }
-        #expect(names.asked == ["none.test", "none.test"] && answers.read { $0 } == [[], []])
+        _ = try answers.wait(for: "another answer") { $0.count == 2 ? true : nil }
+        #expect(names.asked.count == 2)
+    }
+
+    /// A name server that fails for a while does not take away what plays.
+    @Test func renewalThatFailsLeavesWhatIsKnown() throws {
+        let found = Mutex(["127.0.0.1"])
+        let names = Names(isOpen: true) { _ in found.withLock { $0 } }, resolver = names.resolver, answers = Monitor(0)
+        _ = resolver.resolve("film.test") { _ in answers.update { $0 += 1 } }
+        _ = try answers.wait(for: "an answer") { $0 == 1 ? true : nil }
+        found.withLock { $0 = [] }
+        for count in 2...3 {
+            names.seconds.add(60, ordering: .relaxed)
+            #expect(resolver.resolve("film.test") { _ in } == .addresses(["127.0.0.1"]))
+            try names.waitUntilAsked(count)
+        }
+    }
+
+    /// A page can name as many hosts as it likes below one whose servers do not answer.
+    @Test func zoneThatDoesNotAnswerHoldsUpNoOther() throws {
+        let names = Names(), resolver = names.resolver, answers = Monitor<[[String]]>([])
+        for index in 0..<200 { _ = resolver.resolve("\(index).dead.test") { _ in } }
+        for name in ["film.example.test", "films.test", "nas"] { _ = resolver.resolve(name) { addresses in answers.update { $0.append(addresses) } } }
+        _ = try names.state.wait(for: "the others") { Set($0.asked).isSuperset(of: ["film.example.test", "films.test", "nas"]) ? true : nil }
+        #expect(names.asked.count { $0.hasSuffix(".dead.test") } <= NameResolver.threadsOfAZone)
+        names.state.update { $0.isOpen = true }
+        try names.waitUntilAsked(203)
+        #expect(names.state.read(\.mostAtOnce) <= NameResolver.threadsOfAZone + 3)
     }
 
     // MARK: Transfers
@@ -140,8 +178,25 @@ import Upstream
     }
 
     @Test func nameThatNobodyAnswersForTimesOut() throws {
-        let names = Names(), settings = UpstreamSettings(connectTimeout: 0.05)
+        let names = Names(), settings = UpstreamSettings(connectTimeout: 1)
         #expect(try Upstreams(settings, resolver: names.resolver).fetch("http://slow.test/").error == .timedOut(host: "slow.test", phase: .connect))
         names.state.update { $0.isOpen = true }
+    }
+
+    /// Its servers have not been asked: nobody may take the host for one that cannot be reached.
+    @Test func nameThatWaitsBehindOthersIsNoFaultOfItsHost() throws {
+        let names = Names(), resolver = names.resolver
+        for index in 0..<NameResolver.threadsOfAZone { _ = resolver.resolve("\(index).slow.test") { _ in } }
+        try names.waitUntilAsked(NameResolver.threadsOfAZone)
+        let upstreams = try Upstreams(UpstreamSettings(connectTimeout: 0.05), resolver: resolver)
+        let error = try upstreams.fetch("http://film.slow.test/").error
+        #expect(error == .timedOut(host: "film.slow.test", phase: .names) && error?.description.contains("too many names") == true)
+        names.state.update { $0.isOpen = true }
+    }
+
+    @Test func failureThatIsRememberedIsToldLater() throws {
+        let names = Names(isOpen: true), upstreams = try Upstreams(resolver: names.resolver)
+        for _ in 1...2 { #expect(try upstreams.fetch("http://none.test/").error == .cannotResolve(host: "none.test")) }
+        #expect(names.asked == ["none.test"])
     }
 }

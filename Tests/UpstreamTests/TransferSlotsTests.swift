@@ -141,7 +141,7 @@ import Upstream
         origin.serve("/b.mp4", media)
         origin.script("/a.mp4") { $0.redirect = "/b.mp4" }
         origin.holdHeads("/a.mp4")
-        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 2), slots: TransferSlots(.init(total: 1, perHost: 1)))
+        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 1), slots: TransferSlots(.init(total: 1, perHost: 1)))
         let download = Recorder(), player = Recorder(), turns = Monitor(0)
         var request = UpstreamRequest(url: origin.url("/a.mp4"))
         request.priority = .download
@@ -158,6 +158,27 @@ import Upstream
         upstreams.slots.give("other.test")
         #expect(try download.outcome() == nil)
         #expect(download.received(media) && upstreams.slots.count == (0, 0))
+    }
+
+    /// Somebody plays what was queued as a download: it goes before other downloads, which came sooner.
+    @Test func downloadThatIsPlayedIsNoLongerBehindDownloads() throws {
+        let origin = try ScriptedOrigin(), media = Media(seed: 8, size: 1000)
+        let upstreams = try Upstreams(slots: TransferSlots(.init(total: 1, perHost: 1)))
+        _ = upstreams.slots.take("other.test", .playback) {}
+        let transfers = (0..<3).map { index in
+            origin.serve("/\(index).mp4", media)
+            var request = UpstreamRequest(url: origin.url("/\(index).mp4"))
+            request.priority = .download
+            let recorder = Recorder()
+            return (recorder, upstreams.start(request, recorder))
+        }
+        transfers[2].1.onLoop { $0.hurry() }
+        // Once is enough.
+        transfers[2].1.onLoop { $0.hurry() }
+        upstreams.slots.give("other.test")
+        for (recorder, _) in transfers { #expect(try recorder.outcome() == nil) }
+        #expect(origin.snapshot.requests.map(\.path) == ["/2.mp4", "/0.mp4", "/1.mp4"])
+        #expect(upstreams.slots.count == (0, 0))
     }
 
     /// None of them costs a look at all the others.

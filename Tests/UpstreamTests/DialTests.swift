@@ -1,0 +1,132 @@
+import CachePolicy
+import EventIO
+import Glibc
+import TestSupport
+import Testing
+import Upstream
+
+/// Connections for tunnels.
+@Suite struct DialTests {
+    /// Dials, and waits for what comes of it.
+    private func dial(_ host: String, port: Int, _ upstreams: Upstreams) throws -> Result<Int32, UpstreamError> {
+        let outcome = Monitor<Result<Int32, UpstreamError>?>(nil)
+        let dial = upstreams.onLoop { client in
+            LoopBound(client.dial(host, port: UInt16(clamping: port)) { result in outcome.update { $0 = result } }, on: client.loop)
+        }
+        return try withExtendedLifetime(dial) { try outcome.wait(for: "a connection") { $0 } }
+    }
+
+    private func resolver(_ addresses: [String]) -> NameResolver { NameResolver(nanoseconds: MonotonicClock.nanoseconds) { _ in addresses } }
+
+    /// The address of the other end.
+    private func peer(of socket: Int32) -> UInt32 {
+        var (address, length) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
+        withUnsafeMutablePointer(to: &address) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getpeername(socket, $0, &length) } }
+        return UInt32(bigEndian: address.sin_addr.s_addr)
+    }
+
+    private func expectConnection(_ outcome: Result<Int32, UpstreamError>, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let socket = try outcome.get()
+        #expect(peer(of: socket) == 0x7F00_0001, sourceLocation: sourceLocation)
+        close(socket)
+    }
+
+    @Test(arguments: ["127.0.0.1", "film.test"]) func hostIsConnectedTo(host: String) throws {
+        let origin = try CannedOrigin(nil)
+        try expectConnection(dial(host, port: origin.port, Upstreams(resolver: resolver(["127.0.0.1"]))))
+    }
+
+    /// As with a route of IPv6 that leads nowhere: the first address takes all the time that there is.
+    @Test func addressThatDoesNotAnswerDoesNotHoldUpTheNext() throws {
+        let origin = try CannedOrigin(nil)
+        let silent = try SilentPort(0x7F00_0002, port: origin.port)
+        let upstreams = try Upstreams(allow: ["127.0.0.1", "127.0.0.2"], UpstreamSettings(connectTimeout: 5), resolver: resolver(["127.0.0.2", "127.0.0.1"]))
+        try withExtendedLifetime(silent) { try expectConnection(dial("film.test", port: origin.port, upstreams)) }
+    }
+
+    @Test func addressThatAnswersAfterAllIsTakenWhereTheNextOneFails() throws {
+        let origin = try CannedOrigin(nil)
+        // Nobody listens there.
+        let upstreams = try Upstreams(allow: ["127.0.0.1", "127.0.0.2"], resolver: resolver(["127.0.0.2", "10.0.0.1", "127.0.0.1"]))
+        try expectConnection(dial("film.test", port: origin.port, upstreams))
+    }
+
+    @Test func whatCannotBeConnectedToSaysWhy() throws {
+        let (free, port) = CannedOrigin.listen()
+        close(free)
+        #expect(try dial("none.test", port: port, Upstreams(resolver: resolver([]))) == .failure(.cannotResolve(host: "none.test")))
+        #expect(try dial("film.test", port: port, Upstreams(resolver: resolver(["10.0.0.1"]))) == .failure(.addressRefused(host: "film.test", address: "10.0.0.1")))
+        guard case .failure(.cannotConnect) = try dial("film.test", port: port, Upstreams(resolver: resolver(["127.0.0.1"]))) else {
+            Issue.record("connected to a port where nobody listens")
+            return
+        }
+        let upstreams = try Upstreams()
+        upstreams.onLoop { client in
+            client.makeSocket = { _, _, _ in
+                errno = EMFILE
+                return -1
+            }
+        }
+        #expect(try dial("127.0.0.1", port: port, upstreams) == .failure(.outOfDescriptors(host: "127.0.0.1")))
+    }
+
+    /// The look-up is that of all transfers: whoever gives up takes his name out of its line.
+    @Test func cancelledDialIsNotLookedUp() throws {
+        let names = Monitor((asked: [String](), isOpen: false))
+        let resolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds) { name in
+            names.update { $0.asked.append(name) }
+            _ = try? names.wait(for: "the name server") { $0.isOpen ? true : nil }
+            return []
+        }
+        for index in 0..<NameResolver.threadsOfAZone { _ = resolver.resolve("\(index).slow.test") { _ in } }
+        _ = try names.wait(for: "names") { $0.asked.count == NameResolver.threadsOfAZone ? true : nil }
+        let upstreams = try Upstreams(resolver: resolver)
+        upstreams.onLoop { client in
+            client.dial("left.slow.test", port: 443) { _ in Issue.record("told though it was cancelled") }.cancel()
+        }
+        let last = Monitor(false)
+        _ = resolver.resolve("last.slow.test") { _ in last.update { $0 = true } }
+        names.update { $0.isOpen = true }
+        _ = try last.wait(for: "the last name") { $0 ? true : nil }
+        #expect(!names.read(\.asked).contains("left.slow.test"))
+    }
+
+    @Test func familiesTakeTurns() throws {
+        let order = { (list: [String]) in list.compactMap { IPAddress($0) }.alternatingFamilies.map(\.description) }
+        #expect(order(["::1", "::2", "::3", "1.1.1.1", "2.2.2.2"]) == ["::1", "1.1.1.1", "::2", "2.2.2.2", "::3"])
+        #expect(order(["1.1.1.1", "2.2.2.2"]) == ["1.1.1.1", "2.2.2.2"] && order([]) == [])
+    }
+}
+
+/// A port where the kernel has no room for a connection: who connects there hears nothing.
+private final class SilentPort {
+    private var sockets: [Int32] = []
+
+    init(_ address: UInt32, port: Int) throws {
+        let listener = make(nonBlocking: false)
+        #expect(withAddress(address, port) { bind(listener, $0, $1) } == 0 && listen(listener, 0) == 0)
+        // The first ones fill its queue.
+        for _ in 0..<4 {
+            let socket = make(nonBlocking: true)
+            _ = withAddress(address, port) { connect(socket, $0, $1) }
+        }
+    }
+
+    deinit { for socket in sockets { close(socket) } }
+
+    private func make(nonBlocking: Bool) -> Int32 {
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | (nonBlocking ? Int32(SOCK_NONBLOCK.rawValue) : 0), 0)
+        sockets.append(socket)
+        return socket
+    }
+
+    private func withAddress(_ address: UInt32, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var peer = sockaddr_in()
+        peer.sin_family = sa_family_t(AF_INET)
+        peer.sin_port = UInt16(clamping: port).bigEndian
+        peer.sin_addr.s_addr = address.bigEndian
+        return withUnsafePointer(to: peer) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        }
+    }
+}
