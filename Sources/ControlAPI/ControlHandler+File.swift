@@ -55,6 +55,7 @@ private final class HoldSource: BodySource {
     private let exchange: Exchange
     private var hold: FileHold?
     private var line: BytesSource
+    private let isGrowing: Bool
     /// What has not been told yet.
     private var missing: [Range<Int64>]
     private var pace: LoopTimer?
@@ -62,25 +63,16 @@ private final class HoldSource: BodySource {
     private static let stepSeconds = 0.1
 
     init(_ exchange: Exchange, _ hold: FileHold, line: [UInt8], isGrowing: Bool) {
-        (self.exchange, self.hold, self.line) = (exchange, hold, BytesSource(line))
+        (self.exchange, self.hold, self.line, self.isGrowing) = (exchange, hold, BytesSource(line), isGrowing)
         missing = isGrowing && hold.length > 0 ? [0..<hold.length] : []
     }
 
     func next(limit: Int) -> BodyStep {
         if case .span(let span) = line.next(limit: limit) { return .span(span) }
-        guard let hold, !missing.isEmpty, !isPaced else { return .wait }
-        // Nobody finds it any more: what the client has is worth nothing.
-        guard !hold.isReplaced else { return .cut }
-        var news: [Range<Int64>] = []
-        missing = missing.flatMap { range in
-            let gaps = hold.gaps(in: range)
-            var place = range.lowerBound
-            for gap in gaps + [range.upperBound..<range.upperBound] {
-                if place < gap.lowerBound { news.append(place..<gap.lowerBound) }
-                place = gap.upperBound
-            }
-            return gaps
-        }
+        guard isGrowing, let hold, !isPaced else { return .wait }
+        let news = takeNews(hold)
+        // What the client has is worth nothing then. Also when all was told: it may still be copying.
+        guard !hold.isLost else { return .cut }
         isPaced = true
         let timer = pace ?? LoopTimer(on: exchange.loop) { [weak self] in
             self?.isPaced = false
@@ -92,6 +84,21 @@ private final class HoldSource: BodySource {
         guard let bytes = try? ControlJSON.line(GrownFile(news)) else { return .cut }
         line = BytesSource(bytes)
         return line.next(limit: limit)
+    }
+
+    /// What has come and was not told.
+    private func takeNews(_ hold: FileHold) -> [Range<Int64>] {
+        var news: [Range<Int64>] = []
+        missing = missing.flatMap { range in
+            let gaps = hold.gaps(in: range)
+            var place = range.lowerBound
+            for gap in gaps + [range.upperBound..<range.upperBound] {
+                if place < gap.lowerBound { news.append(place..<gap.lowerBound) }
+                place = gap.upperBound
+            }
+            return gaps
+        }
+        return news
     }
 
     func finish() { (hold, pace) = (nil, nil) }

@@ -132,16 +132,7 @@ extension CacheStore {
     package func hold(_ key: CacheKey, isGrowing: Bool = false) throws(StoreError) -> FileHold? {
         queue.sync { checkpoint() }
         guard let generation = try load(key), let length = generation.length else { return nil }
-        // Nobody holds all extents of what is not there.
-        let isThere = generation.coverage(of: 0..<length) == .whole
-        let leases = (0..<(isThere ? generation.geometry.extentCount(length: length) : 0)).map { HeldLease(generation.leaseForWriting($0)) }
-        for ordinal in leases.indices { verify(generation, extent: ordinal) }
-        guard isGrowing || generation.coverage(of: 0..<length) == .whole else {
-            let missing = try resource(key)?.missing ?? []
-            return FileHold(state: .incomplete(missing: missing), length: length, generation, [])
-        }
-        let path = Self.relativePath(of: generation.id)
-        return FileHold(state: isGrowing ? .growing(path: path) : .complete(path: path), length: length, generation, leases)
+        return FileHold(generation, length: length, path: Self.relativePath(of: generation.id), isGrowing: isGrowing) { verify(generation, extent: $0) }
     }
 
     /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a year.
@@ -175,56 +166,5 @@ extension CacheStore {
         }
         guard let generation else { throw .exists }
         return Importer(generation, length: length, replaces: replaces, self)
-    }
-}
-
-/// A lease that can be kept in a list.
-package final class HeldLease: Sendable {
-    package let lease: ExtentLease
-
-    package init(_ lease: consuming ExtentLease) { self.lease = lease }
-}
-
-/// A complete file that stays as it is for as long as this lives.
-package final class FileHold: Sendable {
-    package enum State: Sendable {
-        /// Where it is, below the cache directory.
-        case complete(path: String)
-        /// The same of one that may lack something.
-        case growing(path: String)
-        /// What is not cached, in order.
-        case incomplete(missing: [ByteSpan])
-    }
-
-    package let state: State
-    package let length: Int64
-    private let generation: Generation
-    private let leases: [HeldLease]
-
-    /// What is not there of a range, in order, by whole chunks.
-    package func gaps(in range: Range<Int64>) -> [Range<Int64>] {
-        var (gaps, rest): ([Range<Int64>], Range<Int64>) = ([], range)
-        while !rest.isEmpty, let gap = generation.gap(in: rest)?.clamped(to: rest), !gap.isEmpty {
-            gaps.append(gap)
-            rest = gap.upperBound..<range.upperBound
-        }
-        return gaps
-    }
-
-    /// Whether another version has taken its place.
-    package var isReplaced: Bool { generation.isRetired }
-
-    init(state: State, length: Int64, _ generation: Generation, _ leases: [HeldLease]) {
-        self.state = state
-        self.length = length
-        self.generation = generation
-        self.leases = leases
-        generation.beginUse()
-        generation.state.withLock { $0.holds += 1 }
-    }
-
-    deinit {
-        generation.state.withLock { $0.holds -= 1 }
-        generation.endUse()
     }
 }

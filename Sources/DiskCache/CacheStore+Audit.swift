@@ -122,6 +122,7 @@ extension Generation {
     fileprivate func distrust(_ bad: Presence, ofExtent ordinal: Int) {
         state.withLock { state in
             state.wasSealed = false
+            state.losses += 1
             state.extents[ordinal].unverified = Presence(bits: state.extents[ordinal].unverified.bits | bad.bits & state.extents[ordinal].present.bits)
         }
     }

@@ -233,8 +233,10 @@ extension Generation {
             state.extents[ordinal].residue = Presence(bits: state.extents[ordinal].residue.bits | dropped.bits)
             state.absentChunks += dropped.count
             // The index still calls them present, until it is told.
-            if !dropped.isEmpty { state.extents[ordinal].isTouched = true }
+            state.extents[ordinal].isTouched = true
+            state.losses += 1
             return dropped.count
         }
     }
 }
+            guard !dropped.isEmpty else { return 0 }

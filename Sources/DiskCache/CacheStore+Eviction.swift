@@ -179,11 +179,11 @@ extension Generation {
     /// Whether somebody reads or fills it.
     var isNeeded: Bool { state.withLock { state in state.users > 0 || state.isHidden || state.extents.values.contains { $0.leases > 0 } } }
 
-    /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted.
+    /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted, or the file is lent.
     func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
         state.withLock { state in
             let extent = state.extents[ordinal]
-            guard extent.leases == 0, !extent.isEvicting, !extent.hasBlocks.isEmpty else { return nil }
+            guard state.holds == 0, extent.leases == 0, !extent.isEvicting, !extent.hasBlocks.isEmpty else { return nil }
             let bytes = geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: state.length)
             state.absentChunks += extent.present.count
             state.extents[ordinal] = Extent()

@@ -16,6 +16,13 @@ package struct ExtentLease: ~Copyable, Sendable {
     }
 }
 
+/// A lease that can be kept in a list.
+package final class HeldLease: Sendable {
+    package let lease: ExtentLease
+
+    package init(_ lease: consuming ExtentLease) { self.lease = lease }
+}
+
 /// What a reader finds at its offset.
 package enum Availability: Sendable, Equatable {
     /// Bytes that can be sent, up to this offset.

@@ -92,7 +92,7 @@ extension Generation {
         let dropped: Range<Int>? = state.withLock { state in
             let passed = state.extents.entries.prefix { $0.0 < end }.drop { $0.1.hasBlocks.isEmpty }
             // A writer that is in the middle of a chunk there, or a reader that has not yet said how far it is.
-            guard let first = passed.first?.0, passed.allSatisfy({ $0.1.leases == 0 }) else { return nil }
+            guard state.holds == 0, let first = passed.first?.0, passed.allSatisfy({ $0.1.leases == 0 }) else { return nil }
             for (ordinal, extent) in passed {
                 if isStored { state.discarded += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: state.length) }
                 state.extents[ordinal] = Extent()

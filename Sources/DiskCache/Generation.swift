@@ -146,6 +146,8 @@ package final class Generation: Sendable {
         var holds = 0
         /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is verified.
         var wasSealed = true
+        /// How often chunks that were present have turned out not to be what they should.
+        var losses = 0
         /// Whether somebody has pinned or downloaded its resource; nil until the index has told.
         var isKept: Bool?
         /// Whether its file's name is durable.

@@ -64,6 +64,27 @@ extension Scenarios {
             }
         }
 
+        /// Also when all of it has been told: it may still be copied.
+        @Test(arguments: [true, false]) func whatIsFoundDamagedMeanwhileIsWorthNothing(isRepaired: Bool) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                _ = try stage.download(path).complete()
+                var told = 0
+                let damage: (LentFile, [Range<Int64>]) throws -> Bool = { lent, news in
+                    told += news.reduce(0) { $0 + $1.count }
+                    guard !news.isEmpty else { return true }
+                    let file = try FileHandle(forUpdating: URL(fileURLWithPath: lent.path))
+                    try file.write(contentsOf: [1, 2, 3])
+                    try file.close()
+                    #expect(try stage.control("POST", "/verify?repair=\(isRepaired)").status == 200)
+                    return true
+                }
+                let (proxy, url, end) = (try proxy(stage), try url(stage), ContinuousClock.now + .patience)
+                #expect(throws: CacheAccessError.self) { try proxy.withGrowingFile(url, isWanted: { ContinuousClock.now < end }, damage) }
+                #expect(told == film.size && ContinuousClock.now < end)
+            }
+        }
+
         @Test func whatIsNotThereIsNotLent() async throws {
             try await scenario { stage in
                 let (proxy, url) = (try proxy(stage), try url(stage))

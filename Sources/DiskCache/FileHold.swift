@@ -1,0 +1,75 @@
+import CachePolicy
+
+/// A file that is lent to somebody who was told its name. For as long as this lives, nothing of it is evicted, and it keeps its name.
+///
+/// All that it calls present is verified. Where that later turns out not to be what it should, it is *lost*.
+package final class FileHold: Sendable {
+    package enum State: Sendable {
+        /// Where it is, below the cache directory.
+        case complete(path: String)
+        /// The same of one that may lack something.
+        case growing(path: String)
+        /// What is not cached, in order.
+        case incomplete(missing: [ByteSpan])
+    }
+
+    package let state: State
+    package let length: Int64
+    private let generation: Generation
+    /// `Generation.State.losses` when all that was present had been verified.
+    private let losses: Int
+
+    /// - Parameter verify: compares the checksums of an extent's unverified chunks and drops those that differ.
+    init(_ generation: Generation, length: Int64, path: String, isGrowing: Bool, verify: (_ ordinal: Int) -> Void) {
+        self.generation = generation
+        self.length = length
+        generation.beginHold()
+        losses = generation.verifyAll(verify)
+        let gaps = isGrowing ? [] : generation.gaps(in: 0..<length)
+        state = isGrowing ? .growing(path: path) : gaps.isEmpty ? .complete(path: path) : .incomplete(missing: gaps.map(ByteSpan.init))
+    }
+
+    deinit { generation.endHold() }
+
+    /// What is not there of a range, in order, by whole chunks.
+    package func gaps(in range: Range<Int64>) -> [Range<Int64>] { generation.gaps(in: range) }
+
+    /// Whether what was there is worth nothing any more: another version has taken its place, or chunks of it could not be saved, could not
+    /// be read or were found damaged. To be asked after `gaps`: what that has left out was sound until then.
+    package var isLost: Bool { generation.state.withLock { $0.isRetired || $0.losses != losses } }
+}
+
+extension Generation {
+    func beginHold() {
+        state.withLock { state in
+            state.users += 1
+            state.holds += 1
+        }
+    }
+
+    func endHold() {
+        state.withLock { state in
+            state.users -= 1
+            state.holds -= 1
+        }
+    }
+
+    /// - Returns: how often something was lost until nothing was left to be verified.
+    fileprivate func verifyAll(_ verify: (_ ordinal: Int) -> Void) -> Int {
+        while true {
+            let (ordinals, losses) = state.withLock { state in (state.extents.entries.filter { !$0.1.unverified.isEmpty }.map(\.0), state.losses) }
+            guard !ordinals.isEmpty else { return losses }
+            for ordinal in ordinals { verify(ordinal) }
+        }
+    }
+
+    /// What is absent of a range, in order, by whole chunks.
+    fileprivate func gaps(in range: Range<Int64>) -> [Range<Int64>] {
+        var (gaps, rest): ([Range<Int64>], Range<Int64>) = ([], range)
+        while !rest.isEmpty, let gap = gap(in: rest)?.clamped(to: rest), !gap.isEmpty {
+            gaps.append(gap)
+            rest = gap.upperBound..<range.upperBound
+        }
+        return gaps
+    }
+}
