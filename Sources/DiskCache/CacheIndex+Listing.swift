@@ -79,22 +79,25 @@ extension CacheIndex {
             return true
         }
         for id in try identifiers(of: key) {
-            let identifier = Int64(bitPattern: id.value)
-            while true {
-                let sql = "SELECT ordinal FROM extent WHERE generation = ? AND pinned != ? LIMIT ?"
-                let ordinals = try readOne { try Int.fetchAll($0, sql: sql, arguments: [identifier, isPinned, Self.rowsAtOnce]) }
-                guard !ordinals.isEmpty else { break }
-                try write { db in
-                    let statement = try db.cachedStatement(sql: "UPDATE extent SET pinned = ? WHERE generation = ? AND ordinal = ?")
-                    for ordinal in ordinals { try statement.execute(arguments: [isPinned, identifier, ordinal]) }
-                }
-            }
+            var changed = 1
+            while changed > 0 { changed = try write { try Self.setPinned(isPinned, someExtentsOf: id, in: $0) } }
         }
         return isKnown
     }
 
     /// Notes that somebody has had a resource downloaded.
     func setDownloaded(_ key: CacheKey) throws(StoreError) {
+    /// Ordinals are compared where they stand: a damaged one that was read as a number would be another, and its row never change.
+    /// - Returns: how many rows are no longer as they were.
+    private static func setPinned(_ isPinned: Bool, someExtentsOf id: GenerationID, in db: Database) throws -> Int {
+        let sql = """
+            UPDATE extent SET pinned = ?1 WHERE generation = ?2
+            AND ordinal IN (SELECT ordinal FROM extent WHERE generation = ?2 AND pinned != ?1 LIMIT ?3)
+            """
+        try db.cachedStatement(sql: sql).execute(arguments: [isPinned, Int64(bitPattern: id.value), rowsAtOnce])
+        return db.changesCount
+    }
+
         try write { try $0.execute(sql: "UPDATE resource SET downloaded = 1 WHERE key = ? AND downloaded = 0", arguments: [key.text]) }
     }
 

@@ -13,11 +13,25 @@ extension CacheIndex {
         let geometry: ChunkGeometry
     }
 
-    /// A place in the order of last reads.
+    /// A place in the order of last reads: the values as they stand in a row, damaged or not, as that is how the database orders them.
     struct Place: Sendable {
-        var lastAccess = Int64.min
-        var identifier = Int64.min
-        var ordinal = -1
+        private var values: [DatabaseValue]
+
+        /// Before all rows.
+        init() { values = [Int64.min.databaseValue, Int64.min.databaseValue, (-1).databaseValue] }
+
+        fileprivate init(_ row: StoredRow, _ columns: String...) throws(RowDamage) {
+            values = try columns.map { column throws(RowDamage) in try row.databaseValue(column) }
+        }
+
+        fileprivate func arguments(_ count: Int) -> StatementArguments { StatementArguments(values.prefix(count)) }
+
+        /// Whether it lies behind another. Where the database's own order is damaged, what comes next may not, and a walk would not end.
+        fileprivate func isBehind(_ other: Place, in db: Database) throws -> Bool {
+            let places = Array(repeating: "?", count: values.count).joined(separator: ", ")
+            return try Bool.fetchOne(
+                db.cachedStatement(sql: "SELECT (\(places)) > (\(places))"), arguments: arguments(values.count) + other.arguments(values.count)) ?? false
+        }
     }
 
     /// The least recently read extents that are not pinned, after a place in that order. The cost does not depend on how many there are.
@@ -30,15 +44,15 @@ extension CacheIndex {
                 WHERE e.pinned = 0 AND (e.last_access, e.generation, e.ordinal) > (?, ?, ?)
                 ORDER BY e.last_access, e.generation, e.ordinal LIMIT ?
                 """
-            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [place.lastAccess, place.identifier, place.ordinal, limit])
-            var (victims, damaged, next) = ([Victim](), Set<GenerationID>(), Place?.none)
-            for row in rows.map({ StoredRow($0) }) {
-                let id = (try? row.integer("generation")) ?? 0
-                next = Place(
-                    lastAccess: (try? row.integer("last_access")) ?? place.lastAccess, identifier: id, ordinal: Int((try? row.integer("ordinal")) ?? 0))
-                if let victim = try? Self.victim(row) { victims.append(victim) } else { damaged.insert(GenerationID(value: UInt64(bitPattern: id))) }
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(3) + [limit]).map { StoredRow($0) }
+            var (victims, damaged) = ([Victim](), Set<GenerationID>())
+            for row in rows {
+                if let victim = try? Self.victim(row) { victims.append(victim) } else if let id = try? row.integer("generation") {
+                    damaged.insert(GenerationID(value: UInt64(bitPattern: id)))
+                }
             }
-            return (victims, damaged, next)
+            let next = try rows.last.map { try Place($0, "last_access", "generation", "ordinal") }
+            return (victims, damaged, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
         }
     }
 
@@ -65,12 +79,10 @@ extension CacheIndex {
                 SELECT r.last_access, r.id AS resource, g.id AS generation, r.pinned FROM resource r INDEXED BY resource_last_access LEFT JOIN generation g ON g.resource = r.id
                 WHERE (r.last_access, r.id) > (?, ?) ORDER BY r.last_access, r.id LIMIT ?
                 """
-            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [place.lastAccess, place.identifier, limit]).map { StoredRow($0) }
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(2) + [limit]).map { StoredRow($0) }
             let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap { try? $0.integer("generation") }
-            let next = rows.last.map { row in
-                Place(lastAccess: (try? row.integer("last_access")) ?? place.lastAccess, identifier: (try? row.integer("resource")) ?? 0)
-            }
-            return (evictable.map { GenerationID(value: UInt64(bitPattern: $0)) }, next)
+            let next = try rows.last.map { try Place($0, "last_access", "resource") }
+            return (evictable.map { GenerationID(value: UInt64(bitPattern: $0)) }, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
         }
     }
 
@@ -133,6 +145,7 @@ extension CacheIndex {
                 let ordinals = try readOne {
                     try Int.fetchAll($0, sql: "SELECT ordinal FROM extent WHERE generation = ? LIMIT ?", arguments: [identifier, Self.rowsAtOnce])
                 }
+                guard !ordinals.isEmpty else { break }
                 let before = try meta(.dataBytes) ?? 0
                 try write { db in for ordinal in ordinals { try Self.remove(ordinal, of: id, in: db) } }
                 thinned[id, default: 0] += before - (try meta(.dataBytes) ?? 0)

@@ -1,5 +1,6 @@
 import CachePolicy
 import Foundation
+import GRDB
 import TestSupport
 import Testing
 
@@ -179,6 +180,47 @@ import Testing
         #expect(try again.store.index.counts().resources == 0)
         // What its rows do not tell is counted by what its file takes, within what a file has beside its chunks.
         #expect(abs(again.store.ledger.dataSize) <= 2 * CapacityLedger.fileOverhead)
+    }
+
+    /// What is open stays as it is in memory, and its rows as they are on the disk: work on all of them goes past each and comes to its end.
+    @Test(arguments: ["last_access = 'long ago'", "last_access = x'00ff'", "last_access = 7.5", "ordinal = 'first'", "ordinal = ordinal + 0.5"])
+    func damagedExtentsOfAnOpenResourceHoldNothingUp(change: String) throws {
+        let opened = try OpenStore()
+        let generation = try opened.make("a", media, filling: whole)
+        _ = try opened.make("b", media, filling: whole)
+        opened.checkpoint()
+        generation.beginHold()
+        defer { generation.endHold() }
+        try opened.store.index.write { try $0.execute(sql: "UPDATE extent SET \(change) WHERE generation = \(generation.id.value) AND ordinal = 1") }
+        try inTime("eviction") { #expect(opened.evict(.max) > 0) }
+        #expect(try opened.row("b") == nil)
+        for isPinned in [true, false] {
+            try inTime("pinning") { _ = try opened.store.index.setPinned(isPinned, OpenStore.key("a")) }
+            let other = try opened.store.index.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM extent WHERE pinned != ?", arguments: [isPinned]) }
+            #expect(other == 0)
+        }
+    }
+
+    @Test(arguments: ["'long ago'", "x'00ff'", "7.5"]) func damagedResourcesHoldUpNothingWhereWholeFilesGo(value: String) throws {
+        let opened = try OpenStore(punchesHoles: false)
+        let generation = try opened.make("a", media, filling: whole)
+        _ = try opened.make("b", media, filling: whole)
+        opened.checkpoint()
+        generation.beginUse()
+        defer { generation.endUse() }
+        try opened.store.index.write { try $0.execute(sql: "UPDATE resource SET last_access = \(value) WHERE key = '\(OpenStore.key("a").text)'") }
+        try inTime("eviction") { #expect(opened.evict(.max) > 0) }
+        #expect(try opened.row("b") == nil && generation.isComplete)
+    }
+
+    /// Fails where something does not come to its end, in the place of never ending.
+    private func inTime(_ what: String, _ body: @escaping @Sendable () throws -> Void) throws {
+        let isDone = Monitor<Result<Void, any Error>?>(nil)
+        Thread.detachNewThread {
+            let result = Result { try body() }
+            isDone.update { $0 = result }
+        }
+        try isDone.wait(for: "the end of \(what)") { $0 }.get()
     }
 
     @Test(arguments: ["data_bytes', -5", "data_bytes', 9000000000000000000", "session', -7", "session', 9223372036854775807"])
