@@ -115,6 +115,13 @@ extension CacheStore {
             var update = update
             update.overhead = generation.overheadToSave()
             return update
+        } catch where error.isShortageOfFiles {
+            // Nothing is wrong with them: the next checkpoint tries again.
+            reportDisk("open what is to be made durable", error)
+            closeInShortage()
+            generation.restore(update)
+            registry.withLock { $0.unsaved[generation.id] = generation }
+            return nil
         } catch {
             reportDisk("make chunks durable, so they are dropped", error, label: "disk-sync")
             for extent in update.extents {
@@ -232,6 +239,7 @@ extension Generation {
             state.extents[ordinal].unverified = Presence(bits: state.extents[ordinal].unverified.bits & ~dropped.bits)
             state.extents[ordinal].residue = Presence(bits: state.extents[ordinal].residue.bits | dropped.bits)
             state.absentChunks += dropped.count
+            guard !dropped.isEmpty else { return 0 }
             // The index still calls them present, until it is told.
             state.extents[ordinal].isTouched = true
             state.losses += 1
@@ -239,4 +247,3 @@ extension Generation {
         }
     }
 }
-            guard !dropped.isEmpty else { return 0 }

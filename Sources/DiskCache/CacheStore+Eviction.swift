@@ -70,7 +70,7 @@ extension CacheStore {
         return freed
     }
 
-    /// - Returns: the bytes freed; nil where the index or the disk failed.
+    /// - Returns: the bytes freed; nil where the index or the disk failed, or no file can be opened.
     func evict(_ victims: [CacheIndex.Victim], upTo wanted: Int64) -> Int64? {
         var chosen: [Eviction] = []
         var sum: Int64 = 0
@@ -81,6 +81,13 @@ extension CacheStore {
         }
         guard !chosen.isEmpty else { return 0 }
         defer { for eviction in chosen where eviction.open == nil { registry.withLock { _ = $0.evicting.remove(eviction.victim.generation) } } }
+        // Before anything is forgotten of them: what could not be punched then would have gone without making room.
+        let files = openFiles(of: chosen)
+        let evictable = chosen.filter { $0.open != nil || files[$0.victim.generation] != nil }
+        return evictable.isEmpty ? nil : evict(evictable, files)
+    }
+
+    private func evict(_ chosen: [Eviction], _ files: [GenerationID: VictimFile]) -> Int64? {
         let gone: [GenerationID: Int64]
         do throws(StoreError) {
             try list(Array(Set(chosen.map(\.victim.generation))))
@@ -98,7 +105,7 @@ extension CacheStore {
         let closed = Set(chosen.filter { $0.open == nil }.map(\.victim.generation))
         let removed = gone.filter { closed.contains($0.key) && removeFile($0.key) }
         ledger.release(removed.values.reduce(0, +))
-        let finished = chosen.filter { finish($0, isRemoved: removed[$0.victim.generation] != nil) }
+        let finished = chosen.filter { finish($0, files[$0.victim.generation], isRemoved: removed[$0.victim.generation] != nil) }
         for id in gone.keys where !closed.contains(id) { removeOpen(id) }
         return finished.count < chosen.count ? nil : finished.reduce(removed.values.reduce(0, +)) { $0 + $1.bytes }
     }
@@ -110,6 +117,31 @@ extension CacheStore {
         let open: (generation: Generation, extent: Extent)?
         /// What its blocks take.
         let bytes: Int64
+    }
+
+    /// The file of a generation that is not open; or why it is not to be had, for another reason than that too many are.
+    private typealias VictimFile = Result<SparseFile, StoreError>
+
+    /// Opens the files of those that are not open, as far as that can be.
+    private func openFiles(of chosen: [Eviction]) -> [GenerationID: VictimFile] {
+        var files: [GenerationID: VictimFile] = [:]
+        var isShort = false
+        for victim in chosen where victim.open == nil && files[victim.victim.generation] == nil {
+            let (id, length) = (victim.victim.generation, victim.victim.length)
+            var file = openFile(of: id, length)
+            if case .failure(let error) = file, error.isShortageOfFiles, !isShort {
+                closeInShortage()
+                closeUnused()
+                isShort = true
+                file = openFile(of: id, length)
+            }
+            if case .failure(let error) = file, error.isShortageOfFiles { reportDisk("open files to evict from", error) } else { files[id] = file }
+        }
+        return files
+    }
+
+    private func openFile(of id: GenerationID, _ length: Int64) -> VictimFile {
+        Result { () throws(StoreError) in try SparseFile(path: path(of: id), length: length, creating: false) }
     }
 
     /// Makes an extent absent, unless someone needs it.
@@ -133,9 +165,9 @@ extension CacheStore {
 
     /// - Parameter isRemoved: its file is gone already.
     /// - Returns: whether its bytes are free.
-    private func finish(_ eviction: Eviction, isRemoved: Bool) -> Bool {
+    private func finish(_ eviction: Eviction, _ file: VictimFile?, isRemoved: Bool) -> Bool {
         let (victim, generation, bytes) = (eviction.victim, eviction.open?.generation, eviction.bytes)
-        let isPunched = isRemoved || punch(victim, generation)
+        let isPunched = isRemoved || punch(victim, generation, file)
         if let generation { generation.endEviction(ofExtent: victim.ordinal, bytes: bytes, isPunched: isPunched) }
         guard isPunched else {
             // Its blocks stay counted; what the next session makes of them is found in the list.
@@ -148,12 +180,12 @@ extension CacheStore {
         return true
     }
 
-    private func punch(_ victim: CacheIndex.Victim, _ generation: Generation?) -> Bool {
+    private func punch(_ victim: CacheIndex.Victim, _ generation: Generation?, _ file: VictimFile?) -> Bool {
         report("punch a hole") { () throws(StoreError) in
             do throws(StoreError) {
                 let range = victim.geometry.extentBytes(victim.ordinal, length: victim.length)
                 if let generation { return try generation.file.punchHole(range) }
-                let file = try SparseFile(path: path(of: victim.generation), length: victim.length, creating: false)
+                guard let file = try file?.get() else { return }
                 let wasSealed = file.isSealed(length: victim.length)
                 try file.punchHole(range)
                 if wasSealed { file.seal() }

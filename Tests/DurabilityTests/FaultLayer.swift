@@ -8,6 +8,7 @@ final class FaultLayer: Sendable {
         static let write = Call(rawValue: 1), read = Call(rawValue: 2), create = Call(rawValue: 4), openForWriting = Call(rawValue: 8)
         static let truncate = Call(rawValue: 16), punch = Call(rawValue: 32), allocate = Call(rawValue: 64), sync = Call(rawValue: 128)
         static let remove = Call(rawValue: 256), name = Call(rawValue: 512)
+        static let openDirectory = Call(rawValue: 1024)
         /// All that a disk refuses that has become read-only.
         static let everyChange: Call = [.write, .create, .openForWriting, .truncate, .punch, .allocate, .remove, .name]
     }

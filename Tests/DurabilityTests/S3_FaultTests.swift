@@ -183,6 +183,21 @@ extension Durability {
             }
         }
 
+        /// Nothing is wrong with what has come: it is saved when the file's directory can be opened.
+        @Test func aShortageOfFilesPutsSavingOff() async throws {
+            try await blocking {
+                let proxy = try start()
+                layer.fail(.openDirectory, in: .everywhere, with: EMFILE)
+                #expect(try play(film, proxy) == nil)
+                try proxy.waitForStatistics("a checkpoint that failed") { $0.errors["store"] ?? 0 > 0 }
+                #expect(layer.failures > 0)
+                #expect(try proxy.statistics.cache.droppedChunks == 0)
+                #expect(try isHit(film, proxy))
+                layer.heal()
+                try expectCachingAgain(proxy)
+            }
+        }
+
         /// Where one call for many fails, each is tried for itself; none of them is saved.
         @Test func manyFilesThatCannotBeMadeDurableAreNotSaved() async throws {
             try await blocking {
@@ -215,6 +230,30 @@ extension Durability {
                 #expect(overshoot == 0)
                 #expect(layer.failures > 0)
                 #expect(try isHit(films[11], proxy), "the last film of three times the limit is not cached")
+            }
+        }
+
+        /// What cannot be punched is not forgotten either: it would go without making room, and the next with it.
+        @Test func aShortageOfFilesCostsNothingThatIsCached() async throws {
+            try await blocking {
+                let films = (0..<3).map { Film(path: "/\($0).mp4", media: Media(seed: UInt64(20 + $0), size: 5_000_000)) }
+                for film in films { origin.serve(film.path, film.media) }
+                do {
+                    let proxy = try start(Durability.arguments)
+                    for film in films { #expect(try play(film, proxy) == nil) }
+                    #expect(try proxy.process.terminate() == .exited(0))
+                }
+                let before = try CacheImage(directory: cache).presentChunks(of: films).count
+                // All but the file by which the start tries what the disk can do.
+                layer.fail(.openForWriting, in: .data, with: EMFILE, after: 1)
+                let proxy = try start(["--max-size", "16MB", "--min-free", "1MB"])
+                // Each second it is tried again.
+                try proxy.waitForStatistics("eviction that failed") { _ in layer.failures > 6 }
+                #expect(try CacheImage(directory: cache).presentChunks(of: films).count == before)
+                layer.heal()
+                try proxy.waitForStatistics("eviction") { $0.cache.evictedExtents > 0 }
+                #expect(try proxy.process.terminate() == .exited(0))
+                #expect(try CacheImage(directory: cache).compare(films).fault == nil)
             }
         }
 

@@ -29,7 +29,7 @@
 // Which files: bits for rules.
 enum { DATA = 1, INDEX = 2, OTHER = 4, SHARED_MEMORY = 8 };
 // Which calls: bits for rules.
-enum { WRITE = 1, READ = 2, CREATE = 4, OPEN_FOR_WRITING = 8, TRUNCATE = 16, PUNCH = 32, ALLOCATE = 64, SYNC = 128, REMOVE = 256, NAME = 512 };
+enum { WRITE = 1, READ = 2, CREATE = 4, OPEN_FOR_WRITING = 8, TRUNCATE = 16, PUNCH = 32, ALLOCATE = 64, SYNC = 128, REMOVE = 256, NAME = 512, OPEN_DIRECTORY = 1024 };
 
 struct rule { uint64_t calls, files, code, passes, hits; }; // `passes` calls get through first
 
@@ -146,7 +146,8 @@ static int open_at(int at, const char *path, int flags, mode_t mode) {
     pthread_mutex_lock(&lock);
     struct stat info;
     int is_new = flags & O_CREAT && fstatat(at, path, &info, AT_SYMLINK_NOFOLLOW) != 0, class = class_of(name), fd = -1;
-    uint64_t calls = (is_new ? CREATE : 0) | ((flags & O_ACCMODE) != O_RDONLY ? OPEN_FOR_WRITING : 0);
+    uint64_t calls = (is_new ? CREATE : 0) | ((flags & O_ACCMODE) != O_RDONLY ? OPEN_FOR_WRITING : 0)
+        | (flags & O_DIRECTORY ? OPEN_DIRECTORY : 0);
     if (!denied(calls, class)) fd = syscall(SYS_openat, at, path, flags, mode);
     if (fd >= 1 << 16) abort();
     if (fd >= 0 && fstat(fd, &info) == 0) {
