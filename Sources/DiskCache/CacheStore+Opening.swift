@@ -57,7 +57,7 @@ extension CacheStore {
         }
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, length: row.length, geometry: row.geometry, file: file, isStored: true, ledger: ledger,
-            extents: extents, isIndexed: true, overhead: overhead, wasSealed: isSealed)
+            extents: extents, isIndexed: true, overhead: overhead, wasSealed: isSealed, isKept: try index.isKept(row.key))
         let opened: Generation? = registry.withLock { registry in
             // Removed since its rows were read, or replaced by another.
             if registry.removedWhileLoading.contains(row.id) { return nil }
@@ -65,8 +65,9 @@ extension CacheStore {
             // Another look-up may have been quicker: one file has one generation in memory.
             return registry.add(generation)
         }
-        // Asked once it is registered: who pins it from now on tells it so, and is right.
-        opened?.startKept(try index.isKept(row.key))
+        // Asked once more: who pinned it before it was registered found nobody to tell, and who does so from now on tells it. Where the index
+        // does not answer, what it said a moment ago holds.
+        if let opened { report("look up what is kept") { () throws(StoreError) in opened.startKept(try index.isKept(row.key)) } }
         return opened
     }
 

@@ -108,6 +108,8 @@ package final class Generation: Sendable {
     /// Whether this generation is kept on disk; else it is a window in memory, for bytes that pass through.
     package let isStored: Bool
     let ledger: CapacityLedger
+    /// Whether somebody had pinned or downloaded its resource when it was opened.
+    private let wasKept: Bool
     let state: Mutex<State>
 
     struct State {
@@ -142,13 +144,13 @@ package final class Generation: Sendable {
         var head: GenerationHead
         /// Whether the index has yet to be told of `head`.
         var isHeadUnsaved = false
-        /// Whoever has been told the file's name: it keeps it until they have done.
+        /// Whoever has been told the file's name: until they have done, it keeps that, and nothing of it is evicted.
         var holds = 0
-        /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is verified.
-        var wasSealed = true
         /// How often chunks that were present have turned out not to be what they should.
         var losses = 0
-        /// Whether somebody has pinned or downloaded its resource; nil until the index has told.
+        /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is verified.
+        var wasSealed = true
+        /// Whether somebody has pinned or downloaded its resource; nil where nothing was said of that since it was opened.
         var isKept: Bool?
         /// Whether its file's name is durable.
         var isNameSynced = false
@@ -164,7 +166,7 @@ package final class Generation: Sendable {
     init(
         id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry, file: any GenerationBytes, isStored: Bool,
         ledger: CapacityLedger, extents: ExtentTable = ExtentTable(), isIndexed: Bool = false,
-        overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true
+        overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true, isKept: Bool = false
     ) {
         self.id = id
         self.key = key
@@ -172,6 +174,7 @@ package final class Generation: Sendable {
         self.file = file
         self.isStored = isStored
         self.ledger = ledger
+        wasKept = isKept
         var state = State(head: head)
         state.length = length
         state.isIndexed = isIndexed
@@ -258,11 +261,11 @@ package final class Generation: Sendable {
     }
 
     /// Whether somebody has pinned or downloaded its resource.
-    package var isKept: Bool { state.withLock { $0.isKept ?? false } }
+    package var isKept: Bool { state.withLock { $0.isKept } ?? wasKept }
 
     func setKept(_ isKept: Bool) { state.withLock { $0.isKept = isKept } }
 
-    /// What the index had when it was opened; what was said meanwhile is newer.
+    /// What the index had just after it was registered; what was said meanwhile is newer.
     func startKept(_ isKept: Bool) { state.withLock { $0.isKept = $0.isKept ?? isKept } }
 
     /// In bytes; nil while unknown.
