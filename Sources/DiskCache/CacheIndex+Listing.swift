@@ -103,8 +103,28 @@ extension CacheIndex {
 
     /// Whether somebody has pinned or downloaded a resource.
     func isKept(_ key: CacheKey) throws(StoreError) -> Bool {
-        let sql = "SELECT pinned != 0 OR downloaded != 0 FROM resource WHERE key = ?"
-        return try readOne { try Int64.fetchOne($0.cachedStatement(sql: sql), arguments: [key.text]) == 1 }
+    /// Why a resource is kept.
+    struct Kept: Sendable {
+        var isPinned = false
+        var isDownloaded = false
+    }
+
+    /// What somebody has done to keep a resource.
+    func kept(_ key: CacheKey) throws(StoreError) -> Kept {
+        try readOne { db in
+            let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT pinned, downloaded FROM resource WHERE key = ?"), arguments: [key.text]).map { StoredRow($0) }
+            return Kept(isPinned: (try? row?.flag("pinned")) ?? false, isDownloaded: (try? row?.flag("downloaded")) ?? false)
+        }
+    }
+
+        let kept = try kept(key)
+        return kept.isPinned || kept.isDownloaded
+    }
+
+    /// Has a resource that came back kept as it was.
+    func restore(_ kept: Kept, of key: CacheKey) throws(StoreError) {
+        if kept.isPinned { _ = try setPinned(true, key) }
+        if kept.isDownloaded { try setDownloaded(key) }
     }
 
     /// Keys of pinned resources.

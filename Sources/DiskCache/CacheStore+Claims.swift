@@ -49,6 +49,7 @@ extension CacheStore {
         let noted: Result<Void, StoreError> = queue.sync {
             Result { () throws(StoreError) in
                 try index.setDownloaded(generation.key)
+                try pins.setDownloaded(generation.key)
                 try noteKept(generation.key)
             }
         }

@@ -42,7 +42,7 @@ extension CacheStore {
             for batch in CacheIndex.batches([update]) {
                 for id in try index.save(batch, session: 0).replaced.keys { try FileSystem.remove("\(directory)/\(relativePath(of: id))") }
             }
-            _ = try index.setPinned(true, key)
+            try index.restore(pins.kept(key), of: key)
             count += 1
         }
         try index.setMeta([(.pinVersion, pins.version)])
@@ -51,24 +51,24 @@ extension CacheStore {
 
     /// Rows come back where their files are there, to be verified before they are served.
     private static func rebuild(_ index: CacheIndex, from aside: String, _ pins: PinnedCopy, _ directory: String, _ logger: Logger) throws(StoreError) {
-        var batch: [(update: CacheIndex.Update, isPinned: Bool)] = []
+        var batch: [(update: CacheIndex.Update, kept: CacheIndex.Kept)] = []
         func save() throws {
             for updates in CacheIndex.batches(batch.map(\.update)) { _ = try index.save(updates, session: 0) }
-            for item in batch where item.isPinned { _ = try index.setPinned(true, item.update.key) }
+            for item in batch { try index.restore(item.kept, of: item.update.key) }
             batch = []
         }
-        func take(_ update: CacheIndex.Update, isPinned: Bool) throws {
+        func take(_ update: CacheIndex.Update, _ kept: CacheIndex.Kept) throws {
             guard FileSystem.exists("\(directory)/\(relativePath(of: update.id))") else { return }
-            batch.append((update, isPinned))
+            batch.append((update, kept))
             if batch.count >= 256 { try save() }
         }
         do {
             // The copy first: what the index itself still has is newer.
             for key in (try? pins.keys()) ?? [] {
-                if let update = (try? pins.update(of: key)) ?? nil { try take(update, isPinned: true) }
+                if let update = (try? pins.update(of: key)) ?? nil { try take(update, pins.kept(key)) }
             }
             try save()
-            if FileSystem.exists(aside) { try IndexDamage.rescue(aside) { update, isPinned in try take(update, isPinned: isPinned) } }
+            if FileSystem.exists(aside) { try IndexDamage.rescue(aside, take) }
             try save()
         } catch { throw error as? StoreError ?? .index(detail: "\(error)") }
         let counts = try index.counts()

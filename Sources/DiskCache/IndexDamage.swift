@@ -47,7 +47,7 @@ enum IndexDamage {
 
     /// Gives what can still be read of a damaged database, a resource at a time. Damaged rows are left out, and extents after the first
     /// that cannot be read.
-    static func rescue(_ path: String, _ take: (CacheIndex.Update, _ isPinned: Bool) throws -> Void) rethrows {
+    static func rescue(_ path: String, _ take: (CacheIndex.Update, CacheIndex.Kept) throws -> Void) rethrows {
         var configuration = Configuration()
         // Else nothing could be read where the definition of a table or an index is damaged.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
@@ -61,13 +61,13 @@ enum IndexDamage {
             }
         }
         for id in ids {
-            guard let (update, isPinned) = (try? queue.read { try read(id, in: $0) }) ?? nil else { continue }
-            try take(update, isPinned)
+            guard let (update, kept) = (try? queue.read { try read(id, in: $0) }) ?? nil else { continue }
+            try take(update, kept)
         }
     }
 
     /// By the places of the columns, as their names may be what is damaged.
-    private static func read(_ id: Int64, in db: Database) throws -> (CacheIndex.Update, Bool)? {
+    private static func read(_ id: Int64, in db: Database) throws -> (CacheIndex.Update, CacheIndex.Kept)? {
         func row(_ table: String, _ id: Int64, _ names: [String]) throws -> StoredRow? {
             try Row.fetchOne(db, sql: "SELECT * FROM \(table) WHERE rowid = ?", arguments: [id]).map { StoredRow($0, names: names) }
         }
@@ -85,10 +85,12 @@ enum IndexDamage {
         } catch is DatabaseError {
             // What was read up to here is of use.
         }
-        return (CacheIndex.Update(found, extents), (try? resource.flag("pinned")) ?? false)
+        // An index of an earlier version has no `downloaded`.
+        let kept = CacheIndex.Kept(isPinned: (try? resource.flag("pinned")) ?? false, isDownloaded: (try? resource.flag("downloaded")) ?? false)
+        return (CacheIndex.Update(found, extents), kept)
     }
 
-    private static let resourceColumns = ["id", "key", "pinned", "hits", "last_access", "cached"]
+    private static let resourceColumns = ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"]
     private static let generationColumns = [
         "id", "resource", "length", "status", "fields", "final_url", "chunk_size", "stored_at", "overhead", "validated_at", "initial_age", "selecting", "is_public",
     ]

@@ -34,6 +34,14 @@ final class PinnedCopy {
 
     func update(of key: CacheKey) throws(StoreError) -> CacheIndex.Update? { try copy?.update(of: key) }
 
+    /// All that it has is pinned.
+    func kept(_ key: CacheKey) -> CacheIndex.Kept {
+        CacheIndex.Kept(isPinned: true, isDownloaded: (try? copy?.kept(key).isDownloaded) ?? false)
+    }
+
+    /// Notes of a resource that it has that somebody has had it downloaded.
+    func setDownloaded(_ key: CacheKey) throws(StoreError) { try copy?.setDownloaded(key) }
+
     /// Takes over news of pinned generations. After one that failed, all of a resource is copied, as news alone would leave gaps.
     func save(_ updates: [CacheIndex.Update], from index: CacheIndex) throws(StoreError) {
         guard !updates.isEmpty || !lagging.isEmpty else { return }
@@ -59,6 +67,7 @@ final class PinnedCopy {
     private func copyRows(of key: CacheKey, from index: CacheIndex) throws(StoreError) {
         lagging.insert(key)
         if let update = try index.update(of: key) { try save([update]) }
+        if try index.kept(key).isDownloaded { try setDownloaded(key) }
         lagging.remove(key)
     }
 

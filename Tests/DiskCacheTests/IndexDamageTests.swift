@@ -223,6 +223,38 @@ import Testing
         try isDone.wait(for: "the end of \(what)") { $0 }.get()
     }
 
+    /// Downloaded without a pin, it plays without its origin all the same.
+    @Test func whatWasDownloadedIsKnownInAnIndexThatWasRescued() throws {
+        let directory = try closedCache()
+        do {
+            let opened = try OpenStore(directory)
+            try opened.store.index.setDownloaded(OpenStore.key("b"))
+            try opened.close()
+        }
+        IndexDamage.mark(index(directory))
+        let opened = try OpenStore(directory)
+        #expect(opened.metrics.errors.values["index-damaged"] == 1)
+        #expect(try opened.load("a")?.isKept == true && opened.load("b")?.isKept == true)
+        #expect(try opened.store.setPinned(false, OpenStore.key("a")))
+        #expect(try opened.load("a")?.isKept == false)
+    }
+
+    /// Pinned before or after, in a session or as a copy of all its rows.
+    @Test(arguments: [true, false]) func whatWasDownloadedIsKnownFromTheCopyOfPins(isPinnedFirst: Bool) throws {
+        let opened = try OpenStore()
+        do {
+            let a = try opened.make("a", media, filling: whole)
+            opened.checkpoint()
+            if isPinnedFirst { #expect(try opened.store.setPinned(true, OpenStore.key("a"))) }
+            try opened.store.settle(whole, of: a, isPinned: !isPinnedFirst) { true }
+        }
+        try opened.close()
+        try Self.garbage.write(to: URL(fileURLWithPath: index(opened.directory)))
+        let again = try OpenStore(opened.directory)
+        #expect(try again.store.setPinned(false, OpenStore.key("a")))
+        #expect(try again.load("a")?.isKept == true)
+    }
+
     @Test(arguments: ["data_bytes', -5", "data_bytes', 9000000000000000000", "session', -7", "session', 9223372036854775807"])
     func damagedNumberAboutTheWholeIsFoundOut(value: String) throws {
         let directory = try closedCache()
