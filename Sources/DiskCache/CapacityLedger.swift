@@ -1,4 +1,6 @@
+// no traps: what is counted are allocated bytes of files, at most 1 << 60 of them (`CacheIndex.checkMeta`); what the disk is said to have is held
 import Foundation
+import HTTPModel
 import Synchronization
 
 /// The bytes that the cache may take and has taken, in allocated blocks. Space is reserved here before it is written, so
@@ -120,7 +122,7 @@ package final class CapacityLedger: Sendable {
     /// Asks the file system how much is free. An allowance counts at most a little, so that other programs' writes are seen soon.
     func refreshDisk() {
         guard let free = FileSystem.disk(of: directory)?.free else { return }
-        state.withLock { $0.diskAllowance = min(free - $0.minFree - $0.indexGrowth - $0.unwritten, Self.longestAllowance) }
+        state.withLock { $0.diskAllowance = min(free -| $0.minFree -| $0.indexGrowth -| $0.unwritten, Self.longestAllowance) }
     }
 
     private static let longestAllowance: Int64 = 64 << 20
@@ -138,7 +140,7 @@ package final class CapacityLedger: Sendable {
     func attainable(beside pinned: Int64) -> Int64 {
         let free = FileSystem.disk(of: directory)?.free ?? .max / 2
         return state.withLock { state in
-            min(state.limit - state.headroom - state.index - pinned, free - state.minFree - state.indexGrowth + state.data - pinned)
+            min(state.limit -| state.headroom -| state.index -| pinned, free -| state.minFree -| state.indexGrowth +| state.data -| pinned)
         }
     }
 

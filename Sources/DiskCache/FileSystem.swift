@@ -1,13 +1,17 @@
 import CLinux
 import Glibc
+import HTTPModel
 
 /// Calls about files by name.
 package enum FileSystem {
     /// What a file takes on the disk; 0 where there is none.
     static func allocatedBytes(_ path: String) -> Int64 {
         var info = stat()
-        return stat(path, &info) == 0 ? Int64(info.st_blocks) * 512 : 0
+        return stat(path, &info) == 0 ? allocatedBytes(info) : 0
     }
+
+    /// What a file takes. File systems in user space and on the network tell what they like: more than `Generation.longest` is none that is here.
+    static func allocatedBytes(_ info: stat) -> Int64 { min(max(0, Int64(info.st_blocks) *| 512), 2 *| Generation.longest) }
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
@@ -45,8 +49,11 @@ package enum FileSystem {
     static func disk(of directory: String) -> (size: Int64, free: Int64)? {
         var info = statvfs()
         guard statvfs(directory, &info) == 0 else { return nil }
-        return (Int64(info.f_blocks) * Int64(info.f_frsize), Int64(info.f_bavail) * Int64(info.f_frsize))
+        return (bytes(info.f_blocks, of: info.f_frsize), bytes(info.f_bavail, of: info.f_frsize))
     }
+
+    /// What so many blocks are; `Int64.max` where that is more.
+    static func bytes(_ blocks: UInt, of size: UInt) -> Int64 { Int64(clamping: blocks) *| Int64(clamping: size) }
 
     /// Makes the names in a directory durable (fsync(2): syncing a file does not promise that).
     static func syncDirectory(_ path: String) throws(StoreError) {

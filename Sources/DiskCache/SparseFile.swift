@@ -146,7 +146,7 @@ final class SparseFile: GenerationBytes {
     /// What the file takes on the disk, its list of parts included.
     var allocatedBytes: Int64 {
         var info = stat()
-        return fstat(file, &info) == 0 ? Int64(info.st_blocks) * 512 : 0
+        return fstat(file, &info) == 0 ? FileSystem.allocatedBytes(info) : 0
     }
 
     // MARK: The seal
