@@ -8,7 +8,7 @@ extension ControlHandler {
     /// One resource, or a page of all.
     func find(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         guard let url = try parameters.url() else { return try list(exchange, parameters) }
-        if let other = ["sort", "filter", "limit", "offset"].first(where: parameters.has) { throw ControlError(400, "\(other) does not go with url") }
+        if let other = ["sort", "filter", "after", "limit", "offset"].first(where: parameters.has) { throw ControlError(400, "\(other) does not go with url") }
         answer(exchange) { [policy] in try $0.existing(url, policy.value) }
     }
 
@@ -24,6 +24,8 @@ extension ControlHandler {
             query.order = order
         }
         query.filter = parameters["filter"].flatMap { $0.isEmpty ? nil : $0 }
+        query.after = parameters["after"].flatMap { $0.isEmpty ? nil : $0 }
+        if query.after != nil, query.order != .name { throw ControlError(400, "after goes with sort=name") }
         query.mask = mask(for: exchange)
         query.limit = try parameters.number("limit", in: 1...Self.maxLimit) ?? Self.defaultLimit
         query.offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0

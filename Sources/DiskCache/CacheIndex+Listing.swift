@@ -15,20 +15,22 @@ extension CacheIndex {
 
     /// A page of resources. Costs what the page and those before it cost, and a count; with a filter, a look at all names.
     func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
+        // As who asks sees it.
+        let name = query.mask == nil ? "r.key" : "\(Self.maskFunction)(r.key)"
         let order = switch query.order {
         case .size: "r.cached DESC, r.id DESC"
         case .recent: "r.last_access DESC, r.id DESC"
         case .hits: "r.hits DESC, r.id DESC"
-        case .name: "r.key"
+        case .name: name
         }
-        let name = query.mask == nil ? "r.key" : "\(Self.maskFunction)(r.key)"
-        let condition = query.filter == nil ? "" : "WHERE \(name) LIKE ? ESCAPE '\\'"
+        let condition = query.filter == nil ? "WHERE TRUE" : "WHERE \(name) LIKE ? ESCAPE '\\'"
+        let (place, after) = query.after.map { ("AND \(name) > ?", [$0]) } ?? ("", [])
         let pattern = query.filter.map(Self.asInKeys).map { ["%\($0.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_"))%"] } ?? []
         return try read { db in
-            if query.filter != nil, let mask = query.mask { Self.define(mask, in: db) }
+            if let mask = query.mask { Self.define(mask, in: db) }
             let rows = try Row.fetchAll(
-                db.cachedStatement(sql: "\(Self.selectResources) \(condition) ORDER BY \(order) LIMIT ? OFFSET ?"),
-                arguments: StatementArguments(pattern) + [query.limit ?? -1, query.offset])
+                db.cachedStatement(sql: "\(Self.selectResources) \(condition) \(place) ORDER BY \(order) LIMIT ? OFFSET ?"),
+                arguments: StatementArguments(pattern + after) + [query.limit ?? -1, query.offset])
             let counted = query.filter == nil ? "generation" : "resource r JOIN generation g ON g.resource = r.id \(condition)"
             let total = try Int.fetchOne(
                 db.cachedStatement(sql: "SELECT count(*) FROM \(counted)"), arguments: StatementArguments(pattern)) ?? 0
@@ -85,8 +87,6 @@ extension CacheIndex {
         return isKnown
     }
 
-    /// Notes that somebody has had a resource downloaded.
-    func setDownloaded(_ key: CacheKey) throws(StoreError) {
     /// Ordinals are compared where they stand: a damaged one that was read as a number would be another, and its row never change.
     /// - Returns: how many rows are no longer as they were.
     private static func setPinned(_ isPinned: Bool, someExtentsOf id: GenerationID, in db: Database) throws -> Int {
@@ -98,11 +98,11 @@ extension CacheIndex {
         return db.changesCount
     }
 
+    /// Notes that somebody has had a resource downloaded.
+    func setDownloaded(_ key: CacheKey) throws(StoreError) {
         try write { try $0.execute(sql: "UPDATE resource SET downloaded = 1 WHERE key = ? AND downloaded = 0", arguments: [key.text]) }
     }
 
-    /// Whether somebody has pinned or downloaded a resource.
-    func isKept(_ key: CacheKey) throws(StoreError) -> Bool {
     /// Why a resource is kept.
     struct Kept: Sendable {
         var isPinned = false
@@ -117,6 +117,8 @@ extension CacheIndex {
         }
     }
 
+    /// Whether somebody has pinned or downloaded a resource.
+    func isKept(_ key: CacheKey) throws(StoreError) -> Bool {
         let kept = try kept(key)
         return kept.isPinned || kept.isDownloaded
     }

@@ -55,11 +55,41 @@ package struct ResourceQuery: Sendable, Equatable {
     package var filter: String?
     /// What a filter does not see of URLs, as who asks is not shown it either; nil for nothing.
     package var mask: URLMask?
+    /// Only what comes after this URL in the order of names; nil for all.
+    package var after: String?
     /// nil for all.
     package var limit: Int?
     package var offset = 0
 
     package init() {}
+}
+
+extension ResourceListing {
+    /// All resources that a query means, in pages, so that no answer grows with the cache. Each that is there from the first page to the last
+    /// is among them where they are in the order of names: a page begins behind the last name. In another order they change their places while
+    /// they are read: what moves to a later page is there twice, and kept once; what moves to an earlier one is missed.
+    /// - Parameter page: gives the resources of one page, and how many there are in all.
+    package static func all(
+        _ query: ResourceQuery, limit: Int? = nil, pageSize: Int = 1000, page: (ResourceQuery) throws -> ResourceListing
+    ) rethrows -> ResourceListing {
+        var query = query
+        query.limit = min(pageSize, limit ?? .max)
+        var listing = try page(query)
+        guard listing.resources.count < listing.total else { return listing }
+        var (seen, last) = (Set(listing.resources.map(\.url)), listing.resources.last?.url)
+        query.offset = listing.resources.count
+        // Nothing but an empty page is the end: rows that are damaged are left out of pages, and the total shrinks when what was listed goes.
+        while let place = last, listing.resources.count < limit ?? .max {
+            if query.order == .name { (query.after, query.offset) = (place, 0) }
+            query.limit = min(pageSize, (limit ?? .max) - listing.resources.count)
+            let page = try page(query)
+            query.offset += page.resources.count
+            listing.resources += page.resources.filter { seen.insert($0.url).inserted }
+            listing.total = page.total
+            last = page.resources.last?.url
+        }
+        return listing
+    }
 }
 
 /// Bytes from `first` to `last`, both included, as in a `Range` field.

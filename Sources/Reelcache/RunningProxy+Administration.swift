@@ -19,6 +19,7 @@ extension RunningProxy: CacheAccess {
     package func resources(_ query: ResourceQuery) throws -> ResourceListing {
         var parameters = [("sort", query.order.rawValue), ("offset", "\(query.offset)")]
         if let filter = query.filter { parameters.append(("filter", filter)) }
+        if let after = query.after { parameters.append(("after", after)) }
         if let limit = query.limit { parameters.append(("limit", "\(limit)")) }
         return try ask(request("GET", "/api/v1/resources", parameters), for: ResourceListing.self)
     }

@@ -42,6 +42,39 @@ import Testing
         #expect(page.total == 3 && page.resources.count == 2)
     }
 
+    /// Evicted or removed between two pages, what was listed moves the rest up.
+    @Test func allAreListedThoughTheFirstGoMeanwhile() throws {
+        let names = (0..<12).map { "film\($0 + 10)" }
+        for name in names { _ = try opened.make(name, media, filling: 0..<4096) }
+        var query = ResourceQuery()
+        query.order = .name
+        let listing = try ResourceListing.all(query, pageSize: 3) { query in
+            let page = try store.resources(query)
+            for resource in page.resources { _ = try store.remove(CacheKey(text: resource.url), isDryRun: false) }
+            return page
+        }
+        #expect(listing.resources.map(\.url) == names.map { key($0).text })
+    }
+
+    @Test(arguments: ResourceQuery.Order.allCases) func pagesAreAll(order: ResourceQuery.Order) throws {
+        for name in 0..<10 { _ = try opened.make("film\(name)", media, filling: 0..<Int64(name + 1) * 4096) }
+        var query = ResourceQuery()
+        (query.order, query.filter) = (order, "FILM")
+        let whole = try ResourceListing.all(query, page: store.resources)
+        #expect(whole.resources.count == 10)
+        for pageSize in 1...11 {
+            #expect(try ResourceListing.all(query, pageSize: pageSize, page: store.resources) == whole)
+            #expect(try ResourceListing.all(query, limit: 7, pageSize: pageSize, page: store.resources).resources == Array(whole.resources.prefix(7)))
+        }
+    }
+
+    @Test func pagesOfMaskedNamesAreInTheirOrder() throws {
+        for name in ["b", "c", "a"] { _ = try opened.make("\(name)?token=\(name)", media, filling: 0..<4096) }
+        var query = ResourceQuery()
+        (query.order, query.mask, query.after) = (.name, .standard, key("a?token=zzz").text)
+        #expect(try store.resources(query).resources.map(\.url) == ["b?token=b", "c?token=c"].map { key($0).text })
+    }
+
     @Test func filterIsAPartOfTheURLAndNoPattern() throws {
         for name in ["One%20two_x", "one-TWO.x", "other"] { _ = try opened.make(name, media, filling: 0..<4096) }
         #expect(try listed { $0.filter = "two"; $0.order = .name } == ["One%20two_x", "one-TWO.x"])

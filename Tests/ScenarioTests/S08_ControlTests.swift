@@ -53,6 +53,9 @@ extension Scenarios {
                 let page = try stage.read(ResourceListing.self, "/resources?sort=name&limit=1&offset=1")
                 #expect(page.total == 3 && page.resources.map(\.url) == [stage.origin.url("/b.mp3")])
                 #expect(try stage.read(ResourceListing.self, "/resources?filter=none").total == 0)
+                let rest = try stage.read(ResourceListing.self, "/resources?sort=name&after=" + stage.origin.url("/b.mp3"))
+                #expect(rest.total == 3 && rest.resources.map(\.url) == [stage.origin.url("/c.mp4")])
+                #expect(try stage.control("GET", "/resources?after=x").status == 400)
             }
         }
 
