@@ -1,4 +1,5 @@
 // no traps: places are of the chunks of a generation, within its length
+import CachePolicy
 import DiskCache
 import EventIO
 import HTTPTransport
@@ -10,19 +11,29 @@ extension ControlHandler {
         let url = try parameters.requiredURL()
         let isGrowing = try parameters.flag("growing")
         perform(exchange, isLong: true) { [policy] store in
-            guard let hold = try policy.value.find(url, { key throws(StoreError) in try store.hold(key, isGrowing: isGrowing) }) else {
-                throw ControlError.notCached(url.absolute)
-            }
-            switch hold.state {
-            case .complete(let path), .growing(let path): return (hold, try ControlJSON.line(HeldFile(path: path, length: hold.length)))
-            case .incomplete(let missing): throw ControlError.incomplete(url.absolute, missing: missing)
-            }
+            let hold = try isGrowing ? store.growingFile(of: url, policy.value) : store.completeFile(of: url, policy.value)
+            return (hold, try ControlJSON.line(HeldFile(path: hold.path, length: hold.length)))
         } then: { exchange, held in
             var response = Response(200, length: nil)
             response.describeJSON()
             // The answer does not end, so no other can follow it.
             (response.closes, response.isEndless) = (true, isGrowing)
             exchange.respond(response, body: HoldSource(exchange, held.0, line: held.1, isGrowing: isGrowing))
+        }
+    }
+}
+
+extension CacheStore {
+    fileprivate func growingFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
+        guard let hold = try policy.find(url, { key throws(StoreError) in try holdGrowing(key) }) else { throw ControlError.notCached(url.absolute) }
+        return hold
+    }
+
+    fileprivate func completeFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
+        switch try policy.find(url, { key throws(StoreError) in try hold(key) }) {
+        case .complete(let hold)?: return hold
+        case .incomplete(let missing)?: throw ControlError.incomplete(url.absolute, missing: missing)
+        case nil: throw ControlError.notCached(url.absolute)
         }
     }
 }

@@ -127,12 +127,20 @@ extension CacheStore {
     }
 
     /// Takes hold of the file of a complete resource; what had not been verified before is.
-    /// - Parameter isGrowing: whether one that is not complete is held as well, and what comes of it.
     /// - Returns: nil where nothing of it is cached.
-    package func hold(_ key: CacheKey, isGrowing: Bool = false) throws(StoreError) -> FileHold? {
+    package func hold(_ key: CacheKey) throws(StoreError) -> Holding? {
+        guard let hold = try holdGrowing(key) else { return nil }
+        // Asked of what is held: of that nothing goes any more.
+        let gaps = hold.gaps(in: 0..<hold.length)
+        return gaps.isEmpty ? .complete(hold) : .incomplete(missing: gaps.map(ByteSpan.init))
+    }
+
+    /// Takes hold of the file of a resource that may lack something, and of what comes of it.
+    /// - Returns: nil where nothing of it is cached.
+    package func holdGrowing(_ key: CacheKey) throws(StoreError) -> FileHold? {
         queue.sync { checkpoint() }
         guard let generation = try load(key), let length = generation.length else { return nil }
-        return FileHold(generation, length: length, path: Self.relativePath(of: generation.id), isGrowing: isGrowing) { verify(generation, extent: $0) }
+        return FileHold(generation, length: length, path: Self.relativePath(of: generation.id)) { verify(generation, extent: $0) }
     }
 
     /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a year.

@@ -1,32 +1,29 @@
 import CachePolicy
 
+/// What holding a complete file comes to.
+package enum Holding: Sendable {
+    case complete(FileHold)
+    /// What is not cached, in order.
+    case incomplete(missing: [ByteSpan])
+}
+
 /// A file that is lent to somebody who was told its name. For as long as this lives, nothing of it is evicted, and it keeps its name.
 ///
 /// All that it calls present is verified. Where that later turns out not to be what it should, it is *lost*.
 package final class FileHold: Sendable {
-    package enum State: Sendable {
-        /// Where it is, below the cache directory.
-        case complete(path: String)
-        /// The same of one that may lack something.
-        case growing(path: String)
-        /// What is not cached, in order.
-        case incomplete(missing: [ByteSpan])
-    }
-
-    package let state: State
+    /// Where it is, below the cache directory.
+    package let path: String
     package let length: Int64
     private let generation: Generation
     /// `Generation.State.losses` when all that was present had been verified.
     private let losses: Int
 
     /// - Parameter verify: compares the checksums of an extent's unverified chunks and drops those that differ.
-    init(_ generation: Generation, length: Int64, path: String, isGrowing: Bool, verify: (_ ordinal: Int) -> Void) {
+    init(_ generation: Generation, length: Int64, path: String, verify: (_ ordinal: Int) -> Void) {
         self.generation = generation
-        self.length = length
+        (self.length, self.path) = (length, path)
         generation.beginHold()
         losses = generation.verifyAll(verify)
-        let gaps = isGrowing ? [] : generation.gaps(in: 0..<length)
-        state = isGrowing ? .growing(path: path) : gaps.isEmpty ? .complete(path: path) : .incomplete(missing: gaps.map(ByteSpan.init))
     }
 
     deinit { generation.endHold() }

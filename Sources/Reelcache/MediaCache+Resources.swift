@@ -113,13 +113,12 @@ extension MediaCache {
     /// - Throws: `CacheError`: `.notCached`, `.incomplete`, `.unsupportedURL`, `.disk`, `.closed`.
     public func fileURL(of url: URL) async throws -> URL {
         let origin = try Self.origin(url)
-        let hold = try await perform { cache throws(CacheError) in try cache.find(origin) { store, key throws(StoreError) in try store.hold(key) } }
-        guard let hold else { throw CacheError.notCached(url) }
-        switch hold.state {
+        let holding = try await perform { cache throws(CacheError) in try cache.find(origin) { store, key throws(StoreError) in try store.hold(key) } }
+        guard let holding else { throw CacheError.notCached(url) }
+        switch holding {
         case .incomplete(let missing): throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 +| $1.count })
-        case .growing: throw CacheError.incomplete(url, missing: hold.gaps(in: 0..<hold.length).reduce(0) { $0 +| Int64($1.count) })
-        case .complete(let path):
-            let file = "\(configuration.cacheDirectory)/\(path)"
+        case .complete(let hold):
+            let file = "\(configuration.cacheDirectory)/\(hold.path)"
             var info = stat()
             guard stat(file, &info) == 0, Int64(info.st_size) == hold.length else {
                 throw CacheError.disk("\(file) is not as it was left: call validate(repairing: true)")

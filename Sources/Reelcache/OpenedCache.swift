@@ -127,11 +127,11 @@ package final class OpenedCache: CacheAccess {
     }
 
     package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void) throws {
-        let hold = try Self.translated { try existing(policy.find(url) { key throws(StoreError) in try store.hold(key) }, url) }
+        let holding = try Self.translated { try existing(policy.find(url) { key throws(StoreError) in try store.hold(key) }, url) }
         guard isWanted() else { throw CacheAccessError.interrupted }
-        switch hold.state {
-        case .complete(let path), .growing(let path):
-            let lent = LentFile(path: "\(directory)/\(path)", length: hold.length, isHeld: { true })
+        switch holding {
+        case .complete(let hold):
+            let lent = LentFile(path: "\(directory)/\(hold.path)", length: hold.length, isHeld: { true })
             try withExtendedLifetime(hold) { try body(lent) }
         case .incomplete(let missing): throw CacheAccessError(ControlError.incomplete(url.absolute, missing: missing))
         }

@@ -275,10 +275,9 @@ import Testing
     @Test func holdKeepsACompleteFileFromBeingEvicted() throws {
         do { _ = try opened.make("a", media, filling: whole) }
         do {
-            let hold = try #require(try store.hold(key("a")))
-            guard case .complete(let path) = hold.state else { throw Unexpected("\(hold.state)") }
+            guard case .complete(let hold)? = try store.hold(key("a")) else { throw Unexpected("it is not complete") }
             opened.evict(.max)
-            let bytes = try Data(contentsOf: URL(fileURLWithPath: opened.directory.file(path)))
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: opened.directory.file(hold.path)))
             #expect(media.difference(Array(bytes), from: whole) == nil)
         }
         opened.evict(.max)
@@ -288,7 +287,7 @@ import Testing
 
     @Test func holdOfAnIncompleteFileTellsWhatIsMissing() throws {
         do { _ = try opened.make("a", media, filling: 0..<4096, 8192..<media.size) }
-        guard case .incomplete(let missing)? = try store.hold(key("a"))?.state else { throw Unexpected("it is complete") }
+        guard case .incomplete(let missing)? = try store.hold(key("a")) else { throw Unexpected("it is complete") }
         #expect(missing == [ByteSpan(4096..<8192)])
     }
 
@@ -301,7 +300,7 @@ import Testing
         try file.seek(toOffset: 5 * 4096)
         try file.write(contentsOf: [1, 2, 3])
         try file.close()
-        guard case .incomplete(let missing)? = try again.store.hold(key("a"))?.state else { throw Unexpected("it is complete") }
+        guard case .incomplete(let missing)? = try again.store.hold(key("a")) else { throw Unexpected("it is complete") }
         #expect(missing == [ByteSpan(5 * 4096..<6 * 4096)])
     }
 
@@ -398,11 +397,10 @@ import Testing
     @Test func fileThatIsHeldKeepsItsNameThoughItIsRemoved() throws {
         do { _ = try opened.make("a", media, filling: whole) }
         do {
-            let hold = try #require(try store.hold(key("a")))
-            guard case .complete(let path) = hold.state else { throw Unexpected("\(hold.state)") }
+            guard case .complete(let hold)? = try store.hold(key("a")) else { throw Unexpected("it is not complete") }
             #expect(try store.remove(key("a"), isDryRun: false) != nil)
             opened.closeUnused()
-            #expect(FileManager.default.fileExists(atPath: opened.directory.file(path)))
+            #expect(FileManager.default.fileExists(atPath: opened.directory.file(hold.path)))
             #expect(try opened.load("a") == nil)
         }
         opened.closeUnused()

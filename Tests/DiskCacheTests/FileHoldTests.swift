@@ -15,7 +15,7 @@ import Testing
     init() throws { opened = try OpenStore() }
 
     private func hold(_ store: OpenStore, _ name: String = "a") throws -> FileHold {
-        try #require(try store.store.hold(OpenStore.key(name), isGrowing: true))
+        try #require(try store.store.holdGrowing(OpenStore.key(name)))
     }
 
     private func damage(_ path: String, at offset: Int64) throws {
