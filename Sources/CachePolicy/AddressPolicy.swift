@@ -59,7 +59,7 @@ package struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConve
     package init(entry: String) { self.entry = entry }
 
     package var reason: String {
-        "\"\(entry)\" in allow is no host name, IP address or CIDR block: write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
+        "\"\(entry)\" in allow is not a host name, IP address or CIDR block: write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
     }
 
     package var description: String { reason }

@@ -18,7 +18,7 @@ extension FillPolicy {
     }
 
     private static func distance(_ text: String) throws(RuleError) -> Int64 {
-        guard let size = ByteSize(text) else { throw RuleError("'\(text)' is no size; write it like ahead 32MiB") }
+        guard let size = ByteSize(text) else { throw RuleError("'\(text)' is not a size; write it like ahead 32MiB") }
         try check(distance: size.bytes)
         return size.bytes
     }

@@ -31,7 +31,7 @@ extension ControlHandler {
             fields.append("ETag", tag)
         }
         if let date = request.value(of: "Last-Modified") {
-            guard HTTPDate.parse(date) != nil else { throw ControlError(400, "Last-Modified is no date: write it as \(HTTPDate.format(784_111_777))") }
+            guard HTTPDate.parse(date) != nil else { throw ControlError(400, "Last-Modified is not a date: write it as \(HTTPDate.format(784_111_777))") }
             fields.append("Last-Modified", date)
         }
         return fields

@@ -54,7 +54,7 @@ package struct ControlToken: Sendable {
             throw .system("look at", path)
         }
         guard info.st_mode & S_IFMT == S_IFREG else {
-            throw TokenError("\(path) is no file: remove it, and the proxy makes one when it starts", isMendedAtStart: true)
+            throw TokenError("\(path) is not a file: remove it, and the proxy makes one when it starts", isMendedAtStart: true)
         }
         return info.st_mode
     }

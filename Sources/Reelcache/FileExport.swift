@@ -48,7 +48,7 @@ package struct FileExport {
         switch info.st_mode & S_IFMT {
         case S_IFREG: return .same(info.st_mode & 0o777)
         case S_IFDIR: throw CacheAccessError("\(target) is a directory: name a file in it")
-        default: throw CacheAccessError("\(target) is no regular file: choose another name")
+        default: throw CacheAccessError("\(target) is not a regular file: choose another name")
         }
     }
 

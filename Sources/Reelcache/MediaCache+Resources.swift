@@ -17,7 +17,7 @@ extension MediaCache {
         let origin = try Self.origin(url)
         guard let proxy else { throw isClosed ? CacheError.closed : .noProxy }
         guard let target = engine.policy.value.target(of: origin) else { throw CacheError.notServed(url) }
-        guard let proxied = URL(string: proxy.baseURL + target) else { throw CacheError.unsupportedURL("\(proxy.baseURL + target) is no URL: use Proxy.url(for:)") }
+        guard let proxied = URL(string: proxy.baseURL + target) else { throw CacheError.unsupportedURL("\(proxy.baseURL + target) is not a URL: use Proxy.url(for:)") }
         return proxied
     }
 

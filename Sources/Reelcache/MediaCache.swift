@@ -107,7 +107,7 @@ public final class MediaCache: Sendable {
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
         guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
         if let name = configuration.names.first(where: { !HostName.isOne($0) }) {
-            throw ProxyError("'\(name)' in names is no host name: write it without a port, like tv.example; addresses need no entry")
+            throw ProxyError("'\(name)' in names is not a host name: write it without a port, like tv.example; addresses need no entry")
         }
         if let file = configuration.certificateFile, access(file, R_OK) != 0 {
             throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")

@@ -65,22 +65,22 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "'' is no host; write it like example.org, *.example.org or nas.local:8080"),
-        (".", "'.' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("", "'' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        (".", "'.' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         ("ftp://example.org", "'ftp://example.org' has a scheme that is not supported; write http://, https:// or the host alone"),
-        ("https://example.org/", "'https://example.org/' is no host; write it like example.org, *.example.org or nas.local:8080"),
-        ("https://", "'https://' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("https://example.org/", "'https://example.org/' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        ("https://", "'https://' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         ("http://nas.local:x", "'http://nas.local:x' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
-        ("example.org/vod", "'example.org/vod' is no host; write it like example.org, *.example.org or nas.local:8080"),
-        ("a b", "'a b' is no host; write it like example.org, *.example.org or nas.local:8080"),
-        ("büro.example", "'büro.example' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("example.org/vod", "'example.org/vod' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        ("a b", "'a b' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        ("büro.example", "'büro.example' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         ("nas.local:", "'nas.local:' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
         ("nas.local:0", "'nas.local:0' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
         ("nas.local:65536", "'nas.local:65536' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
         ("nas.local:80*", "'nas.local:80*' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
-        ("::1", "'::1' is no host; an IPv6 address stands in brackets, such as [::1]"),
-        ("[::1]x", "'[::1]x' is no host; write it like example.org, *.example.org or nas.local:8080"),
-        ("[::1", "'[::1' is no host; write it like example.org, *.example.org or nas.local:8080"),
+        ("::1", "'::1' is not a host; an IPv6 address stands in brackets, such as [::1]"),
+        ("[::1]x", "'[::1]x' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        ("[::1", "'[::1' is not a host; write it like example.org, *.example.org or nas.local:8080"),
     ])
     func whatIsNoHostIsNamed(text: String, reason: String) {
         #expect(throws: RuleError(reason)) { try HostPattern(text) }
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a=b", "a&b", "a b", "?a", "a#"]) func whatIsNoParameterIsNamed(name: String) {
-        #expect(throws: RuleError("'\(name)' is no name of a parameter; write it like token or utm_*")) { try IgnoredQuery.ParameterPattern(name) }
+        #expect(throws: RuleError("'\(name)' is not a parameter name; write it like token or utm_*")) { try IgnoredQuery.ParameterPattern(name) }
     }
 
     @Test(arguments: [
@@ -354,8 +354,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "x", "'' is no name of a header field; write it like Referer"), ("a b", "x", "'a b' is no name of a header field; write it like Referer"),
-        ("a:", "x", "'a:' is no name of a header field; write it like Referer"),
+        ("", "x", "'' is not a header field name; write it like Referer"), ("a b", "x", "'a b' is not a header field name; write it like Referer"),
+        ("a:", "x", "'a:' is not a header field name; write it like Referer"),
         ("Connection", "close", "Connection is about one connection, and not for the origin; remove it"),
         ("TRANSFER-encoding", "chunked", "TRANSFER-encoding is about one connection, and not for the origin; remove it"),
         ("Proxy-Authorization", "x", "Proxy-Authorization is about one connection, and not for the origin; remove it"),
@@ -383,7 +383,7 @@ import Testing
 
     @Test(arguments: [
         ("", "'' is no fill policy; write read, ahead, ahead 32MiB, end or whole"), ("Read", "'Read' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
-        ("read 1MB", "'read 1MB' is no fill policy; write read, ahead, ahead 32MiB, end or whole"), ("ahead far", "'far' is no size; write it like ahead 32MiB"),
+        ("read 1MB", "'read 1MB' is no fill policy; write read, ahead, ahead 32MiB, end or whole"), ("ahead far", "'far' is not a size; write it like ahead 32MiB"),
         ("ahead 0", "ahead by nothing is read; write read"), ("ahead 2TiB", "that far ahead is the end; write end, or ahead 1TiB at the most"),
     ])
     func whatIsNoFillPolicyIsNamed(text: String, reason: String) {

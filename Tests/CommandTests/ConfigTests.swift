@@ -38,7 +38,7 @@ import Testing
     @Test func eachProblemIsALine() throws {
         let file = try write("max_sise: 2GB\nthreads: 0\nthreads: 1\n")
         let lines = [
-            "\(file):1:1: max_sise: is no setting; did you mean max_size?",
+            "\(file):1:1: max_sise: is not a setting; did you mean max_size?",
             "\(file):2:10: threads: 0 is out of range; write a number from 1 to 256",
             "\(file):3:1: threads: is there already, on line 2; remove one of them",
         ]
@@ -51,7 +51,7 @@ import Testing
         let outcome = try config("check", file)
         #expect(outcome.exit == .exited(1) && outcome.lines == [
             "\(file):4:11: rules[1].path: 'vod' matches no path; begin it with / or *, such as /vod/* or *.mp4",
-            "\(file):5:5: rules[1].tll: is no key of a rule; did you mean ttl?",
+            "\(file):5:5: rules[1].tll: is not a key of a rule; did you mean ttl?",
             "\(file):6:15: rules[1].headers.Host: the proxy writes Host itself; remove it",
             "\(file):7:10: mounts: '/tv' is no place for a mount: begin and end it with /, such as /tv/",
         ], "\(outcome)")

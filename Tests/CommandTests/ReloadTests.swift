@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("log_level: info\nmax_sise: 200MB\nthreads: 0", [":2:1: max_sise: is no setting; did you mean max_size?", ":3:10: threads: 0 is out of range"]),
+        ("log_level: info\nmax_sise: 200MB\nthreads: 0", [":2:1: max_sise: is not a setting; did you mean max_size?", ":3:10: threads: 0 is out of range"]),
         ("log_level: info\n\tthreads: 1", [":2:1: there is a tab"]),
     ])
     func aBadFileLeavesAllAsItWas(text: String, lines: [String]) throws {

@@ -38,7 +38,7 @@ import Testing
 
     @Test(arguments: [
         (["--max-size", "15MB"], "--max-size: '15MB' is too small; write 16MB or more"),
-        (["--allow", "nas.local", "--allow", "not/valid"], "--allow: 'not/valid' is no host name"),
+        (["--allow", "nas.local", "--allow", "not/valid"], "--allow: 'not/valid' is not a host name"),
         (["--listen", "nonsense"], "--listen: cannot listen on 'nonsense'"),
         (["--listen", "127.0.0.1:65536"], "--listen: cannot listen on '127.0.0.1:65536'"),
         (["--threads", "0"], "--threads: 0 is out of range"),

@@ -87,10 +87,10 @@ import Testing
 
     @Test(arguments: [
         // Keys
-        ("max_sise: 1GB", "r.yaml:1:1: max_sise: is no setting; did you mean max_size?"),
-        ("Max-Size: 1GB", "r.yaml:1:1: Max-Size: is no setting; did you mean max_size?"),
-        ("cachedir: /a", "r.yaml:1:1: cachedir: is no setting; did you mean cache_dir?"),
-        ("\n  colour: red", "r.yaml:2:3: colour: is no setting; there are \(Setting.all.map(\.key).joined(separator: ", "))"),
+        ("max_sise: 1GB", "r.yaml:1:1: max_sise: is not a setting; did you mean max_size?"),
+        ("Max-Size: 1GB", "r.yaml:1:1: Max-Size: is not a setting; did you mean max_size?"),
+        ("cachedir: /a", "r.yaml:1:1: cachedir: is not a setting; did you mean cache_dir?"),
+        ("\n  colour: red", "r.yaml:2:3: colour: is not a setting; there are \(Setting.all.map(\.key).joined(separator: ", "))"),
         ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
         ("{threads: 1, threads: 2}", "r.yaml:1:14: threads: is there already, on line 1; remove one of them"),
@@ -101,44 +101,44 @@ import Testing
         ("allow:\nthreads: 1", "r.yaml:1:1: allow: has no value; write allow: [host|network, ...], or remove the line"),
         ("max_size: [1GB]", "r.yaml:1:11: max_size: takes one value, and no list; write max_size: size"),
         ("max_size:\n  all: 1GB", "r.yaml:2:3: max_size: takes no keys of its own; write max_size: size"),
-        ("names: [a, 'b:1']", "r.yaml:1:12: names: 'b:1' is no host name; write it without a port, like tv.example; addresses need no entry"),
-        ("names: [10.0.0.1]", "r.yaml:1:9: names: '10.0.0.1' is no host name; write it without a port, like tv.example; addresses need no entry"),
+        ("names: [a, 'b:1']", "r.yaml:1:12: names: 'b:1' is not a host name; write it without a port, like tv.example; addresses need no entry"),
+        ("names: [10.0.0.1]", "r.yaml:1:9: names: '10.0.0.1' is not a host name; write it without a port, like tv.example; addresses need no entry"),
         ("allow: nas.local", "r.yaml:1:8: allow: takes a list; write allow: [host|network, ...]"),
         ("allow: {nas.local: yes}", "r.yaml:1:8: allow: takes no keys of its own; write allow: [host|network, ...]"),
         ("allow:\n  - [a.local]", "r.yaml:2:5: allow: each entry of the list takes one value; write it as - VALUE"),
         // Values
         ("max_size: 15.9MB", "r.yaml:1:11: max_size: '15.9MB' is too small; write 16MB or more"),
-        ("max_size: -1GB", "r.yaml:1:11: max_size: '-1GB' is no size; write it like 20GB or 500MiB"),
-        ("min_free: much", "r.yaml:1:11: min_free: 'much' is no size; write it like 20GB or 500MiB"),
+        ("max_size: -1GB", "r.yaml:1:11: max_size: '-1GB' is not a size; write it like 20GB or 500MiB"),
+        ("min_free: much", "r.yaml:1:11: min_free: 'much' is not a size; write it like 20GB or 500MiB"),
         ("threads: 0", "r.yaml:1:10: threads: 0 is out of range; write a number from 1 to 256"),
         ("threads: 257", "r.yaml:1:10: threads: 257 is out of range; write a number from 1 to 256"),
-        ("threads: 2.5", "r.yaml:1:10: threads: '2.5' is no whole number; write one from 1 to 256"),
+        ("threads: 2.5", "r.yaml:1:10: threads: '2.5' is not a whole number; write one from 1 to 256"),
         ("max_downloads: 65", "r.yaml:1:16: max_downloads: 65 is out of range; write a number from 1 to 64"),
-        ("download_rate: fast", "r.yaml:1:16: download_rate: 'fast' is no size; write it like 2MB or 500KiB, or none for no limit"),
+        ("download_rate: fast", "r.yaml:1:16: download_rate: 'fast' is not a size; write it like 2MB or 500KiB, or none for no limit"),
         ("download_rate: 0", "r.yaml:1:16: download_rate: '0' is too small; write 1 or more"),
         ("listen: 7335", "r.yaml:1:9: listen: cannot listen on '7335'; write HOST:PORT, such as 127.0.0.1:7335"),
         ("listen: 127.0.0.1:65536", "r.yaml:1:9: listen: cannot listen on '127.0.0.1:65536'; write HOST:PORT, such as 127.0.0.1:7335"),
         (
             "allow:\n  - nas.local\n  - not/valid",
-            "r.yaml:3:5: allow: 'not/valid' is no host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
+            "r.yaml:3:5: allow: 'not/valid' is not a host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
         ),
         ("cache_dir: films", "r.yaml:1:12: cache_dir: 'films' is relative; write a path that begins with / or ~/"),
         ("ca_file: ''", "r.yaml:1:10: ca_file: is empty; write a path"),
-        ("log_level: loud", "r.yaml:1:12: log_level: 'loud' is no level; write trace, debug, info, notice, warning, error or critical"),
-        ("log_level: \"a\\nb\\e[1m\"", "r.yaml:1:12: log_level: 'a\\nb\\u{1B}[1m' is no level; write trace, debug, info, notice, warning, error or critical"),
+        ("log_level: loud", "r.yaml:1:12: log_level: 'loud' is not a level; write trace, debug, info, notice, warning, error or critical"),
+        ("log_level: \"a\\nb\\e[1m\"", "r.yaml:1:12: log_level: 'a\\nb\\u{1B}[1m' is not a level; write trace, debug, info, notice, warning, error or critical"),
         // No YAML
         ("listen", "r.yaml:1:1: there are no settings; write them as key: value, such as listen: 127.0.0.1:7335"),
         ("- listen", "r.yaml:1:1: there are no settings; write them as key: value, such as listen: 127.0.0.1:7335"),
         ("threads: 1\n\tlisten: a:1", "r.yaml:2:1: there is a tab; YAML wants spaces there"),
-        ("listen: a: b", "r.yaml:1:10: this is no YAML: mapping values are not allowed in this context; write each setting as key: value"),
+        ("listen: a: b", "r.yaml:1:10: this is not YAML: mapping values are not allowed in this context; write each setting as key: value"),
         (
             "threads: 1\nlisten: \"a",
-            "r.yaml:2:11: this is no YAML: found unexpected end of stream while scanning a quoted scalar (line 2); write each setting as key: value"
+            "r.yaml:2:11: this is not YAML: found unexpected end of stream while scanning a quoted scalar (line 2); write each setting as key: value"
         ),
         ("threads: *x", "r.yaml:1:10: a value that begins with * stands in quotes; write it like \"*.example.org\""),
         ("rules:\n  - host: *.example.org", "r.yaml:2:12: a value that begins with * stands in quotes; write it like \"*.example.org\""),
-        ("a: 1\n---\nb: 2", "r.yaml:2:1: this is no YAML: but found another document expected a single document in the stream (line 1); write each setting as key: value"),
-        ("threads: 1\nlisten: \u{7}", "r.yaml:2:9: this is no YAML: control characters are not allowed; remove what is there"),
+        ("a: 1\n---\nb: 2", "r.yaml:2:1: this is not YAML: but found another document expected a single document in the stream (line 1); write each setting as key: value"),
+        ("threads: 1\nlisten: \u{7}", "r.yaml:2:9: this is not YAML: control characters are not allowed; remove what is there"),
         // Its keys are there twice, but not written as they are read.
         ("\"thr\\x65ads\": 1\nthreads: 2", "r.yaml:1:1: the key threads is there more than once; remove the others"),
     ])
@@ -175,7 +175,7 @@ import Testing
 
     @Test func nestingWithoutEndIsNoYAML() {
         let lines = problems("allow: " + String(repeating: "[", count: 100_000))
-        #expect(lines.count == 1 && lines.allSatisfy { $0.hasPrefix("r.yaml:1:") && $0.contains("this is no YAML") }, "\(lines)")
+        #expect(lines.count == 1 && lines.allSatisfy { $0.hasPrefix("r.yaml:1:") && $0.contains("this is not YAML") }, "\(lines)")
     }
 
     /// Whatever the file, the answer is lines that begin with a place.

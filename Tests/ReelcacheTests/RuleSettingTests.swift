@@ -73,23 +73,23 @@ import Testing
         ("rules:\n  - host: a", "r.yaml:2:5: rules[0]: says nothing to do; add one of \(effects), or remove the rule"),
         ("rules: [{}]", "r.yaml:1:9: rules[0]: says nothing to do; add one of \(effects), or remove the rule"),
         // Keys
-        ("rules:\n  - pin: true\n    hots: a", "r.yaml:3:5: rules[0].hots: is no key of a rule; did you mean host?"),
-        ("rules:\n  - pin: true\n    Ignore-Query: true", "r.yaml:3:5: rules[0].Ignore-Query: is no key of a rule; did you mean ignore_query?"),
-        ("rules:\n  - pin: true\n    colour: red", "r.yaml:3:5: rules[0].colour: is no key of a rule; there are host, path, \(effects)"),
+        ("rules:\n  - pin: true\n    hots: a", "r.yaml:3:5: rules[0].hots: is not a key of a rule; did you mean host?"),
+        ("rules:\n  - pin: true\n    Ignore-Query: true", "r.yaml:3:5: rules[0].Ignore-Query: is not a key of a rule; did you mean ignore_query?"),
+        ("rules:\n  - pin: true\n    colour: red", "r.yaml:3:5: rules[0].colour: is not a key of a rule; there are host, path, \(effects)"),
         ("rules:\n  - pin: true\n    pin: false", "r.yaml:3:5: rules[0].pin: is there already, on line 2; remove one of them"),
         ("rules:\n  - pin: true\n  - ttl: 1d\n    ttl: 2d", "r.yaml:4:5: rules[1].ttl: is there already, on line 3; remove one of them"),
         ("rules:\n  - [pin]: true", "r.yaml:2:5: a key is a word; write key: value"),
         // Values
-        ("rules:\n  - pin: true\n  - host: a\n    ttl: soon", "r.yaml:4:10: rules[1].ttl: 'soon' is no length of time; write it like 12h or 30d"),
+        ("rules:\n  - pin: true\n  - host: a\n    ttl: soon", "r.yaml:4:10: rules[1].ttl: 'soon' is not a length of time; write it like 12h or 30d"),
         ("rules:\n  - ttl:", "r.yaml:2:5: rules[0].ttl: has no value; write ttl: 1d, or remove the line"),
         ("rules:\n  - ttl: [1d]", "r.yaml:2:10: rules[0].ttl: takes one value, and no list; write ttl: 1d"),
         ("rules:\n  - bypass: yes", "r.yaml:2:13: rules[0].bypass: 'yes' is neither true nor false; write one of them"),
         ("rules:\n  - pin: {a: b}", "r.yaml:2:10: rules[0].pin: takes no keys of its own; write pin: true|false"),
         ("rules:\n  - fill: much", "r.yaml:2:11: rules[0].fill: 'much' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
-        ("rules:\n  - max_object: big", "r.yaml:2:17: rules[0].max_object: 'big' is no size; write it like 20GB or 500MiB"),
+        ("rules:\n  - max_object: big", "r.yaml:2:17: rules[0].max_object: 'big' is not a size; write it like 20GB or 500MiB"),
         (
             "rules:\n  - pin: true\n    host: a b",
-            "r.yaml:3:11: rules[0].host: 'a b' is no host; write it like example.org, *.example.org or nas.local:8080"
+            "r.yaml:3:11: rules[0].host: 'a b' is not a host; write it like example.org, *.example.org or nas.local:8080"
         ),
         (
             "rules:\n  - pin: true\n    path: [/a, b]",
@@ -102,7 +102,7 @@ import Testing
             "rules:\n  - ignore_query: token",
             "r.yaml:2:19: rules[0].ignore_query: is neither true nor a list of parameters; write ignore_query: true or ignore_query: [token, utm_*]"
         ),
-        ("rules:\n  - ignore_query: [a=b]", "r.yaml:2:20: rules[0].ignore_query: 'a=b' is no name of a parameter; write it like token or utm_*"),
+        ("rules:\n  - ignore_query: [a=b]", "r.yaml:2:20: rules[0].ignore_query: 'a=b' is not a parameter name; write it like token or utm_*"),
         ("rules:\n  - key: film", "r.yaml:2:10: rules[0].key: 'film' makes no key; begin it with http://, https:// or {scheme}://"),
         // Fields
         ("rules:\n  - headers: secret", "r.yaml:2:14: rules[0].headers: takes keys of its own; write headers: {Referer: https://example.org/}"),
@@ -134,7 +134,7 @@ import Testing
         ("fill: ahead", ""),
         ("fill: 32MiB", "r.yaml:1:7: fill: '32MiB' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
         ("linger: 11m", "r.yaml:1:9: linger: '11m' is out of range; write a time from 0s to 10m"),
-        ("linger: 5", "r.yaml:1:9: linger: '5' is no length of time; write it like 5s or 2m"),
+        ("linger: 5", "r.yaml:1:9: linger: '5' is not a length of time; write it like 5s or 2m"),
         ("connect_timeout: 0s", "r.yaml:1:18: connect_timeout: '0s' is out of range; write a time from 1s to 10m"),
         ("stall_timeout: 2h", "r.yaml:1:16: stall_timeout: '2h' is out of range; write a time from 1s to 1h"),
     ])

@@ -180,8 +180,8 @@ import Testing
         #expect(error.lines == [
             "\(file):1:10: threads: 0 is out of range; write a number from 1 to 256",
             "\(file):2:9: listen: cannot listen on 'x'; write HOST:PORT, such as 127.0.0.1:7335",
-            "REELCACHE_MIN_FREE: 'much' is no size; write it like 20GB or 500MiB",
-            "REELCACHE_ALLOW: 'b c' is no host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24",
+            "REELCACHE_MIN_FREE: 'much' is not a size; write it like 20GB or 500MiB",
+            "REELCACHE_ALLOW: 'b c' is not a host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24",
             "--threads: 300 is out of range; write a number from 1 to 256",
         ])
         #expect(sources.flagProblems.map(\.description) == Array(error.lines.suffix(1)))

@@ -5,7 +5,7 @@ package enum ConfiguredField {
     /// - Throws: where the field is none, or is not for people to set.
     package static func check(name: String, value: String) throws(RuleError) {
         guard !name.isEmpty, name.utf8.allSatisfy(ASCII.isToken) else {
-            throw RuleError("'\(name)' is no name of a header field; write it like Referer")
+            throw RuleError("'\(name)' is not a header field name; write it like Referer")
         }
         guard !hopByHop.contains(name.lowercased()) else { throw RuleError("\(name) is about one connection, and not for the origin; remove it") }
         guard !own.contains(name.lowercased()) else { throw RuleError("the proxy writes \(name) itself; remove it") }

@@ -22,7 +22,7 @@ package struct HostPattern: Sendable, Equatable {
         let (scheme, rest) = try Self.scheme(of: text)
         let (name, port) = try Self.split(rest, of: text)
         guard Self.isName(name) else {
-            throw RuleError("'\(text)' is no host; write it like example.org, *.example.org or nas.local:8080")
+            throw RuleError("'\(text)' is not a host; write it like example.org, *.example.org or nas.local:8080")
         }
         self.text = text
         self.scheme = scheme
@@ -46,7 +46,7 @@ package struct HostPattern: Sendable, Equatable {
         let tail = host.hasPrefix("[") ? host.drop { $0 != "]" }.dropFirst() : host[...]
         guard let colon = tail.firstIndex(of: ":") else { return (host, .unsaid) }
         let digits = tail[tail.index(after: colon)...]
-        guard !digits.contains(":") else { throw RuleError("'\(text)' is no host; an IPv6 address stands in brackets, such as [::1]") }
+        guard !digits.contains(":") else { throw RuleError("'\(text)' is not a host; an IPv6 address stands in brackets, such as [::1]") }
         let name = String(host[..<colon])
         guard digits != "*" else { return (name, .any) }
         guard let port = ASCII.decimal(digits.utf8), 1...65535 ~= port else {

@@ -96,7 +96,7 @@ package struct ConfigurationFile: Sendable {
     private static func unknownKey(_ key: String) -> String {
         let keys = Setting.all.map(\.key)
         let guess = EditDistance.nearest(to: key.lowercased().replacing("-", with: "_"), in: keys)
-        return "is no setting; " + (guess.map { "did you mean \($0)?" } ?? "there are \(keys.joined(separator: ", "))")
+        return "is not a setting; " + (guess.map { "did you mean \($0)?" } ?? "there are \(keys.joined(separator: ", "))")
     }
 }
 

@@ -64,7 +64,7 @@ struct RuleKey: Sendable {
     private static func unknown(_ name: String) -> String {
         let names = all.map(\.name)
         let guess = EditDistance.nearest(to: name.lowercased().replacing("-", with: "_"), in: names)
-        return "is no key of a rule; " + (guess.map { "did you mean \($0)?" } ?? "there are \(names.joined(separator: ", "))")
+        return "is not a key of a rule; " + (guess.map { "did you mean \($0)?" } ?? "there are \(names.joined(separator: ", "))")
     }
 
     /// A rule on one line.

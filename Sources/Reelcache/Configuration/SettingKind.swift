@@ -35,7 +35,7 @@ struct InvalidValue: Error {
 extension SettingKind<Int64> {
     static func size(atLeast smallest: Int64) -> Self {
         SettingKind("size") { (text, _) throws(InvalidValue) in
-            guard let size = ByteSize(text) else { throw InvalidValue(reason: "'\(text)' is no size; write it like 20GB or 500MiB") }
+            guard let size = ByteSize(text) else { throw InvalidValue(reason: "'\(text)' is not a size; write it like 20GB or 500MiB") }
             guard size.bytes >= smallest else {
                 throw InvalidValue(reason: "'\(text)' is too small; write \(ByteSize.exactText(smallest)) or more")
             }
@@ -52,7 +52,7 @@ extension SettingKind<Int64?> {
         let size = SettingKind<Int64>.size(atLeast: 1)
         return SettingKind("size|none") { (text, origin) throws(InvalidValue) in
             if text == "none" { return nil }
-            guard ByteSize(text) != nil else { throw InvalidValue(reason: "'\(text)' is no size; write it like 2MB or 500KiB, or none for no limit") }
+            guard ByteSize(text) != nil else { throw InvalidValue(reason: "'\(text)' is not a size; write it like 2MB or 500KiB, or none for no limit") }
             return try size.read(text, origin)
         } write: {
             $0.map(ByteSize.exactText) ?? "none"
@@ -64,7 +64,7 @@ extension SettingKind<Int> {
     static func number(in range: ClosedRange<Int>) -> Self {
         SettingKind("number") { (text, _) throws(InvalidValue) in
             let bounds = "from \(range.lowerBound) to \(range.upperBound)"
-            guard let number = Int(text) else { throw InvalidValue(reason: "'\(text)' is no whole number; write one \(bounds)") }
+            guard let number = Int(text) else { throw InvalidValue(reason: "'\(text)' is not a whole number; write one \(bounds)") }
             guard range.contains(number) else { throw InvalidValue(reason: "\(number) is out of range; write a number \(bounds)") }
             return number
         } write: {
@@ -88,7 +88,7 @@ extension SettingKind<Double> {
     /// A length of time, kept in seconds.
     static func seconds(in range: ClosedRange<Double>) -> Self {
         SettingKind("time") { (text, _) throws(InvalidValue) in
-            guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is no length of time; write it like 5s or 2m") }
+            guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 5s or 2m") }
             guard range.contains(Double(span.seconds)) else {
                 let bounds = [range.lowerBound, range.upperBound].map { TimeSpan(seconds: Int64(saturating: $0)).exactText }
                 throw InvalidValue(reason: "'\(text)' is out of range; write a time from \(bounds[0]) to \(bounds[1])")
@@ -115,7 +115,7 @@ extension SettingKind<FillMode> {
 extension SettingKind<Int64> {
     static var ttl: Self {
         SettingKind("1d") { (text, _) throws(InvalidValue) in
-            guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is no length of time; write it like 12h or 30d") }
+            guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 12h or 30d") }
             return span.seconds
         } write: {
             TimeSpan(seconds: $0).exactText
@@ -178,7 +178,7 @@ extension SettingKind<String> {
 
     static var hostName: Self {
         SettingKind("host") { (text, _) throws(InvalidValue) in
-            guard HostName.isOne(text) else { throw InvalidValue(reason: "'\(text)' is no host name; write it without a port, like tv.example; addresses need no entry") }
+            guard HostName.isOne(text) else { throw InvalidValue(reason: "'\(text)' is not a host name; write it without a port, like tv.example; addresses need no entry") }
             return text
         } write: {
             $0
@@ -189,7 +189,7 @@ extension SettingKind<String> {
         SettingKind("host|network") { (text, _) throws(InvalidValue) in
             guard (try? AddressPolicy(allow: [text])) != nil else {
                 throw InvalidValue(
-                    reason: "'\(text)' is no host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24")
+                    reason: "'\(text)' is not a host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24")
             }
             return text
         } write: {
@@ -202,7 +202,7 @@ extension SettingKind<Logger.Level> {
     static var logLevel: Self {
         SettingKind("level") { (text, _) throws(InvalidValue) in
             guard let level = Logger.Level(rawValue: text) else {
-                throw InvalidValue(reason: "'\(text)' is no level; write trace, debug, info, notice, warning, error or critical")
+                throw InvalidValue(reason: "'\(text)' is not a level; write trace, debug, info, notice, warning, error or critical")
             }
             return level
         } write: {

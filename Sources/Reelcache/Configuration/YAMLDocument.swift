@@ -200,11 +200,11 @@ private struct YAMLSource {
                 return YAMLDocument.SyntaxError(place: place, reason: "a value that begins with * stands in quotes; write it like \"*.example.org\"")
             }
             let during = context.map { " \($0.text) (line \($0.mark.line))" } ?? ""
-            return YAMLDocument.SyntaxError(place: place, reason: "this is no YAML: \(problem)\(during); write each setting as key: value")
+            return YAMLDocument.SyntaxError(place: place, reason: "this is not YAML: \(problem)\(during); write each setting as key: value")
         case YamlError.reader(let problem, let offset, _, let yaml):
-            return YAMLDocument.SyntaxError(place: Self.place(offset ?? 0, in: yaml), reason: "this is no YAML: \(problem); remove what is there")
+            return YAMLDocument.SyntaxError(place: Self.place(offset ?? 0, in: yaml), reason: "this is not YAML: \(problem); remove what is there")
         default:
-            return YAMLDocument.SyntaxError(place: YAMLDocument.Place(line: 1, column: 1), reason: "this is no YAML: \(error)")
+            return YAMLDocument.SyntaxError(place: YAMLDocument.Place(line: 1, column: 1), reason: "this is not YAML: \(error)")
         }
     }
 

@@ -284,7 +284,7 @@ struct DownloadsMove: ParsableCommand {
     func validate() throws {
         let places = [first, last, to != nil].filter { $0 }.count
         guard places <= 1, places == 1 || priority != nil else { throw ValidationError("say where to: --first, --last or --to POSITION; or --priority PRIORITY; or both") }
-        if let to, to < 1 { throw ValidationError("--to \(to) is no position; 1 is the first") }
+        if let to, to < 1 { throw ValidationError("--to \(to) is not a position; 1 is the first") }
     }
 
     func run() throws {
