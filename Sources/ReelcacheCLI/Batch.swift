@@ -30,8 +30,8 @@ struct Batch<Value: Encodable>: Encodable {
     }
 
     /// Says what failed, and exits with 3, or with 1 where nothing was done.
-    func exitIfFailed() throws {
-        for failure in failed { Terminal.writeError("reelcache: \(failure.error)") }
+    func exitIfFailed(_ secret: SecretOptions, _ configuration: ProxyConfiguration) throws {
+        for failure in failed { Terminal.writeError("reelcache: \(try secret.shown(failure.error, configuration))") }
         if !failed.isEmpty { throw ExitCode(done.isEmpty ? 1 : 3) }
     }
 }

@@ -28,7 +28,7 @@ struct Serve: ParsableCommand {
         if !others.isEmpty { print("Other machines reach it at \(others.joined(separator: ", "))") }
         if settings.proxy.mounts["/"] != nil { print("Its own page: \(proxy.baseURL)/api/") }
         if settings.proxy.servesAnyOrigin { print("Point a player at it, such as: mpv \(proxy.baseURL)/https/HOST/PATH") }
-        for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) { print("Mounted: \(proxy.baseURL)\(path) is \(url)") }
+        for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) { print("Mounted: \(proxy.baseURL)\(path) is \(try settings.proxy.mask.masked(url))") }
         let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
         while true {
             switch signals.wait(seconds: 60) {

@@ -24,4 +24,39 @@ import Testing
         let failure = try #require(try shelf.run("show", masked).failureLine)
         #expect(failure.contains("--secrets"), "\(failure)")
     }
+
+    /// Their lines end in logs as often as on a terminal.
+    @Test(arguments: Ownership.allCases) func commandsThatAreToldAURLSayItWithoutSecrets(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership, configuration: "secret_parameters: [viewer]\nallow: [127.0.0.1]\n")
+        shelf.origin.serve("/a.mp4", shelf.film)
+        for path in ["/gone.mp4", "/later.mp4"] { shelf.origin.script(path) { ($0.status, $0.body) = (404, []) } }
+        let file = shelf.cache.file("film.mp4")
+        try Data(repeating: 1, count: 10).write(to: URL(fileURLWithPath: file))
+        func url(_ path: String, _ secret: String = "token=abc&viewer=def") -> String { shelf.origin.url("\(path)?id=7&\(secret)") }
+        let commands: [(arguments: [String], path: String)] = [
+            (["prefetch", url("/gone.mp4")], "/gone.mp4"), (["prefetch", "--json", url("/gone.mp4")], "/gone.mp4"), (["prefetch", "--json", url("/a.mp4")], "/a.mp4"),
+            (["prefetch", "--json", "--detach", url("/later.mp4")], "/later.mp4"), (["downloads", "pause", "--json", url("/later.mp4")], "/later.mp4"),
+            (["downloads", "cancel", url("/later.mp4")], "/later.mp4"),
+            (["pin", url("/a.mp4")], "/a.mp4"), (["pin", "--json", "--filter", "a.mp4"], "/a.mp4"), (["unpin", "--all"], "/a.mp4"), (["unpin", url("/a.mp4"), url("/none.mp4")], "/none.mp4"),
+            (["import", file, "--as", url("/b.mp4")], "/b.mp4"), (["import", file, "--replace", "--json", "--as", url("/b.mp4")], "/b.mp4"),
+            (["export", "--json", "-o", shelf.cache.file("copy"), url("/b.mp4")], "/b.mp4"), (["rm", url("/b.mp4"), url("/none.mp4")], "/none.mp4"),
+        ]
+        for (arguments, path) in commands {
+            let said = try ReelcacheCommand.run(arguments + ["--cache-dir", shelf.cache.path], environment: shelf.settingsEnvironment)
+            let text = (said.stdout + said.stderr).replacing("\\/", with: "/")
+            #expect(text.contains(url(path, "token=***&viewer=***")), "\(arguments): \(said)")
+            #expect(!text.contains("abc") && !text.contains("def"), "\(arguments): \(said)")
+        }
+        #expect(try shelf.say("pin", "--secrets", url("/a.mp4")).contains(url("/a.mp4")))
+    }
+
+    @Test func damageIsToldWithoutSecrets() throws {
+        let shelf = try Shelf(.alone, whole: ["/a.mp4?token=abc"])
+        try shelf.damage()
+        for flags in [[], ["--json"]] {
+            let said = try ReelcacheCommand.run(["verify", "--cache-dir", shelf.cache.path] + flags)
+            #expect(said.stdout.contains("a.mp4?token=***") && !said.stdout.contains("abc"), "\(said)")
+        }
+        #expect(try shelf.run("verify", "--secrets").stdout.contains("a.mp4?token=abc"))
+    }
 }

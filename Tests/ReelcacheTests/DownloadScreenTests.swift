@@ -71,6 +71,15 @@ import Testing
         }
     }
 
+    @Test func secretsAreMaskedBeforeALineIsCut() throws {
+        let reports = try [DownloadReport.running(1, "a.mp4;jsessionid=abc", 1, of: 2), .sample(2, "b", .waiting) { ($0.message, $0.retryAt) = ("https://a/?token=abc", 1_000) }]
+        var screen = screen(100)
+        #expect(screen.lines(reports).filter { $0.contains("abc") }.count == 2)
+        screen.mask = .standard
+        let lines = screen.lines(reports)
+        #expect(!lines.contains { $0.contains("abc") } && lines.filter { $0.contains("***") }.count == 2, "\(lines)")
+    }
+
     // MARK: Line by line
 
     @Test func eachStateIsALine() throws {

@@ -9,9 +9,11 @@ package struct DownloadScreen: Sendable {
     package var isUnicode: Bool
     /// Seconds since 1970.
     package var now: Int64
+    /// What is left out of URLs; nil for nothing.
+    package var mask: URLMask?
 
-    package init(width: Int, height: Int, isUnicode: Bool, now: Int64) {
-        (self.width, self.height, self.isUnicode, self.now) = (width, height, isUnicode, now)
+    package init(width: Int, height: Int, isUnicode: Bool, now: Int64, mask: URLMask? = nil) {
+        (self.width, self.height, self.isUnicode, self.now, self.mask) = (width, height, isUnicode, now, mask)
     }
 
     /// - Parameter note: what is done besides, as a line of its own.
@@ -24,12 +26,15 @@ package struct DownloadScreen: Sendable {
         let room = max(0, height - (isAlone ? 0 : 1) - (note == nil ? 0 : 1))
         let bars = running.prefix(room)
         let waits = retried.prefix(room - bars.count)
-        var lines = Layout(self, bars.map { Cells($0) }).lines
-        lines += waits.map { "\($0.name): \($0.attempt(now: now) ?? "")" }
-        if let note { lines.append(note) }
+        var lines = Layout(self, bars.map { Cells($0, name: shown($0.name)) }).lines
+        lines += waits.map { shown("\($0.name): \($0.attempt(now: now) ?? "")") }
+        if let note { lines.append(shown(note)) }
         if !isAlone { lines.append(summary(followed.totals, hidden: running.count - bars.count)) }
         return lines.suffix(max(1, height)).map { $0.cut(toColumns: width, isUnicode: isUnicode) }
     }
+
+    /// Masked before it is cut: the name that tells a secret may be what goes.
+    private func shown(_ text: String) -> String { mask?.masked(text) ?? text }
 
     private func summary(_ totals: FollowedTotals, hidden: Int) -> String {
         let counts: [(Int, String)] = [
@@ -58,8 +63,8 @@ private struct Cells {
     let rate: String
     let eta: String
 
-    init(_ report: DownloadReport) {
-        (name, bytes, total, amount) = (report.name, report.bytes, report.total, report.amount)
+    init(_ report: DownloadReport, name: String) {
+        (self.name, bytes, total, amount) = (name, report.bytes, report.total, report.amount)
         percent = report.percent.map { "\($0) %" } ?? ""
         rate = report.rate.map(ProgressText.rate) ?? ""
         eta = report.eta.map(ProgressText.time) ?? ""

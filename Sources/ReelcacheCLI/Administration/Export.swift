@@ -1,6 +1,5 @@
 import ArgumentParser
 import CachePolicy
-import ControlAPI
 import DiskCache
 import Foundation
 import Reelcache
@@ -23,6 +22,7 @@ struct Export: ParsableCommand {
     var allow: [String] = []
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     private struct Exported: Encodable {
@@ -60,7 +60,7 @@ struct Export: ParsableCommand {
             guard let missing = error.missing else { throw error }
             throw incomplete(missing)
         }
-        print(json ? try ControlJSON.pretty(exported) : "exported \(exported.bytes.size) to \(output) (\(Self.words(exported.method)))")
+        print(json ? try secret.json(exported, configuration) : "exported \(exported.bytes.size) to \(output) (\(Self.words(exported.method)))")
     }
 
     private static func words(_ method: FileExport.Method) -> String {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import CachePolicy
-import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
@@ -19,6 +18,7 @@ struct Import: ParsableCommand {
     var replace = false
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
@@ -30,7 +30,8 @@ struct Import: ParsableCommand {
         let source = try ImportedFile(file)
         var fields = FieldLines()
         if let type = type ?? MediaType.byExtension(of: file) { fields.append("Content-Type", type) }
-        let report = try cache.configuration.withCache(isFilled: true, isWanted: { !interruption.isWished }) { access in
+        let configuration = try cache.configuration
+        let report = try configuration.withCache(isFilled: true, isWanted: { !interruption.isWished }) { access in
             let progress = ProgressLine()
             defer { progress.clear() }
             let origin = try access.url(url)
@@ -39,7 +40,8 @@ struct Import: ParsableCommand {
                 return !interruption.isWished
             }
         }
-        print(json ? try ControlJSON.pretty(report) : "imported \(file), \(report.length.size), as \(report.url)")
+        guard !json else { return print(try secret.json(report, configuration)) }
+        print("imported \(file), \(report.length.size), as \(try secret.shown(report.url, configuration))")
     }
 }
 

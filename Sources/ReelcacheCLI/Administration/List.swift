@@ -31,7 +31,7 @@ struct List: ParsableCommand {
             (query.order, query.filter) = (sort, filter.flatMap { $0.isEmpty ? nil : $0 })
             return try access.allResources(query, limit: limit)
         }
-        guard !json else { return print(try secret.shown(ControlJSON.pretty(listing), configuration)) }
+        guard !json else { return print(try secret.json(listing, configuration)) }
         let now = Int64(time(nil))
         let table = TerminalTable(width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try secret.mask(configuration))
         for line in table.lines(Self.columns, "URL", listing.resources.map { Self.row($0, now: now) }) { print(line) }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import ControlAPI
 import DiskCache
 import Reelcache
 
@@ -30,6 +29,7 @@ struct Pinning: ParsableArguments {
     @OptionGroup var selection: ResourceSelection
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     /// - Parameter all: whether all are meant; nil where that cannot be said.
@@ -46,10 +46,13 @@ struct Pinning: ParsableArguments {
             try Batch(matches) { url, _ in try access.setPinned(isPinned, url).resource }
         }
         if json {
-            print(try ControlJSON.pretty(batch))
+            print(try secret.json(batch, configuration))
         } else {
-            for resource in batch.done { print("\(isPinned ? "pinned" : "unpinned") \(Terminal.shown(resource.url)), \(resource.cached.size)") }
+            for resource in batch.done {
+                let url = Terminal.shown(try secret.shown(resource.url, configuration))
+                print("\(isPinned ? "pinned" : "unpinned") \(url), \(resource.cached.size)")
+            }
         }
-        try batch.exitIfFailed()
+        try batch.exitIfFailed(secret, configuration)
     }
 }

@@ -23,6 +23,7 @@ struct Remove: ParsableCommand {
     var yes = false
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
@@ -70,11 +71,11 @@ struct Remove: ParsableCommand {
         }
         let outcome = Outcome(batch, isDryRun: dryRun)
         if json {
-            print(try ControlJSON.pretty(outcome))
+            print(try secret.json(outcome, configuration))
         } else if !batch.done.isEmpty {
             print(Self.text(outcome.resources, outcome.bytes, pinned: 0, isDryRun: dryRun))
         }
-        try batch.exitIfFailed()
+        try batch.exitIfFailed(secret, configuration)
     }
 
     private struct Removed: Encodable {

@@ -25,7 +25,7 @@ struct Show: ParsableCommand {
             let url = try cache.url(url)
             return (try cache.resource(url), try configuration.ttl(of: url))
         }
-        guard !json else { return print(try secret.shown(ControlJSON.pretty(detail), configuration)) }
+        guard !json else { return print(try secret.json(detail, configuration)) }
         let rows = Self.rows(detail, ttl: ttl, now: Int64(time(nil))) + Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
         for (label, value) in rows { print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration)) }
     }

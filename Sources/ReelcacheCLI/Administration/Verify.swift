@@ -1,5 +1,4 @@
 import ArgumentParser
-import ControlAPI
 import DiskCache
 import Reelcache
 
@@ -12,11 +11,13 @@ struct Verify: ParsableCommand {
     var repair = false
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
         let interruption = Interruption()
-        let report = try cache.configuration.withCache(isWanted: { !interruption.isWished }) { access in
+        let configuration = try cache.configuration
+        let report = try configuration.withCache(isWanted: { !interruption.isWished }) { access in
             let progress = ProgressLine()
             defer { progress.clear() }
             return try access.verify(repairs: repair) { far in
@@ -24,7 +25,7 @@ struct Verify: ParsableCommand {
                 return !interruption.isWished
             }
         }
-        print(json ? try ControlJSON.pretty(report) : Self.lines(report).joined(separator: "\n"))
+        print(json ? try secret.json(report, configuration) : try secret.shown(Self.lines(report).joined(separator: "\n"), configuration))
         if !report.isComplete || !report.isSound && !report.isRepaired { throw ExitCode(1) }
     }
 

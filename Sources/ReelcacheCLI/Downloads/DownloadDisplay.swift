@@ -50,7 +50,7 @@ final class DownloadDisplay {
     /// On standard error.
     func warn(_ line: String) {
         clear()
-        Terminal.writeError("reelcache: \(line)")
+        Terminal.writeError("reelcache: \(mask?.masked(line) ?? line)")
     }
 
     /// An object, where standard output has JSON.
@@ -66,11 +66,11 @@ final class DownloadDisplay {
     }
 
     /// Why a command ends, as a line like all others that it prints with `--json`.
-    static func tellAsJSON(_ error: any Error) {
+    static func tellAsJSON(_ error: any Error, _ mask: URLMask?) {
         guard !(error is ExitCode) else { return }
         let text = (error as? SettingsError)?.lines.joined(separator: "\n") ?? "\(error)"
         guard let line = try? ControlJSON.line(ErrorEvent(error: text)) else { return }
-        print(String(decoding: line, as: UTF8.self), terminator: "")
+        print(String(decoding: mask?.masked(line) ?? line, as: UTF8.self), terminator: "")
     }
 
     // MARK: Drawing
@@ -82,7 +82,7 @@ final class DownloadDisplay {
         guard isDrawn, drawnAt.map({ .now - $0 > Self.interval }) ?? true, let size = Terminal.drawingSize else { return }
         if !held.isEmpty { clear() }
         // The last column stays free: behind it, terminals differ.
-        let screen = DownloadScreen(width: size.columns - 1, height: size.rows - 1, isUnicode: Terminal.isUnicode, now: Self.now)
+        let screen = DownloadScreen(width: size.columns - 1, height: size.rows - 1, isUnicode: Terminal.isUnicode, now: Self.now, mask: mask)
         Terminal.write(block.show(screen.lines(followed, note: note), columns: size.columns))
         drawnAt = .now
     }

@@ -86,7 +86,7 @@ struct DownloadsList: ParsableCommand {
             listing.downloads = listing.downloads.filter(isWanted)
             return (listing, access.isFetching)
         }
-        guard !json else { return print(try secret.shown(ControlJSON.pretty(listing), configuration)) }
+        guard !json else { return print(try secret.json(listing, configuration)) }
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)), mask: try secret.mask(configuration))
         for line in table.list(listing.downloads) { print(line) }
@@ -119,19 +119,22 @@ struct DownloadsWatch: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func run() throws {
-        do { try watch() } catch {
-            if json { DownloadDisplay.tellAsJSON(error) }
+        var mask: URLMask? = .standard
+        do {
+            let configuration = try cache.configuration
+            mask = try secret.mask(configuration)
+            try watch(DownloadDisplay(isJSON: json, mask: mask), configuration.cacheDirectory)
+        } catch {
+            if json { DownloadDisplay.tellAsJSON(error, mask) }
             throw error
         }
     }
 
-    private func watch() throws {
-        let directory = try cache.path
+    private func watch(_ display: DownloadDisplay, _ directory: String) throws {
         guard let proxy = RunningProxy(cacheDirectory: directory) else {
             throw CacheAccessError("no proxy is running for the cache \(directory), so no download goes on; start one with reelcache serve, or name its --cache-dir")
         }
         let interruption = Interruption()
-        let display = DownloadDisplay(isJSON: json, mask: secret.secrets ? nil : try cache.configuration.mask)
         defer { display.clear() }
         var followed = FollowedDownloads()
         do {
@@ -167,6 +170,7 @@ struct DownloadNaming: ParsableArguments {
     var all = false
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
@@ -185,12 +189,12 @@ struct DownloadNaming: ParsableArguments {
             return try Batch(self.names) { try access.change(.ids([names.id($0, prefers: prefers)]), change).first.orUnknown($0) }
         }
         if json {
-            print(try ControlJSON.pretty(batch))
+            print(try secret.json(batch, configuration))
         } else {
-            for report in batch.done { print(try configuration.mask.masked(Self.line(report))) }
+            for report in batch.done { print(try secret.shown(Self.line(report), configuration)) }
             if all && batch.done.isEmpty { print("nothing to \(action.rawValue)") }
         }
-        try batch.exitIfFailed()
+        try batch.exitIfFailed(secret, configuration)
     }
 
     static func line(_ report: DownloadReport) -> String {
@@ -279,6 +283,7 @@ struct DownloadsMove: ParsableCommand {
     var priority: DownloadPriority?
     @Flag(help: "Print JSON.")
     var json = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
@@ -297,7 +302,7 @@ struct DownloadsMove: ParsableCommand {
             }
             return try access.change(.ids([id]), change).first.orUnknown(name)
         }
-        print(json ? try ControlJSON.pretty(report) : try configuration.mask.masked(DownloadNaming.line(report)))
+        print(json ? try secret.json(report, configuration) : try secret.shown(DownloadNaming.line(report), configuration))
     }
 }
 

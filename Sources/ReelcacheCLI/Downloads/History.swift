@@ -25,7 +25,7 @@ struct History: ParsableCommand {
     func run() throws {
         let configuration = try cache.configuration
         let reports = try configuration.withKnownDownloads { try $0.history(limit: limit, category: category) }
-        guard !json else { return print(try secret.shown(ControlJSON.pretty(reports), configuration)) }
+        guard !json else { return print(try secret.json(reports, configuration)) }
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)), mask: try secret.mask(configuration))
         for line in table.history(reports) { print(line) }

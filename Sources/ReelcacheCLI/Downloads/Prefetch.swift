@@ -41,6 +41,7 @@ struct Prefetch: ParsableCommand {
     var json = false
     @Flag(name: .shortAndLong, help: "Say only what fails.")
     var quiet = false
+    @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
@@ -61,20 +62,22 @@ struct Prefetch: ParsableCommand {
     }
 
     func run() throws {
+        var mask: URLMask? = .standard
         do {
             var configuration = try cache.configuration
+            mask = try secret.mask(configuration)
             configuration.allow += allow
             let orders = try configuration.urls(urls, file: input).map { url in
                 DownloadOrder(
                     url: url.absolute, first: first, priority: priority, connections: connections, limitRate: limitRate, category: category, isPinned: !noPin)
             }
             let placement = try output.map { try FilePlacement(directory: $0) }
+            let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
             let isWanted = { !interruption.isWished }
             if detach {
-                try configuration.withDownloads(makesCache: true, isWanted: isWanted) { try queue(orders, $0) }
+                try configuration.withDownloads(makesCache: true, isWanted: isWanted) { try queue(orders, $0, display) }
             } else {
-                let display = DownloadDisplay(isJSON: json, isQuiet: quiet)
                 try configuration.withProxy(carriesOutDownloads: true, isWanted: isWanted) { proxy in
                     if configuration.isOffline && proxy.processID == getpid() {
                         throw CacheAccessError("offline is set, so that no origin is asked: set it to false in the configuration file, or use --detach")
@@ -83,13 +86,12 @@ struct Prefetch: ParsableCommand {
                 }
             }
         } catch {
-            if json { DownloadDisplay.tellAsJSON(error) }
+            if json { DownloadDisplay.tellAsJSON(error, mask) }
             throw error
         }
     }
 
-    private func queue(_ orders: [DownloadOrder], _ access: any DownloadAccess) throws {
-        let display = DownloadDisplay(isJSON: json, isQuiet: quiet)
+    private func queue(_ orders: [DownloadOrder], _ access: any DownloadAccess, _ display: DownloadDisplay) throws {
         let reports = try access.add(orders)
         for report in reports {
             display.event(DownloadEvent(report))
