@@ -64,8 +64,3 @@ package struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConve
 
     package var description: String { reason }
 }
-
-extension AddressPolicy {
-    /// How a private origin can be fetched from, in words for whoever configures this.
-    package static func advice(_ host: String) -> String { "add \(host) to allow" }
-}

@@ -18,6 +18,8 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var mask = URLMask.standard
     /// Pages that may read all that the proxy gives them, and learn what is cached.
     package var webOrigins = WebOrigins.none
+    /// In whose words clients are told what helps: a command that is its own proxy has flags.
+    package var adviceWords = Advice.Words.settings
 
     package init() {}
 

@@ -6,17 +6,19 @@ import HTTPModel
 import HTTPTransport
 
 /// What the control interface answers instead of what it was asked for: a status, and one line that says what to do.
-package struct ControlError: Error {
+package struct ControlError: AdvisedError {
     package let status: Int
     package let reason: String
+    package private(set) var advice: Advice?
     /// A field that goes with the status (RFC 9110 §15.5.2, §15.5.6).
     var field: (name: StaticString, value: String)?
     /// What is not cached, where that is the reason.
     package var missing: [ByteSpan]?
 
-    package init(_ status: Int, _ reason: String) {
+    package init(_ status: Int, _ reason: String, _ advice: Advice? = nil) {
         self.status = status
         self.reason = reason
+        self.advice = advice
     }
 
     static func method(_ name: String, allowed: String) -> ControlError {
@@ -47,7 +49,9 @@ package struct ControlError: Error {
         case ImportError.store(let error): self.init(error as any Error)
         case StoreError.setting(let reason): self.init(422, reason)
         case StoreError.system(_, _, ENOSPC): self.init(507, "\(error)")
-        case let error as DownloadError: self.init(error.status, error.description)
+        case StoreError.directory(let reason, let advice): self.init(422, reason, advice)
+        case let error as StoreError: self.init(500, error.reason, error.advice)
+        case let error as DownloadError: self.init(error.status, error.reason, error.advice)
         default: self.init(500, "\(error)")
         }
     }
@@ -80,7 +84,7 @@ package struct ControlError: Error {
 
     /// As a line of JSON.
     var line: [UInt8] {
-        (try? ControlJSON.line(Body(error: reason, missing: missing))) ?? Array("{\"error\":\"the reason cannot be written as JSON\"}\n".utf8)
+        (try? ControlJSON.line(Body(error: description, missing: missing, download: download))) ?? Array("{\"error\":\"the reason cannot be written as JSON\"}\n".utf8)
     }
 }
 

@@ -102,9 +102,8 @@ final class CacheIndex: Sendable {
         switch error {
         case let error as StoreError: return error
         case DatabaseSchema.Failure.newer(let version):
-            return .setting(
-                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(Self.migrator.migrations.count)); "
-                    + "use that version, or choose another cache directory")
+            return .directory(
+                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(Self.migrator.migrations.count))", .laterVersion)
         case _ where DatabaseDamage.isMeant(by: error, path):
             // Found in the midst of work, it is mended at the next start.
             IndexDamage.mark(path)

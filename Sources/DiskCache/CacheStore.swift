@@ -158,9 +158,9 @@ package final class CacheStore: Sendable {
         let code = errno
         var info = stat()
         guard stat(path, &info) == 0 else {
-            throw .setting("cannot make the cache directory \(path): \(String(cString: strerror(code))); choose another cache directory")
+            throw .directory("cannot make the cache directory \(path): \(String(cString: strerror(code)))", .otherDirectory)
         }
-        guard info.st_mode & S_IFMT == S_IFDIR else { throw .setting("the cache directory \(path) is not a directory; choose another cache directory") }
+        guard info.st_mode & S_IFMT == S_IFDIR else { throw .directory("the cache directory \(path) is not a directory", .otherDirectory) }
     }
 
     /// Each second, on `queue`.

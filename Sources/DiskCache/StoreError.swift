@@ -2,7 +2,7 @@ import CachePolicy
 import Glibc
 
 /// What the store cannot do. System errors keep operation, path and errno.
-package enum StoreError: Error, Sendable, CustomStringConvertible {
+package enum StoreError: AdvisedError, Sendable {
     /// The cache directory belongs to another running process.
     case locked(directory: String, owner: CacheOwner?)
     /// A system call failed.
@@ -15,19 +15,29 @@ package enum StoreError: Error, Sendable, CustomStringConvertible {
     case damagedRow(key: CacheKey?, detail: String)
     /// A setting that cannot work.
     case setting(String)
+    /// The cache directory cannot be used.
+    case directory(String, Advice)
 
-    package var description: String {
+    package var reason: String {
         switch self {
         case .locked(let directory, let owner?):
-            "the cache \(directory) is in use by process \(owner.pid)\(owner.url.isEmpty ? "" : ", which serves \(owner.url)"); stop it or choose another cache directory"
+            "the cache \(directory) is in use by process \(owner.pid)\(owner.url.isEmpty ? "" : ", which serves \(owner.url)")"
         case .locked(let directory, nil):
-            "the cache \(directory) is in use by another process; stop it or choose another cache directory"
+            "the cache \(directory) is in use by another process"
         case .system(let operation, let path, let code):
             "\(operation) \(path): \(String(cString: strerror(code)))"
         case .index(let detail): "the cache index: \(detail)"
         case .damagedIndex(let path, let detail): "the cache index \(path) is damaged (\(detail)); restart to make it anew from what can be read of it"
         case .damagedRow(let key, let detail): "the cache index has what cannot be for \(key?.text ?? "a resource"): \(detail)"
-        case .setting(let detail): detail
+        case .setting(let detail), .directory(let detail, _): detail
+        }
+    }
+
+    package var advice: Advice? {
+        switch self {
+        case .locked: .stopOwner
+        case .directory(_, let advice): advice
+        case .system, .index, .damagedIndex, .damagedRow, .setting: nil
         }
     }
 

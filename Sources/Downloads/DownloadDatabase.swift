@@ -46,8 +46,8 @@ final class DownloadDatabase {
         try DatabaseDamage.check(database, path)
         do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
             throw DownloadError(
-                .disk, "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(migrator.migrations.count)); "
-                    + "use that version, or choose another cache directory")
+                .disk, "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(migrator.migrations.count))",
+                .laterVersion)
         }
         return database
     }

@@ -1,3 +1,5 @@
+import CachePolicy
+
 /// What becomes of a download.
 package enum DownloadState: String, Codable, Sendable, CaseIterable {
     /// For its turn, or for its next attempt.
@@ -170,7 +172,7 @@ package enum DownloadSelection: Sendable, Equatable {
 }
 
 /// Why a download cannot be ordered or changed. The description is one line that says what to do.
-package struct DownloadError: Error, Sendable, Equatable, CustomStringConvertible {
+package struct DownloadError: AdvisedError, Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         /// There is no such download.
         case unknown
@@ -183,7 +185,8 @@ package struct DownloadError: Error, Sendable, Equatable, CustomStringConvertibl
     }
 
     package let kind: Kind
-    package let description: String
+    package let reason: String
+    package let advice: Advice?
 
-    package init(_ kind: Kind, _ description: String) { (self.kind, self.description) = (kind, description) }
+    package init(_ kind: Kind, _ reason: String, _ advice: Advice? = nil) { (self.kind, self.reason, self.advice) = (kind, reason, advice) }
 }

@@ -24,13 +24,14 @@ package final class LoopDownloads: DownloadSource {
         let loop = loops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % loops.count]
         let pace = FillPace(line, rate: work.limitRate)
         let order = Prefetch.Order(url: work.url, first: work.first, connections: work.connections, isPinned: work.isPinned)
+        let words = filler.policy.value.adviceWords
         return loop.loop.sync {
             var state: PrefetchState?
             let prefetch = Prefetch(order, pace: pace, on: loop.value) { result in
                 let progress = state.map { DownloadProgress($0.progress) } ?? DownloadProgress()
                 switch result {
                 case .completed: end(.completed(progress))
-                case .failed(let error): end(.failed(DownloadFault(error), progress))
+                case .failed(let error): end(.failed(DownloadFault(error, adviceWords: words), progress))
                 }
             }
             state = prefetch.state
@@ -63,10 +64,11 @@ extension DownloadProgress {
 }
 
 extension DownloadFault {
-    init(_ error: PrefetchError) {
+    /// - Parameter words: what a person reads is kept as it is told here.
+    init(_ error: PrefetchError, adviceWords words: Advice.Words = .settings) {
         switch error {
         case .fill(.upstream(.addressRefused(let host, let address))):
-            self.init(.final, "\(UpstreamError.addressRefused(host: host, address: address)); to fetch from it, \(AddressPolicy.advice(host))")
+            self.init(.final, "\(UpstreamError.addressRefused(host: host, address: address)); to fetch from it, \(Advice.allow(host: host).text(in: words))")
         case .fill(.upstream(let error)): self.init(error.isTransient ? .network : .final, "\(error)")
         case .fill(.busy(let seconds)): self.init(.busy(retryAfter: Double(seconds)), "\(FillError.busy(retryAfter: seconds))")
         case .fill(.offline): self.init(.offline, "no origin is asked, as the proxy is offline")

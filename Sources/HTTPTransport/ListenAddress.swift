@@ -140,8 +140,9 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     private func failure(_ operation: String) -> ListenError {
-        let hint = errno == EADDRINUSE ? "; another process has this port, choose another" : ""
-        return ListenError(address: self, operation: operation, detail: String(cString: strerror(errno)) + hint)
+        var error = ListenError(address: self, operation: operation, detail: String(cString: strerror(errno)))
+        error.isPortTaken = errno == EADDRINUSE
+        return error
     }
 
     /// The port that a socket is bound to.
@@ -165,5 +166,8 @@ package struct ListenError: Error, CustomStringConvertible {
     package let address: ListenAddress
     package let operation: String
     package let detail: String
+    /// Whether another process has the port.
+    package internal(set) var isPortTaken = false
+
     package var description: String { "cannot listen on \(address): \(operation): \(detail)" }
 }

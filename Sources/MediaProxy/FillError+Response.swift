@@ -54,9 +54,10 @@ extension FillError {
     /// In seconds: by then another transfer may have ended.
     private static let ownRetryAfter: Int64 = 10
 
-    var clientText: String {
+    /// - Parameter words: in which it says what helps.
+    func clientText(_ words: Advice.Words) -> String {
         if case .upstream(.addressRefused(let host, let address)) = self {
-            return "\(host) is at the private address \(address); to fetch from it, \(AddressPolicy.advice(host))".printable
+            return "\(host) is at the private address \(address); to fetch from it, \(Advice.allow(host: host).text(in: words))".printable
         }
         // It may quote the origin, and end up in a terminal.
         return description.printable

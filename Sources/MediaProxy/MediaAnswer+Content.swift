@@ -187,7 +187,7 @@ extension MediaAnswer {
     func fail(_ error: FillError, status: Int? = nil, advice: String? = nil) {
         // Nothing went to the origin.
         if error.isUnsent { outcome = CacheStatus(detail: error.token) }
-        exchange.respond(status ?? error.status, text: [error.clientText, advice].compactMap(\.self).joined(separator: "; ")) { [outcome] response in
+        exchange.respond(status ?? error.status, text: [error.clientText(handler.policy.adviceWords), advice].compactMap(\.self).joined(separator: "; ")) { [outcome] response in
             if let seconds = error.retryAfter { response.field("Retry-After", seconds) }
             response.field("Cache-Status", outcome.isHit ? CacheStatus.forwarded(.partial).fieldValue : outcome.fieldValue)
         }

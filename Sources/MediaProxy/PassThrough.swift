@@ -177,7 +177,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         isAnswered = true
         let failure = FillError.upstream(error ?? .broken(detail: "no answer"))
         handler.metrics.errors.add("upstream-method")
-        exchange.respond(failure.status, text: failure.clientText) { $0.field("Cache-Status", CacheStatus.forwarded(.method).fieldValue) }
+        exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords)) { $0.field("Cache-Status", CacheStatus.forwarded(.method).fieldValue) }
     }
 
     /// Curl gives its pieces one by one: they go on together.

@@ -63,7 +63,7 @@ final class Tunnel: BodySink, BodySource {
         case .failure(let error):
             let failure = FillError.upstream(error)
             handler.metrics.errors.add("tunnel")
-            exchange.respond(failure.status, text: failure.clientText, closes: true)
+            exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords), closes: true)
         }
     }
 

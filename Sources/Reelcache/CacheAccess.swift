@@ -52,8 +52,9 @@ package struct LentFile {
 }
 
 /// Why something cannot be done to a cache. The description is one line that says what to do.
-package struct CacheAccessError: Error, Sendable, CustomStringConvertible {
-    package let description: String
+package struct CacheAccessError: AdvisedError, Sendable {
+    package let reason: String
+    package let advice: Advice?
     /// What is not cached, where that is the reason.
     package var missing: [ByteSpan]?
     /// The status of the control interface for it, where it has one.
@@ -62,7 +63,10 @@ package struct CacheAccessError: Error, Sendable, CustomStringConvertible {
     /// Nothing of the resource is cached.
     package var isNotCached: Bool { status == 404 }
 
-    package init(_ description: String) { self.description = description }
+    package init(_ reason: String, _ advice: Advice? = nil) { (self.reason, self.advice) = (reason, advice) }
+
+    /// What another part says, with its advice.
+    init(_ error: some AdvisedError) { self.init(error.reason, error.advice) }
 
     package static let interrupted = CacheAccessError("interrupted")
 }
@@ -149,4 +153,5 @@ extension ProxyConfiguration {
         tuning.downloads = carriesOutDownloads
         return try Proxy(configuration, tuning: tuning, logger: OpenedCache.logger)
     }
+        tuning.adviceWords = .flags
 }

@@ -32,7 +32,9 @@ struct CacheEngine: Sendable {
     /// - Parameter threads: how many loops.
     init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, threads: Int, logger: Logger) throws {
         let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
-        let policy = Current<ProxyPolicy>(try tuning.policy ?? configuration.policy())
+        var settled = try tuning.policy ?? configuration.policy()
+        settled.adviceWords = tuning.adviceWords
+        let policy = Current<ProxyPolicy>(settled)
         let logger = logger.guarded(by: policy)
         (self.policy, self.logger) = (policy, logger)
         accessLog = try AccessLog(policy, metrics: metrics)
@@ -42,7 +44,7 @@ struct CacheEngine: Sendable {
         guard let descriptors = DescriptorBudget(limit: limit, loops: threads) else {
             throw ProxyError(
                 "this process may have only \(limit) files open, and with \(threads) threads it needs \(DescriptorBudget.needed(loops: threads)): "
-                    + "raise the limit (ulimit -n, LimitNOFILE=)\(threads > 1 ? ", or choose fewer --threads" : "")")
+                    + "raise the limit (ulimit -n, LimitNOFILE=)\(threads > 1 ? ", or choose fewer threads" : "")")
         }
         self.descriptors = descriptors
         try DispatchDescriptors.make()

@@ -10,7 +10,7 @@ extension MediaCache {
     /// - Throws: `ProxyError`: a limit that cannot work, a disk that fails; `CacheError.closed`.
     public func setLimits(maxSize: Int64? = nil, minFree: Int64? = nil) throws {
         try checkOpen()
-        do { try engine.store.setLimits(maxSize: maxSize, minFree: minFree) } catch { throw ProxyError("\(error)") }
+        do { try engine.store.setLimits(maxSize: maxSize, minFree: minFree) } catch { throw ProxyError(error) }
     }
 
     /// Changes which private origins may be fetched from: `allow` of `ProxyConfiguration`, as a whole. Transfers that are running go on.
@@ -21,7 +21,7 @@ extension MediaCache {
             let policy = try AddressPolicy(allow: allow)
             engine.addresses.change { $0 = policy.on($0.local) }
         } catch {
-            throw ProxyError("\(error)")
+            throw ProxyError(error)
         }
     }
 

@@ -92,10 +92,8 @@ public final class MediaCache: Sendable {
             self.tuning = tuning
             self.engine = engine
             self.logger = engine.logger
-        } catch let error as ProxyError {
-            throw error
         } catch {
-            throw ProxyError("\(error)")
+            throw ProxyError(error)
         }
     }
 

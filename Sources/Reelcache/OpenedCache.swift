@@ -31,7 +31,7 @@ package final class OpenedCache: CacheAccess {
     /// - Parameter isMade: whether the cache is made where there is none.
     static func openStore(_ directory: String, isMade: Bool) throws -> CacheStore {
         if !isMade { try requireCache(directory) }
-        do { try DispatchDescriptors.make() } catch { throw CacheAccessError(error.description) }
+        do { try DispatchDescriptors.make() } catch { throw CacheAccessError(error) }
         var settings = StoreConfiguration(directory: directory)
         (settings.maxSize, settings.minFree, settings.evictsAhead) = (noLimit, 0, false)
         return try translated { try CacheStore(settings, metrics: ProxyMetrics(), logger: logger) }
@@ -70,11 +70,11 @@ package final class OpenedCache: CacheAccess {
         var info = stat()
         guard stat(directory, &info) == 0 else {
             if errno == ENOENT { throw CacheAccessError("there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve") }
-            throw CacheAccessError("cannot use the cache directory \(directory): \(String(cString: strerror(errno))); choose another --cache-dir")
+            throw CacheAccessError("cannot use the cache directory \(directory): \(String(cString: strerror(errno)))", .otherDirectory)
         }
-        guard info.st_mode & S_IFMT == S_IFDIR else { throw CacheAccessError("the cache directory \(directory) is not a directory; choose another --cache-dir") }
+        guard info.st_mode & S_IFMT == S_IFDIR else { throw CacheAccessError("the cache directory \(directory) is not a directory", .otherDirectory) }
         guard access(directory, R_OK | W_OK | X_OK) == 0 else {
-            throw CacheAccessError("cannot use the cache directory \(directory): \(String(cString: strerror(errno))); choose another --cache-dir")
+            throw CacheAccessError("cannot use the cache directory \(directory): \(String(cString: strerror(errno)))", .otherDirectory)
         }
         guard access(directory + "/index.sqlite", F_OK) == 0 else {
             throw CacheAccessError("there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve")
@@ -89,8 +89,7 @@ package final class OpenedCache: CacheAccess {
     /// Errors of the store, as they are told to people.
     static func translated<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch let error as CacheAccessError { throw error } catch {
-            let error = ControlError(error)
-            throw CacheAccessError(error)
+            throw CacheAccessError(ControlError(error))
         }
     }
 
@@ -188,7 +187,7 @@ package final class OpenedCache: CacheAccess {
 
 extension CacheAccessError {
     init(_ error: ControlError) {
-        self.init(error.reason)
+        self.init(error.reason, error.advice)
         (missing, status) = (error.missing, error.status)
     }
 

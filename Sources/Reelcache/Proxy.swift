@@ -72,10 +72,8 @@ public final class Proxy: Sendable {
                 server.stop(graceSeconds: 0)
                 throw error
             }
-        } catch let error as ProxyError {
-            throw error
         } catch {
-            throw ProxyError("\(error)")
+            throw ProxyError(error)
         }
         warnOfStrangers()
     }

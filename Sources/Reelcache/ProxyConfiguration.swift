@@ -87,8 +87,22 @@ public struct ProxyConfiguration: Sendable {
 
 /// A configuration that cannot work, or a proxy that cannot start. The description is one line that says what to do.
 public struct ProxyError: Error, Sendable, CustomStringConvertible {
-    /// What went wrong, and what to do about it.
-    public let description: String
+    package let reason: String
+    package let advice: Advice?
 
-    init(_ description: String) { self.description = description }
+    /// What went wrong, and what to do about it.
+    public var description: String { text(in: .settings) }
+
+    init(_ reason: String) { (self.reason, advice) = (reason, nil) }
+
+    /// What another part says, with its advice.
+    init(_ error: any Error) {
+        switch error {
+        case let error as any AdvisedError: (reason, advice) = (error.reason, error.advice)
+        case let error as ListenError: (reason, advice) = (error.description, error.isPortTaken ? .otherPort : nil)
+        default: (reason, advice) = ("\(error)", nil)
+        }
+    }
 }
+
+extension ProxyError: AdvisedError {}

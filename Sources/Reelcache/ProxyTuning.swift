@@ -16,6 +16,8 @@ package struct ProxyTuning: Sendable {
     package var downloads = true
     /// What is served, and how; nil for what the settings say.
     package var policy: ProxyPolicy?
+    /// In whose words clients are told what helps.
+    package var adviceWords = Advice.Words.settings
     /// The time in seconds since 1970, by which the administration tells what is old.
     package var now: @Sendable () -> Int64 = { Int64(time(nil)) }
 

@@ -118,14 +118,12 @@ extension RunningProxy: CacheAccess {
         }
         guard head.status == 200 else {
             let line = String(decoding: refused, as: UTF8.self).split(whereSeparator: \.isNewline).first.map { ": \($0.prefix(300))" } ?? ""
-            // The proxy does not know who runs it; where that is this process, there is no other to start.
-            let hint = processID == getpid() ? CommandWords.of(line) : line
             if line.hasSuffix(ProxyPolicy.mountsAloneReason) {
                 throw CacheAccessError(
                     "\(url.absolute) cannot be fetched, as the proxy serves only what is mounted on it: "
                         + "put its mounts and any_origin into the configuration file, which this command reads too")
             }
-            throw CacheAccessError("\(url.absolute) cannot be fetched: \(head.status)\(hint)")
+            throw CacheAccessError("\(url.absolute) cannot be fetched: \(head.status)\(line)")
         }
     }
 

@@ -17,14 +17,14 @@ struct Batch<Value: Encodable>: Encodable {
 
     mutating func add(_ value: Value) { done.append(value) }
 
-    mutating func add(_ error: CacheAccessError, of url: String) { failed.append(Failed(url: url, error: error.description)) }
+    mutating func add(_ error: CacheAccessError, of url: String) { failed.append(Failed(url: url, error: error.text(in: .flags))) }
 
     init(_ urls: [String], _ body: (String) throws -> Value) throws {
         for url in urls {
             do {
                 done.append(try body(url))
             } catch let error as CacheAccessError {
-                failed.append(Failed(url: url, error: error.description))
+                failed.append(Failed(url: url, error: error.text(in: .flags)))
             }
         }
     }

@@ -26,8 +26,8 @@ enum Failure {
     /// The one place where what a command throws becomes lines and an exit code.
     static func exit(_ error: any Error, isJSON: Bool) -> Never {
         switch error {
-        case let error as ProxyError: exit([CommandWords.of(error.description)], isJSON: isJSON)
-        case let error as CacheAccessError: exit([CommandWords.of(error.description)], isJSON: isJSON, missing: error.missing)
+        case let error as ProxyError: exit([error.text(in: .flags)], isJSON: isJSON)
+        case let error as CacheAccessError: exit([error.text(in: .flags)], isJSON: isJSON, missing: error.missing)
         // A setting that cannot work is wrong usage, whoever said it; a file that cannot be read is a failure.
         case let error as SettingsError: exit(error.lines, code: error.isUsage ? 2 : 1, isJSON: isJSON)
         default:

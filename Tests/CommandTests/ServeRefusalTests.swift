@@ -22,7 +22,7 @@ import Testing
         let second = try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache])
 
         let line = try #require(second.failureLine)
-        #expect(line.contains("process \(first.process.pid),") && line.contains(first.baseURL), "\(line)")
+        #expect(line.contains("process \(first.process.pid),") && line.contains(first.baseURL) && line.hasSuffix("; stop it or choose another --cache-dir"), "\(line)")
         #expect(try first.get("/healthz").status == 200)
     }
 
@@ -32,7 +32,7 @@ import Testing
         let second = try serve(["--listen", "127.0.0.1:\(first.port)", "--cache-dir", directory.file("other")])
 
         let line = try #require(second.failureLine)
-        #expect(line.contains("127.0.0.1:\(first.port)") && line.contains("--listen"), "\(line)")
+        #expect(line.contains("127.0.0.1:\(first.port)") && line.hasSuffix("; another process has this port, choose another with --listen"), "\(line)")
         #expect(try first.get("/healthz").status == 200)
     }
 
@@ -61,7 +61,7 @@ import Testing
 
         let line = try #require(try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache]).failureLine)
 
-        #expect(line.contains(cache), "\(line)")
+        #expect(line.contains(cache) && line.hasSuffix("; choose another --cache-dir"), "\(line)")
         #expect(try Data(contentsOf: URL(fileURLWithPath: cache)) == Data("mine".utf8))
     }
 

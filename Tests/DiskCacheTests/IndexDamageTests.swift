@@ -285,7 +285,7 @@ import Testing
         do {
             _ = try OpenStore(directory)
             Issue.record("it opened")
-        } catch StoreError.setting(let line) {
+        } catch StoreError.directory(let line, .laterVersion) {
             #expect(line.contains("a later version of reelcache (its format is 99"))
         }
         #expect(CacheOwner.current(of: directory.path) == nil)

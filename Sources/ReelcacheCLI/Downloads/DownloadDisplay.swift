@@ -68,7 +68,7 @@ final class DownloadDisplay {
     /// Why a command ends, as a line like all others that it prints with `--json`.
     static func tellAsJSON(_ error: any Error, _ mask: URLMask?) {
         guard !(error is ExitCode) else { return }
-        let text = (error as? SettingsError)?.lines.joined(separator: "\n") ?? "\(error)"
+        let text = (error as? SettingsError)?.lines.joined(separator: "\n") ?? (error as? any AdvisedError)?.text(in: .flags) ?? "\(error)"
         guard let line = try? ControlJSON.line(ErrorEvent(error: text)) else { return }
         print(String(decoding: mask?.masked(line) ?? line, as: UTF8.self), terminator: "")
     }

@@ -76,9 +76,7 @@ final class PrefetchSession {
         return !interruption.isWished
     }
 
-    private func note(_ news: DownloadReport) {
-        var report = news
-        if proxy.processID == getpid() { report.message = report.message.map(CommandWords.of) }
+    private func note(_ report: DownloadReport) {
         let change = followed.note(report)
         let isOthers = report.state == .paused && !interruption.isWished
         let remark = isOthers ? ", by someone else; it goes on with: reelcache downloads resume \(report.id)" : ""
