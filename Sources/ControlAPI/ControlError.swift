@@ -14,6 +14,8 @@ package struct ControlError: AdvisedError {
     var field: (name: StaticString, value: String)?
     /// What is not cached, where that is the reason.
     package var missing: [ByteSpan]?
+    /// The download that is in the way, where that is the reason.
+    package private(set) var download: Int64?
 
     package init(_ status: Int, _ reason: String, _ advice: Advice? = nil) {
         self.status = status
@@ -59,13 +61,14 @@ package struct ControlError: AdvisedError {
     private struct Body: Codable {
         let error: String
         let missing: [ByteSpan]?
+        let download: Int64?
     }
 
     /// Reads what a proxy has answered; nil where that is none of these errors.
     package init?(_ status: Int, body: [UInt8]) {
         if let body = try? ControlJSON.decode(Body.self, from: body) {
             self.init(status, body.error)
-            missing = body.missing
+            (missing, download) = (body.missing, body.download)
         } else if status == 414 || status == 431 {
             // Refused before it was a request, so with a line of text.
             let line = String(decoding: body.prefix(300), as: UTF8.self).split(whereSeparator: \.isNewline).first ?? ""
@@ -79,6 +82,13 @@ package struct ControlError: AdvisedError {
     package static func incomplete(_ url: String, missing: [ByteSpan]) -> ControlError {
         var error = ControlError(409, "\(url) is not complete: \(missing.reduce(0) { $0 +| $1.count }) of its bytes are not cached")
         error.missing = missing
+        return error
+    }
+
+    /// It cannot be removed as long as it is being downloaded.
+    static func beingDownloaded(_ url: String, by id: Int64) -> ControlError {
+        var error = ControlError(409, "\(url) is being downloaded (download \(id))", .cancel(download: id))
+        error.download = id
         return error
     }
 

@@ -1,5 +1,6 @@
 import CachePolicy
 import DiskCache
+import Downloads
 import Foundation
 import HTTPModel
 import HTTPTransport
@@ -47,8 +48,10 @@ extension ControlHandler {
         let isDryRun = try parameters.flag("dry_run")
         switch (try parameters.url(), try parameters.flag("all"), parameters["older_than"]) {
         case (let url?, false, nil):
-            answer(exchange) { [policy] store in
-                guard let report = try policy.value.find(url, { try store.remove($0, isDryRun: isDryRun) }) else { throw ControlError.notCached(url.absolute) }
+            answer(exchange) { [policy, downloads] store in
+                let policy = policy.value
+                if let download = downloads.board.unfinished(of: url, under: policy) { throw ControlError.beingDownloaded(url.absolute, by: download.id) }
+                guard let report = try policy.find(url, { try store.remove($0, isDryRun: isDryRun) }) else { throw ControlError.notCached(url.absolute) }
                 return report
             }
         case (nil, true, nil):

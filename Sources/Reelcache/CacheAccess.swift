@@ -16,6 +16,7 @@ package protocol CacheAccess {
     func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail
 
     /// Removes a resource, pinned or not.
+    /// - Throws: also where a download of it has not ended, which would go on as if nothing had come.
     func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport
 
     /// Removes what is not pinned.
@@ -59,6 +60,8 @@ package struct CacheAccessError: AdvisedError, Sendable {
     package var missing: [ByteSpan]?
     /// The status of the control interface for it, where it has one.
     package var status: Int?
+    /// The download that is in the way, where that is the reason.
+    var download: Int64?
 
     /// Nothing of the resource is cached.
     package var isNotCached: Bool { status == 404 }
@@ -67,6 +70,10 @@ package struct CacheAccessError: AdvisedError, Sendable {
 
     /// What another part says, with its advice.
     init(_ error: some AdvisedError) { self.init(error.reason, error.advice) }
+
+    static func beingDownloaded(_ url: OriginURL, by id: Int64) -> CacheAccessError {
+        CacheAccessError("\(url.absolute) is being downloaded (download \(id))", .cancel(download: id))
+    }
 
     package static let interrupted = CacheAccessError("interrupted")
 }
@@ -150,8 +157,8 @@ extension ProxyConfiguration {
         configuration.servesAnyOrigin = true
         var tuning = ProxyTuning()
         tuning.evictsAhead = false
+        tuning.adviceWords = .flags
         tuning.downloads = carriesOutDownloads
         return try Proxy(configuration, tuning: tuning, logger: OpenedCache.logger)
     }
-        tuning.adviceWords = .flags
 }

@@ -56,10 +56,15 @@ extension MediaCache {
 
     /// Removes a resource, pinned or not. A player that is reading it gets what it lacks from the origin.
     /// - Returns: the bytes freed on the disk, some of them when the last player has done; 0 where nothing of it is cached.
-    /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
+    /// - Throws: `CacheError`: `.conflict` where a download of it has not ended, `.unsupportedURL`, `.disk`, `.closed`.
     @discardableResult
     public func remove(_ url: URL) throws -> Int64 {
-        try find(Self.origin(url)) { store, key throws(StoreError) in try store.remove(key, isDryRun: false) }?.bytes ?? 0
+        try checkOpen()
+        let origin = try Self.origin(url)
+        if let download = manager.board.unfinished(of: origin, under: engine.policy.value) {
+            throw CacheError.conflict(CacheAccessError.beingDownloaded(origin, by: download.id).description)
+        }
+        return try find(origin) { store, key throws(StoreError) in try store.remove(key, isDryRun: false) }?.bytes ?? 0
     }
 
     /// Removes everything that is not pinned.

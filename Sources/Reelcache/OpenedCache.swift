@@ -1,6 +1,7 @@
 import CachePolicy
 import ControlAPI
 import DiskCache
+import Downloads
 import Foundation
 import HTTPModel
 import Logging
@@ -11,11 +12,15 @@ package final class OpenedCache: CacheAccess {
     private let store: CacheStore
     private let directory: String
     private let policy: ProxyPolicy
+    /// What is left to be downloaded, once somebody has asked.
+    private var downloads: DownloadManager?
+    private let downloadSettings: DownloadSettings
 
     /// - Parameter isFilled: see `ProxyConfiguration.withCache`.
     package init(_ configuration: ProxyConfiguration, isFilled: Bool) throws {
         directory = configuration.cacheDirectory
         policy = try configuration.policy()
+        downloadSettings = DownloadSettings(configuration)
         place = try configuration.place(configuration.baseURL)
         store = try Self.openStore(directory, isMade: isFilled)
         guard isFilled else { return }
@@ -83,6 +88,7 @@ package final class OpenedCache: CacheAccess {
 
     /// Saves what is to be saved and gives the cache back.
     package func close() throws {
+        downloads?.perform { $0.stop() }
         try Self.translated { try store.close() }
     }
 
@@ -91,6 +97,26 @@ package final class OpenedCache: CacheAccess {
         do { return try body() } catch let error as CacheAccessError { throw error } catch {
             throw CacheAccessError(ControlError(error))
         }
+    }
+
+    // MARK: Downloads
+
+    /// Those of an open store, which this process does not carry out.
+    static func openDownloads(_ store: CacheStore, _ directory: String, _ policy: ProxyPolicy, _ settings: DownloadSettings) throws -> DownloadManager {
+        do throws(DownloadError) {
+            return try DownloadManager(
+                directory: directory, source: nil, claims: StoreClaims(store) { policy }, settings: settings, clock: SystemDownloadClock(), logger: logger)
+        } catch {
+            throw CacheAccessError(error)
+        }
+    }
+
+    /// nil where nothing was ever downloaded: looking makes no database.
+    private func knownDownloads() throws -> DownloadManager? {
+        if downloads == nil, access(CacheStore.downloads(in: directory), F_OK) == 0 {
+            downloads = try Self.openDownloads(store, directory, policy, downloadSettings)
+        }
+        return downloads
     }
 
     // MARK: Access
@@ -113,7 +139,8 @@ package final class OpenedCache: CacheAccess {
     }
 
     package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
-        try Self.translated { try existing(policy.find(url) { try store.remove($0, isDryRun: isDryRun) }, url) }
+        if let download = try knownDownloads()?.board.unfinished(of: url, under: policy) { throw CacheAccessError.beingDownloaded(url, by: download.id) }
+        return try Self.translated { try existing(policy.find(url) { try store.remove($0, isDryRun: isDryRun) }, url) }
     }
 
     package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
@@ -188,7 +215,7 @@ package final class OpenedCache: CacheAccess {
 extension CacheAccessError {
     init(_ error: ControlError) {
         self.init(error.reason, error.advice)
-        (missing, status) = (error.missing, error.status)
+        (missing, status, download) = (error.missing, error.status, error.download)
     }
 
     static func importExists(_ url: OriginURL) -> CacheAccessError {

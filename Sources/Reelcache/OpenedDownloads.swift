@@ -16,13 +16,9 @@ package final class OpenedDownloads: DownloadAccess {
         directory = configuration.cacheDirectory
         let store = try OpenedCache.openStore(directory, isMade: makesCache)
         self.store = store
-        do throws(DownloadError) {
-            manager = try DownloadManager(
-                directory: directory, source: nil, claims: StoreClaims(store) { policy }, settings: DownloadSettings(configuration),
-                clock: SystemDownloadClock(), logger: OpenedCache.logger)
-        } catch {
+        do { manager = try OpenedCache.openDownloads(store, directory, policy, DownloadSettings(configuration)) } catch {
             try? store.close()
-            throw CacheAccessError(error.description)
+            throw error
         }
     }
 

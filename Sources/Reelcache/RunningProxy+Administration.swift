@@ -33,7 +33,9 @@ extension RunningProxy: CacheAccess {
     }
 
     package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
-        try ask(request("DELETE", "/api/v1/resources", [("url", url.absolute), ("dry_run", "\(isDryRun)")]), for: RemovalReport.self)
+        do { return try ask(request("DELETE", "/api/v1/resources", [("url", url.absolute), ("dry_run", "\(isDryRun)")]), for: RemovalReport.self) } catch let error as CacheAccessError {
+            throw error.download.map { .beingDownloaded(url, by: $0) } ?? error
+        }
     }
 
     package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {

@@ -60,6 +60,28 @@ import Testing
         #expect(try shelf.names == ["/a.mp4"])
     }
 
+    /// It would go on as if nothing had come.
+    @Test(arguments: Ownership.allCases) func whatIsBeingDownloadedStaysUntilThatIsCancelled(ownership: Ownership) throws {
+        let shelf = try Shelf(.running)
+        let url = shelf.origin.url("/a.mp4")
+        shelf.origin.serve("/a.mp4", shelf.film)
+        shelf.origin.script("/a.mp4") { $0.stallAfter = 524_288 }
+        _ = try shelf.say("prefetch", "--detach", url)
+        let news = try ReelcacheCommand.start(["downloads", "watch", "--json", "--cache-dir", shelf.cache.path])
+        try news.waitForLine("the half of it") { $0.contains("\"bytes\":524288,") }
+        if ownership == .alone { try shelf.close() }
+        for arguments in [[url], [url, "--dry-run"], ["--filter", "a.mp4"], [shelf.origin.url("/*")]] {
+            let line = try ReelcacheCommand.run(["rm"] + arguments + ["--cache-dir", shelf.cache.path]).failureLine
+            #expect(line == "reelcache: \(url) is being downloaded (download 1); cancel it first: reelcache downloads cancel 1")
+        }
+        _ = try shelf.say("downloads", "pause", "1")
+        #expect(try shelf.run("rm", url).failureLine?.contains("is being downloaded") == true)
+        #expect(try shelf.names == ["/a.mp4"])
+        _ = try shelf.say("downloads", "cancel", "1")
+        #expect(try shelf.names == [])
+        #expect(try shelf.run("rm", url).failureLine?.contains("nothing of") == true)
+    }
+
     @Test func withoutTheTokenNothingChangesAndItsPlaceIsNamed() throws {
         let shelf = try Shelf(.running, whole: ["/a.mp4"])
         let token = shelf.cache.file("control-token")
