@@ -5,6 +5,8 @@ package struct AddressPolicy: Sendable {
     private let networks: [IPNetwork]
     /// Where this machine is, as far as somebody has looked.
     package var local = LocalNetworks.none
+    /// How the network leads IPv6 to IPv4, as far as somebody has asked.
+    package var translations: Set<TranslationPrefix> = []
 
     /// - Parameter allow: host names, IP addresses and CIDR blocks: `nas.local`, `127.0.0.1`, `192.168.1.0/24`, `fd00::/8`.
     package init(allow: [String]) throws(AddressPolicyError) {
@@ -31,12 +33,21 @@ package struct AddressPolicy: Sendable {
     }
 
     /// Whether an address belongs to the Internet at large, and neither to this machine nor to a network that it is on.
-    package func isPublic(_ address: IPAddress) -> Bool { address.isPublic && !local.contains(address) }
+    /// What is translated is judged by the IPv4 address in it as well.
+    package func isPublic(_ address: IPAddress) -> Bool {
+        guard !local.contains(address) else { return false }
+        let translated = translated(address)
+        // That some prefix is one of translation is the word of a name server: it opens nothing where anything else could be.
+        guard address.isPublic || !translated.isEmpty && SpecialNetwork.localTranslation.contains(address) else { return false }
+        return translated.allSatisfy { $0.isPublic && !local.contains($0) }
+    }
+
+    private func translated(_ address: IPAddress) -> [IPAddress] { translations.compactMap { $0.embedded(in: address) } }
 
     /// The same for a machine on these networks.
-    package func on(_ local: LocalNetworks) -> AddressPolicy {
+    package func on(_ local: LocalNetworks, _ translations: Set<TranslationPrefix> = []) -> AddressPolicy {
         var policy = self
-        policy.local = local
+        (policy.local, policy.translations) = (local, translations)
         return policy
     }
 
@@ -47,8 +58,8 @@ package struct AddressPolicy: Sendable {
     }
 
     private func holds(_ address: IPAddress) -> Bool {
-        let unwrapped = address.unwrapped
-        return networks.contains { $0.contains(unwrapped) || $0.contains(address) }
+        let meant = [address, address.unwrapped] + translated(address)
+        return networks.contains { network in meant.contains(where: network.contains) }
     }
 }
 

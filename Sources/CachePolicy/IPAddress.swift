@@ -168,6 +168,9 @@ extension IPAddress {
         }
     }
 
+    /// Loopback, and fe80::/10 (RFC 4291 §2.5): no packet from there leaves this machine, or its link.
+    var staysOnLink: Bool { family == .v6 && (high == 0 && low == 1 || high >> 54 == 0x3FA) }
+
     /// ::ffff:0:0/96 (RFC 4291 §2.5.5.2)
     var isMapped: Bool { family == .v6 && high == 0 && low >> 32 == 0xFFFF }
 

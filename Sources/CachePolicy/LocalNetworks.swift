@@ -2,6 +2,8 @@
 /// address of this machine may trust those who connect from here, and so may a neighbour on its network.
 package struct LocalNetworks: Sendable, Equatable {
     private let networks: Set<IPNetwork>
+    /// Whether this machine has an IPv6 address that reaches further than its link.
+    package let hasIPv6: Bool
 
     /// What is known before anybody has looked: nothing.
     package static let none = LocalNetworks([])
@@ -10,6 +12,7 @@ package struct LocalNetworks: Sendable, Equatable {
     package init(_ interfaces: [(address: IPAddress, prefixLength: Int)]) {
         networks = Set(interfaces.map { IPNetwork(base: $0.address, prefixLength: $0.prefixLength) }.filter { !$0.isEverything })
             .union(interfaces.map { IPNetwork(base: $0.address) })
+        hasIPv6 = interfaces.contains { $0.address.family == .v6 && !$0.address.staysOnLink }
     }
 
     func contains(_ address: IPAddress) -> Bool {

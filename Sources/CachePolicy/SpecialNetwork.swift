@@ -13,6 +13,9 @@ struct SpecialNetwork: Sendable {
     /// (100::/64), for segment routing (5f00::/16), for the NAT64 of a network (64:ff9b:1::/48), or unassigned.
     static let globalUnicast = SpecialNetwork("2000::/3", "global unicast").network
 
+    /// For translation by prefixes of networks' own, and nothing else (RFC 8215).
+    static let localTranslation = SpecialNetwork("64:ff9b:1::/48", "NAT64, RFC 8215").network
+
     static let v4 = [
         SpecialNetwork("0.0.0.0/8", "this network, RFC 791"),
         SpecialNetwork("10.0.0.0/8", "private use, RFC 1918"),

@@ -19,7 +19,7 @@ extension MediaCache {
         try checkOpen()
         do {
             let policy = try AddressPolicy(allow: allow)
-            engine.addresses.change { $0 = policy.on($0.local) }
+            engine.addresses.change { $0 = policy.on($0.local, $0.translations) }
         } catch {
             throw ProxyError(error)
         }

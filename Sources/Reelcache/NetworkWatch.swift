@@ -2,6 +2,7 @@ import CachePolicy
 import CLinux
 import EventIO
 import Glibc
+import Upstream
 
 extension LocalNetworks {
     /// Where this machine is now; nil where the system does not tell.
@@ -44,6 +45,7 @@ extension IPAddress {
 /// gone. Loop-bound.
 final class NetworkWatch {
     private let addresses: Current<AddressPolicy>
+    private let translations: TranslationWatch
     private let descriptor: Int32
     private var watcher: SocketWatcher?
     private var timer: LoopTimer?
@@ -51,8 +53,9 @@ final class NetworkWatch {
     /// Seconds between two looks where the kernel does not tell, as in some sandboxes.
     private static let lookInterval = 5.0
 
-    init(_ addresses: Current<AddressPolicy>, on loop: EventLoop) {
+    init(_ addresses: Current<AddressPolicy>, _ resolver: NameResolver, on loop: EventLoop) {
         self.addresses = addresses
+        translations = TranslationWatch(addresses, resolver, on: loop)
         descriptor = reel_address_changes()
         if descriptor >= 0 {
             watcher = SocketWatcher(descriptor, .read, on: loop) { [unowned self] in changed() }
@@ -70,6 +73,7 @@ final class NetworkWatch {
 
     /// Looks no more. On the loop, before that ends.
     func stop() {
+        translations.stop()
         timer?.cancel()
         timer = nil
         guard watcher != nil else { return }
@@ -88,5 +92,6 @@ final class NetworkWatch {
     private func look() {
         guard let local = LocalNetworks.look(), addresses.value.local != local else { return }
         addresses.change { $0.local = local }
+        translations.networkChanged(hasIPv6: local.hasIPv6)
     }
 }

@@ -105,6 +105,9 @@ package final class NameResolver: Sendable {
         return known
     }
 
+    /// What is known of a name is not taken any more. A look-up that is running goes on.
+    package func forget(_ name: String) { state.withLock { $0.answers[name] = nil } }
+
     /// Nobody waits any more at this place. A name for which nobody waits is not looked up, unless that has begun.
     package func cancel(_ ticket: Ticket) {
         state.withLock { state in

@@ -1,0 +1,59 @@
+/// A prefix by which a network leads IPv6 to IPv4 (NAT64): packets to an address below it end up at the IPv4 address that is in it.
+///
+///     bits     0      32      40      48      56      64      72      80      88      96     104    127
+///     /32      prefix │ IPv4                          │ u │ suffix
+///     /40      prefix         │ IPv4                  │ u │ IPv4 │ suffix
+///     /48      prefix                 │ IPv4          │ u │ IPv4        │ suffix
+///     /56      prefix                         │ IPv4  │ u │ IPv4               │ suffix
+///     /64      prefix                                 │ u │ IPv4                      │ suffix
+///     /96      prefix                                                        │ IPv4
+///
+/// RFC 6052 §2.2; `u` is one octet, 0.
+package struct TranslationPrefix: Sendable, Hashable {
+    /// With nothing behind the prefix.
+    private let base: IPAddress
+    /// In octets.
+    private let length: Int
+
+    private static let lengths = [4, 5, 6, 7, 8, 12]
+    /// The place of `u`.
+    private static let reserved = 8
+
+    /// The name that name servers of such a network give IPv6 addresses, of its only two IPv4 addresses (RFC 7050 §8).
+    package static let probe = "ipv4only.arpa"
+    private static let probed: Set<IPAddress> = [IPAddress(v4: 0xC000_00AA), IPAddress(v4: 0xC000_00AB)]
+
+    /// The prefixes that an address of the probe tells (RFC 7050 §3): none where the network translates nothing.
+    package static func told(by address: IPAddress) -> [TranslationPrefix] {
+        guard address.family == .v6 else { return [] }
+        return lengths.map { TranslationPrefix(of: address, length: $0) }.filter { prefix in
+            prefix.embedded(in: address).map(probed.contains) == true && (prefix.length > reserved || address.octets[reserved] == 0)
+        }
+    }
+
+    private init(of address: IPAddress, length: Int) {
+        (base, self.length) = (IPAddress(octets: address.octets.prefix(length) + [UInt8](repeating: 0, count: 16 - length)), length)
+    }
+
+    /// The IPv4 address that packets to an address end up at; nil where the address is not below the prefix.
+    func embedded(in address: IPAddress) -> IPAddress? {
+        guard address.family == .v6 else { return nil }
+        let octets = address.octets
+        guard octets.prefix(length) == base.octets.prefix(length) else { return nil }
+        let places = (length..<16).filter { length > Self.reserved || $0 != Self.reserved }.prefix(4)
+        return IPAddress(v4: places.reduce(0) { $0 << 8 | UInt32(octets[$1]) })
+    }
+}
+
+extension IPAddress {
+    /// All 16 of an IPv6 address.
+    fileprivate var octets: [UInt8] {
+        // no trap: known numbers
+        [high, low].flatMap { half in stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: half >> UInt64($0)) } }
+    }
+
+    fileprivate init(octets: [UInt8]) {
+        let halves = [octets.prefix(8), octets.dropFirst(8)].map { $0.reduce(0) { $0 << 8 | UInt64($1) } }
+        self.init(v6: (halves[0], halves[1]))
+    }
+}
