@@ -92,8 +92,8 @@ extension Fetch {
         let generation = makeGeneration(answer, isKept: isKept)
         let chunk = generation.geometry
         // A suffix begins anywhere: bytes before its first whole chunk are let go.
-        let start = chunk.chunkStart(chunk.chunk(at: answer.range.lowerBound + (answer.range.lowerBound == 0 ? 0 : chunk.chunkSize - 1)))
-        surplus = start - answer.range.lowerBound
+        let start = chunk.chunkStart(chunk.chunk(at: answer.range.lowerBound +| (answer.range.lowerBound == 0 ? 0 : chunk.chunkSize -| 1)))
+        surplus = start -| answer.range.lowerBound
         position = start
         end = answer.range.upperBound
         let isOnlyWay = !generation.isStored || generation.head.rangeCondition == nil || answer.total == nil || (head.status == 200 && span != nil)
@@ -108,9 +108,10 @@ extension Fetch {
                 return finish(.stopped)
             }
             if let previous, previous !== generation { store.retire(previous) }
-            status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead, isOnlyWay: isOnlyWay)
+            status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead, isOnlyWay: isOnlyWay)  // no trap: at least start
         } else {
             resource.ended(status)
+            // no trap: at least start
             status.opened(.passing(generation, owner: owner, part: head.status == 206 ? answer.range : nil, total: answer.total), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: isOnlyWay)
         }
     }
@@ -136,7 +137,7 @@ extension Fetch {
             position = 0
             end = length
             writer = store.writer(generation, at: 0, stopsAtPresent: false)
-            status.moved(to: 0..<length)
+            status.moved(to: 0..<length)  // no trap: a generation's length is none below 0
         }
     }
 
@@ -145,6 +146,7 @@ extension Fetch {
         if case .whole = matched { surplus = position }
         let window = store.makeWindow(resource.key, head: generation.head, length: generation.length)
         writer = store.writer(window, at: position, stopsAtPresent: false)
+        // no trap: a gap that is asked for has not been filled
         status.opened(.passing(window, owner: owner, part: nil, total: generation.length), range: position..<end, horizon: filler.settings.windowReadAhead, isOnlyWay: true)
     }
 
@@ -168,7 +170,7 @@ extension Fetch {
             guard range.lowerBound == offset else { throw .unusable("asked from byte \(offset), it answers from \(range.lowerBound)") }
             // RFC 9110 §14.4: of a body that is longer or shorter than its Content-Range, nobody knows which bytes it has. A range that ends
             // elsewhere than asked is one to be used all the same: up to what was asked, and what it lacks is asked for again.
-            guard head.contentLength.map({ $0 == range.upperBound - range.lowerBound }) ?? true else {
+            guard head.contentLength.map({ $0 == range.upperBound -| range.lowerBound }) ?? true else {
                 throw .unusable("a 206 whose Content-Length is not that of its Content-Range")
             }
             answered = range
@@ -215,12 +217,12 @@ struct Answer {
         isPart = head.status == 206
         if isPart {
             guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
-            guard Self.isExpected(range, of: part.total, span) else { throw .unusable("it answers with bytes \(range.lowerBound)-\(range.upperBound - 1), which were not asked for") }
+            guard Self.isExpected(range, of: part.total, span) else { throw .unusable("it answers with bytes \(range.lowerBound)-\(range.upperBound -| 1), which were not asked for") }
             self.range = range
             total = part.total
         } else {
             total = head.contentLength
-            range = 0..<(total ?? .max)
+            range = 0..<(total ?? .max)  // no trap: a declared length is none below 0
         }
         let length = total ?? (range.upperBound < .max ? range.upperBound : 0)
         if length > Self.longest { throw .unusable("a length of \(length) bytes is more than can be handled") }

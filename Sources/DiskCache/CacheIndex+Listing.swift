@@ -64,6 +64,7 @@ extension CacheIndex {
     private static func resourceReport(_ row: Row) -> ResourceReport? {
         let row = StoredRow(row)
         guard let url = try? row.text("key"), let length = try? row.integer("length", in: 0...Generation.longest) else { return nil }
+        // no trap: the length is none below 0
         let cached = (try? row.integer("cached", in: 0...length)) ?? 0, fields = try? row.decoded([[String]].self, "fields")
         return ResourceReport(
             url: url, length: length, cached: cached, isComplete: cached == length, isPinned: (try? row.flag("pinned")) ?? false,
@@ -138,7 +139,7 @@ extension CacheIndex {
     func pinnedBytes() throws(StoreError) -> Int64 {
         // `sum` fails where damaged values exceed its range.
         let bytes = try readOne { try Double.fetchOne($0, sql: "SELECT total(min(max(cached, 0), ?)) FROM resource WHERE pinned = 1", arguments: [Generation.longest]) ?? 0 }
-        return Int64(min(max(bytes, 0), 0x1p60))
+        return min(max(Int64(saturating: bytes), 0), 1 << 60)
     }
 
     /// Resources and their generations, in the order of identifiers, after one. For work on all of them, page by page.
@@ -166,7 +167,7 @@ extension CacheIndex {
 
     /// What the rows of generations say that they take on the disk.
     func taken(by ids: [GenerationID]) throws(StoreError) -> Int64 {
-        try read { db in try ids.reduce(0) { $0 + (try Self.taken(by: Int64(bitPattern: $1.value), in: db).blocks) } }
+        try read { db in try ids.reduce(0) { $0 +| (try Self.taken(by: Int64(bitPattern: $1.value), in: db).blocks) } }
     }
 
     /// All that is known of a resource, to be kept elsewhere.

@@ -1,5 +1,6 @@
 import CachePolicy
 import GRDB
+import HTTPModel
 
 /// What goes, and in which order.
 extension CacheIndex {
@@ -59,6 +60,7 @@ extension CacheIndex {
     private static func victim(_ row: StoredRow) throws(RowDamage) -> Victim {
         let (length, geometry, ordinal, present) = try extent(row)
         return Victim(
+            // no trap: at least 1
             generation: GenerationID(value: UInt64(try row.integer("generation", in: 1 ... .max))), ordinal: ordinal,
             lastAccess: try row.integer("last_access"), present: present, length: length, geometry: geometry)
     }
@@ -110,7 +112,7 @@ extension CacheIndex {
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [identifier, ordinal]).map({ StoredRow($0) }) else { return }
         try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [identifier, ordinal])
         guard let (length, geometry, ordinal, present) = try? extent(row) else { return }
-        try addDataBytes(-geometry.blockBytes(of: present, inExtent: ordinal, length: length), in: db)
+        try addDataBytes(0 -| geometry.blockBytes(of: present, inExtent: ordinal, length: length), in: db)
         try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?")
             .execute(arguments: [geometry.bodyBytes(of: present, inExtent: ordinal, length: length), row.databaseValue("resource")])
     }
@@ -126,8 +128,8 @@ extension CacheIndex {
                 for id in batch { removed[id] = try Self.remove(id, in: db) }
                 return removed
             }
-            gone.merge(removed) { $0 + $1 }
-            for (id, bytes) in thinned { gone[id]? += bytes }
+            gone.merge(removed) { $0 +| $1 }
+            for (id, bytes) in thinned { gone[id]? +|= bytes }
             rest = rest.dropFirst(batch.count)
         }
         return gone
@@ -148,7 +150,7 @@ extension CacheIndex {
                 guard !ordinals.isEmpty else { break }
                 let before = try meta(.dataBytes) ?? 0
                 try write { db in for ordinal in ordinals { try Self.remove(ordinal, of: id, in: db) } }
-                thinned[id, default: 0] += before - (try meta(.dataBytes) ?? 0)
+                thinned[id, default: 0] +|= before -| (try meta(.dataBytes) ?? 0)
                 count -= ordinals.count
             }
             batch.append(id)
@@ -164,7 +166,7 @@ extension CacheIndex {
         guard let resource = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [identifier]) else { return nil }
         let taken = try taken(by: identifier, in: db)
         try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [identifier])
-        try addDataBytes(-taken.blocks, in: db)
+        try addDataBytes(0 -| taken.blocks, in: db)
         try db.cachedStatement(sql: "DELETE FROM resource WHERE id = ? AND pinned = 0").execute(arguments: [resource])
         // A pin outlives the generation: the next one is pinned, too.
         if db.changesCount == 0 {
@@ -220,9 +222,10 @@ extension CacheIndex {
     private static func sumUp(in db: Database) throws -> Int64 {
         var sum: Int64 = 0
         let ids = try Int64.fetchCursor(db, sql: "SELECT id FROM generation")
-        while let id = try ids.next() { sum += try taken(by: id, in: db).blocks }
+        while let id = try ids.next() { sum +|= try taken(by: id, in: db).blocks }
         let before = try Int64.fetchOne(db, sql: "SELECT value FROM meta WHERE name = ?", arguments: [Meta.dataBytes.rawValue]) ?? 0
-        try addDataBytes(sum - before, in: db)
-        return sum - before
+        let change = sum -| before
+        try addDataBytes(change, in: db)
+        return change
     }
 }

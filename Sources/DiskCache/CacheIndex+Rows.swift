@@ -53,8 +53,10 @@ extension CacheIndex {
             let id = try row.integer("id", in: 1 ... .max), length = try row.integer("length", in: 0...Generation.longest)
             guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else { throw RowDamage(column: "chunk_size", reason: "is out of bounds") }
             // Of a file, what is not in its chunks: at the most all of its blocks, and what lists them.
+            // no trap: of a length of at most `Generation.longest`
             let overhead = try row.integer("overhead", in: 0...length + length / 64 + 1 << 20)
             return GenerationRow(
+                // no trap: at least 1
                 id: GenerationID(value: UInt64(id)), key: key, head: try head(row), length: length, geometry: geometry, overhead: overhead)
         } catch { throw .damagedRow(key: key, detail: "\(error)") }
     }
@@ -111,6 +113,6 @@ extension CacheIndex {
     static func extent(_ column: String, in row: StoredRow, length: Int64, _ geometry: ChunkGeometry) throws(RowDamage) -> Int {
         let count = geometry.extentCount(length: length)
         guard count > 0 else { throw RowDamage(column: column, reason: "is out of bounds") }
-        return Int(try row.integer(column, in: 0...Int64(count - 1)))
+        return Int(try row.integer(column, in: 0...Int64(count - 1)))  // no trap: at least one
     }
 }

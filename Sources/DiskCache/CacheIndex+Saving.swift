@@ -98,16 +98,16 @@ extension CacheIndex {
             let taken = try taken(by: id, in: db)
             try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
             saved.replaced[GenerationID(value: UInt64(bitPattern: id))] = taken.blocks
-            cached -= taken.body
-            try addDataBytes(-taken.blocks, in: db)
+            cached -|= taken.body
+            try addDataBytes(0 -| taken.blocks, in: db)
         }
         var blocks = try saveHead(update, resourceID, in: db)
         for extent in update.extents {
             let before = try save(extent, of: update, isPinned: isPinned, session: session, in: db)
-            blocks += update.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
-                - update.geometry.blockBytes(of: before, inExtent: extent.ordinal, length: update.length)
-            cached += update.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
-                - update.geometry.bodyBytes(of: before, inExtent: extent.ordinal, length: update.length)
+            blocks +|= update.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
+                -| update.geometry.blockBytes(of: before, inExtent: extent.ordinal, length: update.length)
+            cached +|= update.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
+                -| update.geometry.bodyBytes(of: before, inExtent: extent.ordinal, length: update.length)
         }
         if cached != 0 { try db.cachedStatement(sql: "UPDATE resource SET cached = cached + ? WHERE id = ?").execute(arguments: [cached, resourceID]) }
         try addDataBytes(blocks, in: db)
@@ -133,7 +133,7 @@ extension CacheIndex {
         if known != update.overhead {
             try db.cachedStatement(sql: "UPDATE generation SET overhead = ? WHERE id = ?").execute(arguments: [update.overhead, identifier])
         }
-        return update.overhead - known
+        return update.overhead -| known
     }
 
     /// What freshening changes.
@@ -173,8 +173,8 @@ extension CacheIndex {
         let select = "SELECT ordinal, present, 0 AS last_access, 0 AS session, NULL AS checksums FROM extent WHERE generation = ?"
         let extents = try Row.fetchAll(db.cachedStatement(sql: select), arguments: [id])
         return extents.compactMap { try? extentRow(StoredRow($0), generation) }.reduce((generation.overhead, 0)) { sum, extent in
-            (sum.0 + generation.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length),
-             sum.1 + generation.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length))
+            (sum.0 +| generation.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length),
+             sum.1 +| generation.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length))
         }
     }
 }

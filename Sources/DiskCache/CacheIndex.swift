@@ -120,7 +120,7 @@ final class CacheIndex: Sendable {
     }
 
     /// What the index and its log take on the disk.
-    var allocatedBytes: Int64 { Self.files(path).reduce(0) { $0 + FileSystem.allocatedBytes($1) } }
+    var allocatedBytes: Int64 { Self.files(path).reduce(0) { $0 +| FileSystem.allocatedBytes($1) } }
 
     /// The files that SQLite keeps for a database.
     static func files(_ path: String) -> [String] { ["", "-wal", "-shm"].map { path + $0 } }
@@ -164,7 +164,7 @@ final class CacheIndex: Sendable {
     func checkMeta(diskSize: Int64?) throws(StoreError) {
         for name in Meta.allCases { _ = try meta(name) }
         let bytes = try meta(.dataBytes) ?? 0
-        guard (0...min(diskSize ?? .max, 1 << 60)).contains(bytes) else { throw .damagedIndex(path: path, detail: "the size of all data") }
+        guard bytes >= 0, bytes <= min(diskSize ?? .max, 1 << 60) else { throw .damagedIndex(path: path, detail: "the size of all data") }
         guard (0...1 << 60).contains(try meta(.pinVersion) ?? 0) else { throw .damagedIndex(path: path, detail: "the version of the pins") }
     }
 
@@ -221,7 +221,7 @@ extension ChunkGeometry {
     func bodyBytes(of bits: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
         bits.runs.reduce(0) { sum, run in
             let first = ordinal * Self.chunksPerExtent
-            return sum + chunkBytes(first + run.upperBound - 1, length: length).upperBound - chunkStart(first + run.lowerBound)
+            return sum +| chunkBytes(first + run.upperBound - 1, length: length).upperBound -| chunkStart(first + run.lowerBound)
         }
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import HTTPModel
 
 /// What became of one request: a line of the access log.
 package struct AccessRecord: Sendable, Equatable {
@@ -53,15 +54,16 @@ extension AccessRecord {
 
     /// RFC 3339, in UTC, with milliseconds.
     private static func text(_ time: Double) -> String {
-        var (seconds, parts) = (time_t(time), tm())
+        var (seconds, parts) = (time_t(saturating: time), tm())
         gmtime_r(&seconds, &parts)
         func padded(_ number: some BinaryInteger, _ width: Int) -> String {
             let digits = String(number)
             return String(repeating: "0", count: max(0, width - digits.count)) + digits
         }
+        // no trap: years of this machine's clock
         let date = [padded(parts.tm_year + 1900, 4), padded(parts.tm_mon + 1, 2), padded(parts.tm_mday, 2)].joined(separator: "-")
         let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded($0, 2) }.joined(separator: ":")
-        return "\(date)T\(clock).\(padded(Int((time - time.rounded(.down)) * 1000), 3))Z"
+        return "\(date)T\(clock).\(padded(Int(saturating: (time - time.rounded(.down)) * 1000), 3))Z"
     }
 }
 
@@ -94,7 +96,7 @@ private struct JSONLine {
     private mutating func append(_ scalar: Unicode.Scalar) {
         switch scalar {
         case "\"", "\\":
-            bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(scalar.value)])
+            bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(scalar.value)])  // no trap: one of the two above
         case _ where scalar.value < 0x20 || 0x7F..<0xA0 ~= scalar.value:
             let digits = String(scalar.value, radix: 16)
             bytes.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)

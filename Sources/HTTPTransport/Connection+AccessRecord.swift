@@ -1,5 +1,6 @@
 import EventIO
 import Glibc
+import HTTPModel
 
 extension Connection {
     /// Whether somebody keeps a record.
@@ -10,14 +11,14 @@ extension Connection {
         guard let recorder = server.recorder, recorder.isOn, exchange.startedAt > 0 else { return }
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
-        let nanoseconds = MonotonicClock.nanoseconds() - exchange.startedAt
+        let nanoseconds = MonotonicClock.nanoseconds() -| exchange.startedAt
         let request = exchange.request
         recorder.record(
             AccessRecord(
                 time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: peer, method: request.method.name,
                 url: exchange.resourceURL ?? request.target, range: request.combined("Range"), status: exchange.status,
                 bytes: exchange.isAnswered ? Int64(output.bodyBytesTaken) : 0, cacheBytes: exchange.bytesFromCache, originBytes: exchange.bytesFromOrigin,
-                firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 - exchange.startedAt) },
+                firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 -| exchange.startedAt) },
                 milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete, userAgent: request.combined("User-Agent"),
                 cacheStatus: exchange.cacheStatus))
     }

@@ -138,7 +138,7 @@ package final class Exchange {
     func noteFirstByte() {
         let now = MonotonicClock.nanoseconds()
         firstByteAt = now
-        firstByteTimes?.record(nanoseconds: now - startedAt)
+        firstByteTimes?.record(nanoseconds: now -| startedAt)
     }
 
     /// The source that answered `wait` has something now. On the loop.

@@ -87,7 +87,7 @@ final class LoopServer {
     /// Closes those that have been idle for longest. A client asks again on a new connection (RFC 9112 §9.3.1).
     /// - Returns: how many.
     private func closeIdle() -> Int {
-        let newest = MonotonicClock.nanoseconds() - Self.leastIdleNanoseconds
+        let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
         let idle = connections.values.filter { $0.isIdle && ($0.hasAnswered || $0.idleSince ?? .max < newest) }
         let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.lazy.filter { !$0.hasUnreadInput }.prefix(Self.roomAtOnce)
         let closed = Array(longest)

@@ -301,7 +301,7 @@ final class MediaAnswer: BodySource {
 extension Exchange {
     /// Adds what a reader has given to what the answer is made of.
     func note(_ reader: CacheReader) {
-        bytesFromCache += reader.given.stored
-        bytesFromOrigin += reader.given.fetched
+        bytesFromCache +|= reader.given.stored
+        bytesFromOrigin +|= reader.given.fetched
     }
 }

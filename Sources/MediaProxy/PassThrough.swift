@@ -198,7 +198,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         }
         guard bytes.isEmpty else {
             handler.metrics.bytesFromUpstream.add(Int64(bytes.count))
-            exchange.bytesFromOrigin += Int64(bytes.count)
+            exchange.bytesFromOrigin +|= Int64(bytes.count)
             return .span(BodySpan(bytes: bytes))
         }
         switch end {

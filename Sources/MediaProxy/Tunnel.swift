@@ -172,7 +172,7 @@ final class Tunnel: BodySink, BodySource {
             reader?.arm()
         }
         guard bytes.isEmpty else {
-            exchange.bytesFromOrigin += Int64(bytes.count)
+            exchange.bytesFromOrigin +|= Int64(bytes.count)
             return .span(BodySpan(bytes: bytes))
         }
         switch end {
@@ -196,7 +196,7 @@ final class Tunnel: BodySink, BodySource {
 
     private func look() {
         if isClientGone { return shutDown() }
-        let idle = Double(MonotonicClock.nanoseconds() - lastPassed) / 1e9
+        let idle = Double(MonotonicClock.nanoseconds() -| lastPassed) / 1e9
         guard idle >= idleSeconds else { idleTimer?.schedule(afterSeconds: idleSeconds - idle); return }
         // Not by what `next` answers: of a client that does not read, the connection never asks.
         shutDown()

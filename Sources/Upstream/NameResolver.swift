@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import HTTPModel
 import Synchronization
 
 /// Looks names up, for the clients of all loops and for tunnels: a few at a time, and each name once however many wait for it.
@@ -90,7 +91,7 @@ package final class NameResolver: Sendable {
         let (known, startsThread) = state.withLock { state -> (Known, Bool) in
             let hasFailed = state.failures[name].map { now < $0 } ?? false
             if let answer = state.answers[name] {
-                let age = now - min(answer.at, now)
+                let age = now -| answer.at
                 if age < Self.fresh || age < Self.usable && hasFailed { return (.addresses(answer.addresses), false) }
                 if age < Self.usable { return (.addresses(answer.addresses), Self.enqueue(name, &state)) }
                 state.answers[name] = nil
@@ -222,6 +223,7 @@ package enum SystemNames {
     private static func text(of entry: addrinfo) -> String? {
         guard let address = entry.ai_addr else { return nil }
         let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
+            // no trap: of a buffer as small as NI_MAXHOST
             guard getnameinfo(address, entry.ai_addrlen, buffer.baseAddress!, socklen_t(buffer.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }
             return String(cString: buffer.baseAddress!)
         }

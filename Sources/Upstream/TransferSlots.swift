@@ -57,7 +57,7 @@ package final class TransferSlots: Sendable {
                 state.take(host)
                 return nil
             }
-            state.lastNumber += 1
+            state.lastNumber += 1  // no trap: counts one at a time
             state.lines[priority, default: FairLine()].append(wake, state.lastNumber, for: host)
             return Ticket(number: state.lastNumber, host: host, priority: priority)
         }

@@ -255,6 +255,22 @@ import Testing
         #expect(try again.load("a")?.isKept == true)
     }
 
+    /// Rows that are open were looked at when they were opened; what happens to them later is read again at the next checkpoint.
+    @Test func valueThatIsDamagedWhileTheStoreRunsEndsNothing() throws {
+        let opened = try OpenStore()
+        let half: Int64 = 100 * 4096
+        let generation = try opened.make("a", media, filling: 0..<half)
+        opened.checkpoint()
+        try opened.store.index.write { try $0.execute(sql: "UPDATE generation SET overhead = 1 << 63") }
+        try opened.fill(generation, media, half..<media.size)
+        opened.checkpoint()
+        try opened.close()
+        let again = try OpenStore(opened.directory)
+        again.settle()
+        #expect(try presentChunks("a", in: again) == allChunks)
+        #expect(again.store.ledger.dataSize >= again.dataBytes && again.store.ledger.dataSize < 2 * again.dataBytes)
+    }
+
     @Test(arguments: ["data_bytes', -5", "data_bytes', 9000000000000000000", "session', -7", "session', 9223372036854775807"])
     func damagedNumberAboutTheWholeIsFoundOut(value: String) throws {
         let directory = try closedCache()
