@@ -58,6 +58,7 @@ package struct ContentDisposition: Sendable, Equatable {
     /// RFC 6266 §4.3: of a path only the last part, whatever separates its parts where the origin runs.
     private static func name(_ text: String) -> String? {
         let last = text.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? ""
-        return last.isEmpty || last == "." || last == ".." ? nil : last
+        // Whoever makes a file of it would have the part before a NUL for its name.
+        return last.isEmpty || last == "." || last == ".." || last.utf8.contains(0) ? nil : last
     }
 }

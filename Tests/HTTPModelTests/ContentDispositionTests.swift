@@ -36,6 +36,8 @@ import Testing
         ("filename*=better.mp4; filename=plain.mp4", "plain.mp4"),
         ("filename*=UTF-8''..; filename=plain.mp4", "plain.mp4"),
         ("filename*=UTF-8''%FF.mp4", nil),
+        ("filename*=UTF-8''a%00.mp4; filename=plain.mp4", "plain.mp4"),
+        ("filename=\"a\0.mp4\"", nil),
     ])
     func anExtendedNameIsDecoded(parameters: String, name: String?) throws {
         #expect(try #require(ContentDisposition(parsing: "attachment; " + parameters)).fileName == name)
