@@ -12,8 +12,9 @@ private let film = Media(seed: 151, size: 1_000_000)
 private extension Stage {
     /// Begins to download a film, which stops in its middle.
     func begin(_ path: String, more: String = "") throws -> DownloadReport {
-        origin.serve(String(path.prefix { $0 != "?" }), film)
-        origin.script(path) { $0.stallAfter = 524_288 }
+        let file = String(path.prefix { $0 != "?" })
+        origin.serve(file, film)
+        origin.script(file) { $0.stallAfter = 524_288 }
         let order = "{\"downloads\": [{\"url\": \"\(origin.url(path))\"\(more)}]}"
         let report = try #require(try control("POST", "/downloads", body: order).decoded(DownloadList.self, status: 201).downloads.first)
         try origin.waitForRequests(path, count: 1)
@@ -23,7 +24,10 @@ private extension Stage {
 
     func wait(until isSo: () throws -> Bool) throws {
         let end = ContinuousClock.now + .seconds(60)
-        while try !isSo() { try #require(ContinuousClock.now < end) }
+        while try !isSo() {
+            try #require(ContinuousClock.now < end)
+            sched_yield()
+        }
     }
 
     func state(_ id: Int64) throws -> DownloadState? { try read(DownloadListing.self, "/downloads?id=\(id)").downloads.first?.state }
