@@ -78,14 +78,17 @@ extension ResourceListing {
         guard listing.resources.count < listing.total else { return listing }
         var (seen, last) = (Set(listing.resources.map(\.url)), listing.resources.last?.url)
         query.offset = listing.resources.count
-        // Nothing but an empty page is the end: rows that are damaged are left out of pages, and the total shrinks when what was listed goes.
+        // An empty page is the end, and not the total: rows that are damaged are left out of pages, and the total shrinks when what was listed goes.
         while let place = last, listing.resources.count < limit ?? .max {
             if query.order == .name { (query.after, query.offset) = (place, 0) }
             query.limit = min(pageSize, (limit ?? .max) - listing.resources.count)
             let page = try page(query)
             query.offset += page.resources.count
-            listing.resources += page.resources.filter { seen.insert($0.url).inserted }
+            let news = page.resources.filter { seen.insert($0.url).inserted }
+            listing.resources += news
             listing.total = page.total
+            // Who gives the same again, such as a proxy of another version, would do so for ever.
+            if news.isEmpty, query.order == .name || query.offset >= page.total { break }
             last = page.resources.last?.url
         }
         return listing

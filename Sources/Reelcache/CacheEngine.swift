@@ -62,7 +62,7 @@ struct CacheEngine: Sendable {
         loops.start()
         // Before anything is fetched.
         let watcher = loops.loops[0]
-        networks = watcher.sync { LoopBound(NetworkWatch(addresses, resolver, on: watcher), on: watcher) }
+        networks = watcher.sync { LoopBound(NetworkWatch(addresses, resolver, on: watcher, logger: logger), on: watcher) }
         fillers = loops.loops.map { loop in
             loop.sync {
                 let client = UpstreamClient(loop: loop, policy: addresses, settings: upstream, resolver: resolver, slots: slots)

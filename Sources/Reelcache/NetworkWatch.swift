@@ -2,6 +2,7 @@ import CachePolicy
 import CLinux
 import EventIO
 import Glibc
+import Logging
 import Upstream
 
 extension LocalNetworks {
@@ -49,12 +50,15 @@ final class NetworkWatch {
     private let descriptor: Int32
     private var watcher: SocketWatcher?
     private var timer: LoopTimer?
+    private let logger: Logger
+    private var isBlind = false
 
     /// Seconds between two looks where the kernel does not tell, as in some sandboxes.
     private static let lookInterval = 5.0
 
-    init(_ addresses: Current<AddressPolicy>, _ resolver: NameResolver, on loop: EventLoop) {
+    init(_ addresses: Current<AddressPolicy>, _ resolver: NameResolver, on loop: EventLoop, logger: Logger) {
         self.addresses = addresses
+        self.logger = logger
         translations = TranslationWatch(addresses, resolver, on: loop)
         descriptor = reel_address_changes()
         if descriptor >= 0 {
@@ -90,8 +94,21 @@ final class NetworkWatch {
     }
 
     private func look() {
-        guard let local = LocalNetworks.look(), addresses.value.local != local else { return }
+        guard let local = LocalNetworks.look() else { return noteBlindness() }
+        isBlind = false
+        guard addresses.value.local != local else { return }
         addresses.change { $0.local = local }
         translations.networkChanged(hasIPv6: local.hasIPv6)
+    }
+
+    /// Sandboxes that forbid netlink (`RestrictAddressFamilies=` without `AF_NETLINK`) do not tell.
+    private func noteBlindness() {
+        guard !isBlind else { return }
+        isBlind = true
+        logger.warning(
+            """
+            this machine's own addresses cannot be looked up (getifaddrs: \(String(cString: strerror(errno)))), so public ones among them count as public: \
+            permit netlink sockets (AF_NETLINK)
+            """)
     }
 }
