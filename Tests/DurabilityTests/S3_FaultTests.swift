@@ -189,7 +189,7 @@ extension Durability {
                 let proxy = try start()
                 layer.fail(.openDirectory, in: .everywhere, with: EMFILE)
                 #expect(try play(film, proxy) == nil)
-                try proxy.waitForStatistics("a checkpoint that failed") { $0.errors["store"] ?? 0 > 0 }
+                try proxy.waitForStatistics("a checkpoint that failed") { $0.errors["store"] ?? $0.errors["disk-sync"] ?? 0 > 0 }
                 #expect(layer.failures > 0)
                 #expect(try proxy.statistics.cache.droppedChunks == 0)
                 #expect(try isHit(film, proxy))
