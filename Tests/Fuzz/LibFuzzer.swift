@@ -1,6 +1,6 @@
 import Foundation
 
-/// What libFuzzer calls; see `scripts/fuzz`. `REELCACHE_FUZZ_TARGET` names the target, `--seeds FOLDER` writes what to begin with.
+/// What libFuzzer calls; see `scripts/fuzz`. `REELCACHE_FUZZ_TARGET` names the target, `REELCACHE_FUZZ_SEEDS` a folder that gets what to begin with.
 private let target: FuzzTarget = {
     let name = ProcessInfo.processInfo.environment["REELCACHE_FUZZ_TARGET"] ?? ""
     guard let target = FuzzTarget.all.first(where: { $0.name == name }) else {
@@ -27,4 +27,17 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         fatalError("\(target.name): \(violation)")
     } catch {}
     return 0
+}
+
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runDriver(
+    _ count: UnsafeMutablePointer<CInt>, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>>>,
+    _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt
+
+/// Where the package manager has the linker look for the beginning of this program: libFuzzer's own `main` is not taken.
+@_cdecl("Fuzz_main")
+public func fuzz(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>>) -> CInt {
+    var (count, arguments) = (count, arguments)
+    return runDriver(&count, &arguments, { testOneInput($0, $1) })
 }
