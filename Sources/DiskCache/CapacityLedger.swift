@@ -75,19 +75,15 @@ package final class CapacityLedger: Sendable {
         }
     }
 
-    func release(_ bytes: Int64) {
-        state.withLock {
-            $0.data -= bytes
-            $0.diskAllowance += bytes
-            assert($0.data >= 0, "more was released than reserved")
-        }
-    }
+    func release(_ bytes: Int64) { adjust(by: -bytes) }  // no trap: a number of bytes is none below 0
 
-    /// Counts more, or less, of what is there whether there is room or not.
+    /// Counts more, or less, of what is there whether there is room or not. Never less than nothing: what rows of a damaged index say may be more
+    /// than was counted, and what is below 0 would let the cache grow beyond its limit. The next start counts anew.
     func adjust(by delta: Int64) {
         state.withLock {
-            $0.data += delta
-            $0.diskAllowance -= delta
+            let before = $0.data
+            $0.data = max(0, before +| delta)
+            $0.diskAllowance -|= $0.data - before
         }
     }
 

@@ -289,6 +289,21 @@ import Testing
         #expect(opened.store.ledger.dataSize >= opened.dataBytes && opened.store.ledger.dataSize < 2 * opened.dataBytes)
     }
 
+    /// It can be, so that nothing is found at the start; the rows speak of more, and all that they speak of is given back.
+    @Test func sizeOfAllDataThatIsTooSmallIsNoneBelowZero() throws {
+        let directory = try closedCache()
+        do {
+            let index = try CacheIndex(path: index(directory))
+            try index.setMeta([(.dataBytes, 4096)])
+            try index.close()
+        }
+        let opened = try OpenStore(directory)
+        opened.settle()
+        #expect(try opened.store.setPinned(false, OpenStore.key("a")))
+        opened.evict(.max)
+        #expect(opened.dataFiles.isEmpty && opened.store.ledger.dataSize == 0)
+    }
+
     @Test func indexOfALaterVersionIsLeftAsItIs() throws {
         let directory = try closedCache()
         do {
