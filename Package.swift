@@ -124,3 +124,8 @@ package.targets.append(
         : .executableTarget(
             name: "Fuzz", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "FuzzTests.swift"],
             swiftSettings: [.unsafeFlags(["-parse-as-library"])]))
+
+// Some of the tests without the rest, where these cannot run or would take too long to build (scripts/test --sanitize).
+if let wanted = Context.environment["REELCACHE_TESTS"]?.split(separator: ",") {
+    package.targets.removeAll { target in target.isTest && !wanted.contains { $0 == target.name } }
+}
