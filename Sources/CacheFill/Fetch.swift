@@ -357,7 +357,8 @@ package final class Fetch: TransferDelegate {
 
     private func transferEnded(_ error: UpstreamError?) {
         guard !hasEnded else { return }
-        if let error { return failOrRetry(.upstream(error), isTransient: error.isTransient) }
+        // What breaks after all that is wanted has come is of no account.
+        if let error, position < end { return failOrRetry(.upstream(error), isTransient: error.isTransient) }
         guard let writer else { return finish(.failed(.unusable("it has no head"))) }
         if end == .max {
             // Without a length the end of the body is the end of the resource.

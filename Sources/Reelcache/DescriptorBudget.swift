@@ -3,11 +3,11 @@
 struct DescriptorBudget: Equatable {
     /// Connections of clients.
     let clients: Int
-    /// Connections to origins, running and idle.
+    /// Transfers from origins that run at once, each with a connection.
     let origins: Int
     /// Resources whose files are open, in use or in case.
     let resources: Int
-    /// Of origins' connections, those that one loop keeps when they are idle.
+    /// Connections to origins that one loop keeps when they are idle, besides.
     let idleOriginsOfALoop: Int
 
     /// The highest descriptor that a client's connection may have. Those beyond are for what is open for a moment; libdispatch, too, ends the process
@@ -30,9 +30,11 @@ struct DescriptorBudget: Equatable {
     init?(limit: Int, loops: Int) {
         let share = (limit - Self.fixed(loops) - Self.reserve(limit)) / 3
         guard share >= Self.smallestShare else { return nil }
-        (clients, origins) = (share, share)
+        clients = share
         resources = min(4096, share)
         highestOfClients = limit - Self.reserve(limit) / 2
-        idleOriginsOfALoop = max(1, min(64, share / (2 * loops)))
+        idleOriginsOfALoop = max(1, min(64, share / (4 * loops)))
+        // Many loops keep at least one each: half of the share is for transfers all the same.
+        origins = max(share - idleOriginsOfALoop * loops, share / 2)
     }
 }
