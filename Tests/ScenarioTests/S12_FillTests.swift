@@ -149,7 +149,8 @@ extension Scenarios {
                 try stage.glance("/film.mp4", of: film, at: 4_000_000, count: 1000)
                 #expect(stage.origin.requestCount("/film.mp4") == 2)
                 stage.origin.release("/film.mp4")
-                try stage.settle()
+                // One after another: between them there is a moment without any.
+                try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes >= film.size }
                 stage.origin.stop()
                 expectWhole(try stage.get("/film.mp4"), film)
             }
