@@ -135,8 +135,10 @@ package final class ResourceFill {
             let chunk = generation.geometry.chunkBytes(generation.geometry.chunk(at: gap.lowerBound), length: length)
             if let followed {
                 let isInTime = tell(followed)
+                // In this order: a frontier that has come by since then is seen.
+                let fills = followed.fills(chunk)
                 switch followed.view {
-                case .running(_, let frontier) where followed.fills(chunk):
+                case .running(_, let frontier) where fills:
                     // Its pace keeps the fetch from bringing more.
                     guard isInTime else { return goOnLater() }
                     if followed.wait(follower, at: max(frontier, position), wake: wakeUp()) { return }
