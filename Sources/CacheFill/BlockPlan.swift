@@ -79,7 +79,7 @@ struct BlockPlan {
     }
 
     /// What is nearer than this to where a transfer is would be waited for, and not asked for once more.
-    private static let leastLeft = FetchStatus.joinDistance + smallest
+    private static let leastLeft = FetchState.joinDistance + smallest
 
     /// One that has brought nothing yet may be about to: it takes longest all the same.
     private static func seconds<ID>(of running: Running<ID>) -> Double { Double(running.rest.count) / max(1, running.rate ?? 1) }

@@ -44,7 +44,7 @@ package final class CacheFiller: Sendable {
     private let capacity: Int
     private let lingering = Atomic<Int>(0)
     /// Of all loops.
-    private let running = Mutex<[ObjectIdentifier: FetchStatus]>([:])
+    private let running = Mutex<Set<SharedFetch>>([])
 
     /// - Parameters:
     ///   - capacity: resources kept open; each has a file descriptor.
@@ -87,12 +87,12 @@ package final class CacheFiller: Sendable {
 
     func endLinger() { lingering.subtract(1, ordering: .relaxed) }
 
-    func began(_ fetch: FetchStatus) { running.withLock { $0[ObjectIdentifier(fetch)] = fetch } }
+    func began(_ fetch: SharedFetch) { running.withLock { _ = $0.insert(fetch) } }
 
-    func ended(_ fetch: FetchStatus) { running.withLock { $0[ObjectIdentifier(fetch)] = nil } }
+    func ended(_ fetch: SharedFetch) { running.withLock { _ = $0.remove(fetch) } }
 
     /// Whether bytes come in that a reader needs soon, to be kept or to pass.
-    var isBeingRead: Bool { running.withLock { Array($0.values) }.contains { $0.isBeingRead } }
+    var isBeingRead: Bool { running.withLock { $0 }.contains { $0.isBeingRead } }
 
     package func resource(_ key: CacheKey) -> OpenResource {
         var (resource, closed) = resources.withLock { resources in

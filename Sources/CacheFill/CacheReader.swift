@@ -43,12 +43,10 @@ package final class CacheReader {
     private var lastGiven: Range<Int64> = 0..<0
     /// What was given last stands in it.
     private var mapping: MappedBytes?
-    private var followed: FetchStatus?
+    private var followed: SharedFetch?
     private var isBypassing = false
     /// What was found can never be completed: known before the first byte goes out, so that the answer can begin anew.
     private var isStranded = false
-    /// Where it looked once more after its fetch had ended.
-    private var lastLook: Int64 = -1
     private var isFinished = false
 
     /// - Parameters:
@@ -56,7 +54,7 @@ package final class CacheReader {
     ///   - status: a fetch that `follower` follows already.
     package init(
         _ generation: Generation, from offset: Int64, to end: Int64?, resource: OpenResource, demand: Demand, filler: LoopFiller,
-        follower: FollowerID = FollowerID(), following status: FetchStatus? = nil
+        follower: FollowerID = FollowerID(), following status: SharedFetch? = nil
     ) {
         self.generation = generation
         start = offset
@@ -87,7 +85,7 @@ package final class CacheReader {
         return generation.coverage(of: min(offset, length)..<(end ?? length)) != .whole
     }
 
-    private func adopt(_ status: FetchStatus) {
+    private func adopt(_ status: SharedFetch) {
         followed = status
         // It may be pausing for a follower that is further behind.
         status.advance(follower, to: offset, from: start)
@@ -111,13 +109,12 @@ package final class CacheReader {
         if let end, offset >= end { return .end }
         if isStranded {
             isStranded = false
-            if let step = abandonGeneration() { return step }
+            if let step = loss() { return step }
         }
         followed?.advance(follower, to: offset)
-        // Once more after each piece of news: what was found absent may be there by now.
-        for _ in 0..<8 {
+        while true {
             if offset < readable { return give(limit) }
-            switch generation.acquire(at: offset, limit: end ?? .max, lease: &lease) {
+            switch look() {
             case .bytes(let until):
                 readable = until
             case .unverified:
@@ -130,10 +127,9 @@ package final class CacheReader {
                 }
             }
         }
-        // Evicted as fast as it comes: others first.
-        wakeLater()
-        return .wait
     }
+
+    private func look() -> Availability { generation.acquire(at: offset, limit: end ?? .max, lease: &lease) }
 
     private func give(_ limit: Int) -> Step {
         if mapping?.range.contains(offset) != true {
@@ -144,7 +140,7 @@ package final class CacheReader {
         }
         guard let mapping else { return .wait }
         let range = offset..<min(readable, offset + Int64(limit), mapping.range.upperBound)
-        let isFresh = followed?.brings(offset, to: follower) == true
+        let isFresh = followed?.hasBrought(offset, to: follower) == true
         if !isFresh && !generation.isResident(range) { return warm(range) }
         offset = range.upperBound
         lastGiven = range
@@ -165,63 +161,54 @@ package final class CacheReader {
     /// - Returns: nil where there is news already.
     private func waitForBytes() -> Step? {
         if isBypassing && generation.isStored { return awaitWindow() }
-        if let followed {
-            if let overflow = followed.overflow, overflow.window !== generation, offset >= overflow.start {
-                passThrough(overflow.window)
-                return nil
-            }
-            switch followed.view {
-            case .running:
-                if followed.reaches(offset) {
-                    return followed.wait(follower, at: offset, wake: wakeUp()) ? .wait : nil
-                }
-                // It came by between the look at the bytes and here, or it will never come.
-                if lastLook != offset {
-                    lastLook = offset
-                    return nil
-                }
-                if isBypassing { return .failed(.unusable("it does not bring what was asked for")) }
-                unfollow()
-            case .ended(_, let frontier) where frontier > offset && offset != lastLook:
-                // It came by between the look at the bytes and here.
-                lastLook = offset
-                return nil
-            case .ended(.failed(.notStored), _) where !isBypassing:
-                unfollow()
-                return bypass()
-            case .ended(.failed(let error), _):
-                return .failed(error)
-            case .ended(.completed, _) where end == nil && generation.length != nil:
-                // The end was seen between the look at the bytes and here.
-                return nil
-            case .ended(.completed, _), .ended(.stopped, _):
-                if isBypassing { return .failed(.unusable("it ended early")) }
-                unfollow()
-            }
+        let geometry = generation.geometry
+        // The length may just have become known, and be no more than this.
+        let need = offset..<max(offset, geometry.chunkBytes(geometry.chunk(at: offset), length: generation.length).upperBound)
+        let found = filler.locate(
+            need, upTo: end, of: generation, resource, demand, follower, from: start, following: followed, isMidway: offset > start,
+            isThere: { look() != .absent }, wake: wakeUp())
+        switch found {
+        case .present:
+            return nil
+        case .coming(let fetch, let isNew):
+            if fetch != followed { noteFollowing(isNew: isNew) }
+            followed = fetch
+            return .wait
+        case .passing(let window):
+            passThrough(window)
+            return nil
+        case .failed(let error):
+            followed = nil
+            if case .notStored = error, !isBypassing { return bypass() }
+            return .failed(error)
+        case .lost:
+            followed = nil
+            return loss()
+        case .unsettled:
+            followed = nil
+            wakeLater()
+            return .wait
         }
-        return demandGap()
     }
 
-    private func demandGap() -> Step? {
-        guard !generation.isRetired else { return .failed(.changed) }
-        if let status = resource.join(follower, of: generation, at: offset) {
-            if !isCollapsed { filler.filler.metrics.collapsed.add() }
-            isCollapsed = true
-            filler.filler.logger.trace("\(resource.key.text): from \(offset) on a fetch brings it that another has started")
-            adopt(status)
-            return nil
-        }
-        guard let end, generation.head.rangeCondition != nil else { return abandonGeneration() }
-        filler.filler.logger.trace("\(resource.key.text): from \(offset) on it is fetched")
-        if let status = filler.fill(offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start) { adopt(status) }
-        return nil
+    private func noteFollowing(isNew: Bool) {
+        guard !isNew else { return filler.filler.logger.trace("\(resource.key.text): from \(offset) on it is fetched") }
+        if !isCollapsed { filler.filler.metrics.collapsed.add() }
+        isCollapsed = true
+        filler.filler.logger.trace("\(resource.key.text): from \(offset) on a fetch brings it that another has started")
+    }
+
+    /// Nothing brings it any more.
+    private func loss() -> Step? {
+        // The end was seen between the look at the bytes and here.
+        if end == nil, generation.length != nil { return nil }
+        if isBypassing { return .failed(.unusable("it does not bring what was asked for")) }
+        return abandonGeneration()
     }
 
     /// Without a length or a validator nothing tells whether a gap would be filled with the same version's bytes: the next request
     /// fetches the whole anew.
-    private func abandonGeneration() -> Step? {
-        // The end may just have been seen.
-        if end == nil, generation.length != nil { return nil }
+    private func abandonGeneration() -> Step {
         resource.invalidate(generation)
         filler.filler.store.retire(generation)
         return .failed(.changed)
@@ -230,8 +217,7 @@ package final class CacheReader {
     /// The store has no room: what is still wanted comes past it.
     private func bypass() -> Step? {
         guard let end, generation.head.rangeCondition != nil else { return .failed(.notStored("the cache has no room")) }
-        let status = filler.bypass(offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start)
-        followed = status
+        followed = filler.bypass(offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start)
         isBypassing = true
         lacksRoom = true
         return awaitWindow()

@@ -47,14 +47,14 @@ extension Fetch {
                 return true
             }
             filler.freshen(generation, by: head, requestedAt: requestedAt)
-            status.opened(.validated(generation, status: 304), range: 0..<0, horizon: 0, isOnlyWay: false)
+            status.validated(generation, status: 304)
             complete()
             return true
         case 200, 206:
             // The condition was not heeded; the bytes are the same all the same.
             guard isSameBytes(head, generation) else { return false }
             filler.freshen(generation, by: head, requestedAt: requestedAt)
-            status.opened(.validated(generation, status: head.status), range: 0..<0, horizon: 0, isOnlyWay: false)
+            status.validated(generation, status: head.status)
             finish(.completed)
             return true
         case let status where Reuse.isError(status: status):
@@ -100,19 +100,20 @@ extension Fetch {
         // What others have brought meanwhile is not fetched again, unless what lies beyond comes in no other way.
         writer = store.writer(generation, at: start, stopsAtPresent: !isOnlyWay)
         beginPlay(head, generation)
+        let range = start..<max(end, start)  // no trap: at least start
         if generation.isStored {
-            let (isCurrent, previous) = resource.opened(generation, by: status)
+            let (isCurrent, previous) = resource.opened(generation, by: status, range, furthest: filler.readAhead, isOnlyWay: isOnlyWay)
             guard isCurrent else {
                 // Invalidated, removed or imported while the answer was on its way: whoever waits looks again.
                 store.retire(generation)
                 return finish(.stopped)
             }
             if let previous, previous !== generation { store.retire(previous) }
-            status.opened(.stored(generation), range: start..<max(end, start), horizon: filler.readAhead, isOnlyWay: isOnlyWay)  // no trap: at least start
         } else {
-            resource.ended(status)
-            // no trap: at least start
-            status.opened(.passing(generation, owner: owner, part: head.status == 206 ? answer.range : nil, total: answer.total), range: start..<max(end, start), horizon: filler.settings.windowReadAhead, isOnlyWay: isOnlyWay)
+            let part = head.status == 206 ? answer.range : nil
+            resource.passes(
+                .passing(generation, owner: owner, part: part, total: answer.total), by: status, range, furthest: filler.settings.windowReadAhead,
+                isOnlyWay: isOnlyWay)
         }
     }
 
@@ -146,8 +147,10 @@ extension Fetch {
         if case .whole = matched { surplus = position }
         let window = store.makeWindow(resource.key, head: generation.head, length: generation.length)
         writer = store.writer(window, at: position, stopsAtPresent: false)
-        // no trap: a gap that is asked for has not been filled
-        status.opened(.passing(window, owner: owner, part: nil, total: generation.length), range: position..<end, horizon: filler.settings.windowReadAhead, isOnlyWay: true)
+        resource.passes(
+            .passing(window, owner: owner, part: nil, total: generation.length), by: status,
+            position..<end,  // no trap: a gap that is asked for has not been filled
+            furthest: filler.settings.windowReadAhead, isOnlyWay: true)
     }
 
     /// A transfer that broke goes on.

@@ -34,7 +34,7 @@ extension Fetch {
         guard next.copy(start..<position, of: generation) else { return false }
         if !generation.isRetired { stopStoring(generation, reason) }
         writer = next
-        status.overflowed(into: window, at: start, horizon: filler.settings.windowReadAhead)
+        status.overflowed(into: window, at: start, furthest: filler.settings.windowReadAhead)
         former?.close()
         return true
     }

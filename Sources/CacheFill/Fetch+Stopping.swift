@@ -23,7 +23,7 @@ extension Fetch {
         isLingering = true
         // Nobody reads what it has brought: that may be evicted.
         heldExtents = []
-        resource.lingers(status)
+        status.lingers()
         stopAfter(filler.settings.lingerSeconds) { [unowned self] in finishChunk() }
     }
 

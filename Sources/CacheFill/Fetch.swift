@@ -20,11 +20,10 @@ package final class Fetch: TransferDelegate {
         case bypass(Generation, owner: FollowerID)
     }
 
-    let status: FetchStatus
+    let status: SharedFetch
     let owner: LoopFiller
     /// The loop whose request asked for it.
     let home: Int
-    let resource: OpenResource
     let purpose: Purpose
     let demand: Demand
     var transfer: Transfer?
@@ -75,12 +74,11 @@ package final class Fetch: TransferDelegate {
     var heldExtents: [HeldLease] = []
 
     init(
-        _ status: FetchStatus, _ owner: LoopFiller, home: Int, _ resource: OpenResource, _ purpose: Purpose, _ demand: Demand, position: Int64, isMidway: Bool
+        _ status: SharedFetch, _ owner: LoopFiller, home: Int, _ purpose: Purpose, _ demand: Demand, position: Int64, isMidway: Bool
     ) {
         self.status = status
         self.owner = owner
         self.home = home
-        self.resource = resource
         self.purpose = purpose
         self.demand = demand
         self.position = position
@@ -89,9 +87,10 @@ package final class Fetch: TransferDelegate {
         // Who has a stored response is not kept waiting.
         if case .opening(_, _, _, .some) = purpose { patience = 0 }
         if case .running(let range, _) = status.view { end = range.upperBound }
-        status.attach(LoopBound(self, on: owner.loop), horizon: owner.filler.horizon(of: demand))
+        status.attach(LoopBound(self, on: owner.loop))
     }
 
+    var resource: OpenResource { status.resource }
     var filler: CacheFiller { owner.filler }
     var store: CacheStore { owner.filler.store }
 
@@ -114,8 +113,15 @@ package final class Fetch: TransferDelegate {
 
     package func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase) { status.isIn(phase) }
 
-    /// Somebody waits for what was asked for by downloads alone.
-    func hurry() { transfer?.hurry() }
+    /// Its followers have come or gone.
+    func hear(_ notice: ResourceState.Notice) {
+        switch notice {
+        case .goOn: resume()
+        case .hurry: transfer?.hurry()
+        case .considerStopping: considerStopping()
+        case .endLinger: endLinger()
+        }
+    }
 
     /// Leaves the answer that has begun, and asks once more.
     func askAgain() {
@@ -374,7 +380,7 @@ package final class Fetch: TransferDelegate {
     // MARK: Going on
 
     /// What a follower resumes after the horizon.
-    func resume() {
+    private func resume() {
         guard !hasEnded else { return }
         transfer?.resume()
     }
@@ -451,7 +457,6 @@ package final class Fetch: TransferDelegate {
         if !staging.isWriting { writer?.close() }
         abandonIncomplete(result)
         heldExtents = []
-        resource.ended(status)
         status.ended(result)
     }
 

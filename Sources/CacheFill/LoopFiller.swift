@@ -34,53 +34,88 @@ package final class LoopFiller {
     /// - Returns: nil where another generation is known by now.
     package func open(
         _ resource: OpenResource, _ demand: Demand, validating validated: Generation? = nil, follower: FollowerID, alone: Bool
-    ) -> (FetchStatus, isCollapsed: Bool)? {
+    ) -> (SharedFetch, isCollapsed: Bool)? {
         let span = openingSpan(demand.span)
-        let make = { [filler] in
-            FetchStatus(range: Self.expectedRange(span), horizon: filler.readAhead, follower: follower, at: Self.expectedRange(span).lowerBound)
-        }
-        guard let (status, isNew) = alone ? (make(), true) : resource.open(follower, validating: validated, make: make) else { return nil }
+        let (range, horizon) = (Self.expectedRange(span), filler.horizon(of: demand))
+        let opened =
+            alone
+            ? (resource.openAlone(follower, at: range.lowerBound, range, horizon: horizon, furthest: filler.readAhead), isNew: true)
+            : resource.open(follower, validating: validated, range, horizon: horizon, furthest: filler.readAhead)
+        guard let (status, isNew) = opened else { return nil }
         if isNew {
             start(
-                status, resource, .opening(span, owner: follower, isShared: !alone, validating: validated), demand,
-                position: Self.expectedRange(span).lowerBound, alone ? .bypass : validated == nil ? .uriMiss : .validation)
+                status, .opening(span, owner: follower, isShared: !alone, validating: validated), demand, position: range.lowerBound,
+                alone ? .bypass : validated == nil ? .uriMiss : .validation)
         } else {
             filler.metrics.collapsed.add()
         }
         return (status, !isNew)
     }
 
-    /// Fills the gap at the start of what a reader still needs.
-    /// - Parameter isMidway: bytes before it have gone out, or nobody waits: a host that wants to be left alone is waited for longer.
-    /// - Returns: nil where the generation is no longer current, or somebody fills that gap: look again.
-    func fill(
-        _ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID, isMidway: Bool
-    ) -> FetchStatus? {
-        guard let status = resource.demand(wanted, of: generation, follower, horizon: filler.readAhead) else { return nil }
-        if case .running(let range, _) = status.view {
-            start(status, resource, .gap(generation), demand, position: range.lowerBound, .gap, isMidway: isMidway)
+    /// What becomes of a byte that was looked for.
+    enum Located {
+        /// It is there, or has to be looked at once more for another reason.
+        case present
+        /// The fetch that is followed from now on brings it, and wakes who has asked.
+        case coming(SharedFetch, isNew: Bool)
+        /// From here on it stands in a window.
+        case passing(Generation)
+        /// The fetch that was followed has ended so.
+        case failed(FillError)
+        /// Nobody brings it, and nobody can.
+        case lost
+        /// It is just being evicted: look again soon.
+        case unsettled
+    }
+
+    /// Finds out where the next byte is that somebody needs of a generation, and has it fetched where nobody brings it.
+    /// - Parameters:
+    ///   - need: from that byte to the end of its chunk.
+    ///   - end: where all that is wanted ends; nil where nothing may be asked for.
+    ///   - start: where a reader began.
+    ///   - followed: the fetch that it follows; it is left where that does not bring the byte.
+    ///   - isMidway: bytes before it have gone out, or nobody waits: a host that wants to be left alone is waited for longer.
+    ///   - isThere: whether it is there by now.
+    func locate(
+        _ need: Range<Int64>, upTo end: Int64?, of generation: Generation, _ resource: OpenResource, _ demand: Demand, _ follower: FollowerID,
+        from start: Int64?, following followed: SharedFetch?, isMidway: Bool, isThere: () -> Bool, wake: @escaping @Sendable () -> Void
+    ) -> Located {
+        let request = ResourceState.Request(
+            follower: follower, need: need, end: end ?? .max, start: start, followed: followed?.id,
+            isFetchable: end != nil && generation.isStored && generation.head.rangeCondition != nil, horizon: filler.horizon(of: demand),
+            furthest: filler.readAhead)
+        switch resource.locate(request, in: generation, isThere: isThere, wake: wake) {
+        case .present: return .present
+        case .coming(let id): return .coming(SharedFetch(resource: resource, id: id), isNew: false)
+        case .toFetch(let id, let gap):
+            let fetch = SharedFetch(resource: resource, id: id)
+            self.start(fetch, .gap(generation), demand, position: gap.lowerBound, .gap, isMidway: isMidway)
+            return .coming(fetch, isNew: true)
+        case .passing(let window): return .passing(window)
+        case .failed(let error): return .failed(error)
+        case .lost: return .lost
+        case .unsettled: return .unsettled
         }
-        return status
     }
 
     /// Goes on with a response past the cache, through a window in memory.
     func bypass(
         _ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID, isMidway: Bool
-    ) -> FetchStatus {
+    ) -> SharedFetch {
         // Whole chunks: of one that is left incomplete nothing can be read.
         let range = CacheStore.windowGeometry.roundedOut(wanted, length: generation.length)
-        let status = FetchStatus(range: range, horizon: filler.settings.windowReadAhead, follower: follower, at: wanted.lowerBound)
-        start(status, resource, .bypass(generation, owner: follower), demand, position: range.lowerBound, .bypass, isMidway: isMidway)
-        return status
+        let fetch = resource.openAlone(
+            follower, at: wanted.lowerBound, range, horizon: filler.horizon(of: demand), furthest: filler.settings.windowReadAhead)
+        start(fetch, .bypass(generation, owner: follower), demand, position: range.lowerBound, .bypass, isMidway: isMidway)
+        return fetch
     }
 
     private func start(
-        _ status: FetchStatus, _ resource: OpenResource, _ purpose: Fetch.Purpose, _ demand: Demand, position: Int64, _ reason: FetchReason,
-        isMidway: Bool = false
+        _ status: SharedFetch, _ purpose: Fetch.Purpose, _ demand: Demand, position: Int64, _ reason: FetchReason, isMidway: Bool = false
     ) {
         let home = loop.index
         let run: @Sendable (LoopFiller) -> Void = { filler in
-            let fetch = Fetch(status, filler, home: home, resource, purpose, demand, position: position, isMidway: isMidway)
+            let fetch = Fetch(status, filler, home: home, purpose, demand, position: position, isMidway: isMidway)
             filler.run(fetch, reason)
         }
         guard let chosen = filler.balance.place(from: home), chosen.loop !== loop else { return run(self) }

@@ -5,32 +5,34 @@ import Synchronization
 
 /// A resource in use: its current generation, and the fetches that are running for it.
 ///
-/// Loops use it at once; the state is inside the mutex. Lock order: this lock before a fetch's status, before a generation's state.
+/// The lock and the shell of `ResourceState`: what that says is to be done is done here, when the lock is free again. Loops use it at once. Lock
+/// order: this lock before a generation's state.
 package final class OpenResource: Sendable {
     package let key: CacheKey
     private let state = Mutex(State())
 
-    fileprivate struct State {
-        var lookup = Lookup.notStarted
+    struct State {
+        fileprivate var lookup = Lookup.notStarted
         /// Whether what is being looked up may be an old answer.
-        var isLookupOld = false
+        fileprivate var isLookupOld = false
         /// Whether the last look-up could not be made.
-        var isUnreadable = false
-        var generation: Generation?
-        /// The fetch that will tell what this resource is.
-        var opening: FetchStatus?
-        /// Running fetches for gaps of the current generation.
-        var fetches: [ObjectIdentifier: FetchStatus] = [:]
-        /// The last one that nobody followed any more.
-        var lingering: FetchStatus?
-        var filling: Filling?
-        var play: OngoingPlay?
-        var waiters: [@Sendable () -> Void] = []
-        var lastUse: UInt64 = 0
-        // What a running opening finds out about the generation that goes is for those who wait for it already.
-        mutating func forgetGeneration() { (generation, fetches, opening) = (nil, [:], nil) }
+        fileprivate var isUnreadable = false
+        fileprivate(set) var generation: Generation?
+        var fetches = ResourceState()
+        /// What those call who wait for news of a fetch.
+        var wakers: [FollowerID: @Sendable () -> Void] = [:]
+        /// The fetches themselves, as far as they have come to their loops.
+        var loops: [FetchID: LoopBound<Fetch>] = [:]
+        fileprivate var filling: Filling?
+        fileprivate var play: OngoingPlay?
+        fileprivate var waiters: [@Sendable () -> Void] = []
+        fileprivate var lastUse: UInt64 = 0
+        fileprivate var pinning = Pinning.notYet
 
-        var pinning = Pinning.notYet
+        fileprivate mutating func forgetGeneration() {
+            generation = nil
+            fetches.forgetGeneration()
+        }
     }
 
     /// What is filled in the background (`ResourceFill`).
@@ -126,91 +128,74 @@ package final class OpenResource: Sendable {
 
     // MARK: Fetches
 
+    func read<Value>(_ value: (State) -> Value) -> Value { state.withLock { value($0) } }
+
+    /// Changes the state, and then does what that says is to be done.
+    func change<Value>(_ change: (inout State) -> Value) -> Value {
+        let (value, effects) = state.withLock { state in (change(&state), state.takeEffects()) }
+        for effect in effects { effect.run() }
+        return value
+    }
+
     /// Follows the opening fetch that is running, or becomes the one that starts it.
     /// - Parameter validated: the generation whose origin is to be asked whether it still holds; nil where there is none.
-    /// - Returns: the status, and whether the caller has to start the fetch; nil where another generation is known by now.
-    func open(_ follower: FollowerID, validating validated: Generation?, make: () -> FetchStatus) -> (FetchStatus, isNew: Bool)? {
-        state.withLock { state in
+    /// - Returns: the fetch, and whether the caller has to start it; nil where another generation is known by now.
+    func open(_ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, horizon: Horizon, furthest: Int64) -> (SharedFetch, isNew: Bool)? {
+        let opened: (FetchID, isNew: Bool)? = change { state in
             if let generation = state.generation, !generation.isRetired, generation !== validated { return nil }
-            if let running = state.opening, running.joinOpening(follower) { return (running, false) }
-            let status = make()
-            state.opening = status
-            return (status, true)
+            if let running = state.fetches.followOpening(follower) { return (running, false) }
+            return (
+                state.fetches.enter(range, horizon: horizon, furthest: furthest, follower: follower, at: range.lowerBound, isOpening: true), true
+            )
+        }
+        return opened.map { (SharedFetch(resource: self, id: $0.0), $0.isNew) }
+    }
+
+    /// A fetch that is for one request alone.
+    func openAlone(_ follower: FollowerID, at offset: Int64, _ range: Range<Int64>, horizon: Horizon, furthest: Int64) -> SharedFetch {
+        change { state in
+            SharedFetch(
+                resource: self,
+                id: state.fetches.enter(range, horizon: horizon, furthest: furthest, follower: follower, at: offset, isOpening: false))
         }
     }
 
     /// Follows the opening fetch that is running, if there is one.
-    package func joinOpening(_ follower: FollowerID) -> FetchStatus? {
-        state.withLock { state in state.opening.flatMap { $0.joinOpening(follower) ? $0 : nil } }
-    }
-
-    /// Follows a running fetch that brings the byte at `offset`, now or soon.
-    func join(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> FetchStatus? {
-        state.withLock { state in
-            guard state.generation === generation else { return nil }
-            return state.fetches.values.first { $0.join(follower, at: offset) }
-        }
+    package func joinOpening(_ follower: FollowerID) -> SharedFetch? {
+        change { $0.fetches.followOpening(follower) }.map { SharedFetch(resource: self, id: $0) }
     }
 
     /// Follows the running fetch by which alone the generation can be completed, so that it is not stopped before.
-    func joinOnlyWay(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> FetchStatus? {
-        state.withLock { state in
-            guard state.generation === generation else { return nil }
-            return state.fetches.values.first { $0.joinOnlyWay(follower, at: offset) }
-        }
+    func joinOnlyWay(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> SharedFetch? {
+        change { state in state.generation === generation ? state.fetches.followOnlyWay(follower, at: offset) : nil }
+            .map { SharedFetch(resource: self, id: $0) }
     }
 
     /// Follows the fetch that lingers, if what lies between it and `wanted` is there, and more is wanted: it is kept for that.
-    func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>, of generation: Generation) -> FetchStatus? {
-        state.withLock { state in
-            guard state.generation === generation, let fetch = state.lingering, case .running(_, let frontier) = fetch.view, wanted.contains(frontier)
-            else { return nil }
-            let last = generation.geometry.chunkStart(generation.geometry.chunk(at: frontier))
-            guard last <= wanted.lowerBound || generation.gap(in: wanted.lowerBound..<last) == nil, fetch.takeUp(follower, wanted) else { return nil }
-            return fetch
-        }
+    func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>, of generation: Generation) -> SharedFetch? {
+        change { state in
+            state.generation === generation ? state.fetches.followLingering(follower, wanted, generation.presence { false }) : nil
+        }.map { SharedFetch(resource: self, id: $0) }
     }
 
-    /// Follows a running fetch that fills a chunk, now or soon.
-    func join(_ follower: FollowerID, of generation: Generation, filling chunk: Range<Int64>) -> FetchStatus? {
-        state.withLock { state in
-            guard state.generation === generation else { return nil }
-            return state.fetches.values.first { $0.join(follower, filling: chunk) }
-        }
-    }
-
-    /// Becomes the one that starts a fetch for the gap at the start of `wanted`, if that is still one that nobody fills.
-    func demand(_ wanted: Range<Int64>, of generation: Generation, _ follower: FollowerID, horizon: Int64) -> FetchStatus? {
-        let (status, former): (FetchStatus?, [FetchStatus]) = state.withLock { state in
-            guard state.generation === generation else { return (nil, []) }
-            let rounded = generation.geometry.roundedOut(wanted, length: generation.length)
-            guard var gap = generation.gap(in: rounded), gap.contains(wanted.lowerBound) else { return (nil, []) }
-            for fetch in state.fetches.values {
-                // Between the look at the bytes and here, one may have come by or begun.
-                if fetch.reaches(wanted.lowerBound) { return (nil, []) }
-                // What another is about to bring is left to it, unless it ends with this one's begin.
-                if !fetch.isAbandoned, case .running(_, let frontier) = fetch.view, frontier > gap.lowerBound, frontier < gap.upperBound {
-                    gap = gap.lowerBound..<generation.geometry.chunkStart(generation.geometry.chunk(at: frontier))
+    /// Where the first byte of what is needed is (`ResourceState.locate`), and who is woken when there is news of it.
+    /// - Parameters:
+    ///   - isThere: whether it is there by now; called with the resource's lock held.
+    ///   - wake: called once, from any thread, where it is on its way.
+    func locate(
+        _ request: ResourceState.Request, in generation: Generation, isThere: () -> Bool, wake: @escaping @Sendable () -> Void
+    ) -> ResourceState.Whereabouts {
+        withoutActuallyEscaping(isThere) { isThere in
+            change { state in
+                let isCurrent = state.generation === generation
+                let found = state.fetches.locate(request, isCurrent: isCurrent, in: generation, generation.presence(isThere))
+                switch found {
+                case .coming, .toFetch: state.wakers[request.follower] = wake
+                case .present, .passing, .failed, .lost, .unsettled: state.wakers[request.follower] = nil
                 }
+                return found
             }
-            guard gap.contains(wanted.lowerBound) else { return (nil, []) }
-            let abandoned = state.fetches.values.filter(\.isAbandoned)
-            let status = FetchStatus(range: gap, horizon: horizon, follower: follower, at: wanted.lowerBound)
-            state.fetches[ObjectIdentifier(status)] = status
-            return (status, abandoned + (state.takeLingering().map { [$0] } ?? []))
         }
-        for fetch in former { fetch.supersede() }
-        return status
-    }
-
-    /// Nobody follows a fetch any more. Only one of them stays for a while.
-    func lingers(_ status: FetchStatus) {
-        let former = state.withLock { state in
-            let former = state.lingering === status ? nil : state.takeLingering()
-            state.lingering = state.fetches[ObjectIdentifier(status)]
-            return former
-        }
-        former?.supersede()
     }
 
     // MARK: What passes by
@@ -278,31 +263,31 @@ package final class OpenResource: Sendable {
     }
 
     /// An opening fetch found a generation to keep: it is the current one, and the fetch is one of its fetches.
+    /// - Parameters:
+    ///   - range: the bytes that the fetch brings.
+    ///   - furthest: how far past its furthest follower it goes at most, in bytes.
     /// - Returns: whether it is, and the generation that was current before. It is not where what it was asked about has changed meanwhile.
-    func opened(_ generation: Generation, by status: FetchStatus) -> (isCurrent: Bool, previous: Generation?) {
-        state.withLock { state in
-            guard state.opening === status else { return (false, nil) }
+    func opened(_ generation: Generation, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isOnlyWay: Bool) -> (isCurrent: Bool, previous: Generation?) {
+        change { state in
+            guard state.fetches.becomesCurrent(fetch.id) else { return (false, nil) }
             let previous = state.generation
             state.generation = generation
-            state.fetches = [ObjectIdentifier(status): status]
-            state.opening = nil
+            state.fetches.ring(fetch.id) { $0.opened(.stored(generation), range, furthest: furthest, isOnlyWay: isOnlyWay) }
             return (true, previous)
         }
     }
 
-    func ended(_ status: FetchStatus) {
-        state.withLock { state in
-            if state.lingering === status { state.lingering = nil }
-            state.fetches[ObjectIdentifier(status)] = nil
-            if state.opening === status { state.opening = nil }
+    /// What an opening fetch found, or what one brings past the cache, is not kept.
+    func passes(_ opening: Opening, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isOnlyWay: Bool) {
+        change { state in
+            state.fetches.passes(fetch.id)
+            state.fetches.ring(fetch.id) { $0.opened(opening, range, furthest: furthest, isOnlyWay: isOnlyWay) }
         }
     }
 
     /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it already, and not kept.
     func outdateOpening() {
-        state.withLock { state in
-            state.opening = nil
-        }
+        state.withLock { $0.fetches.outdateOpening() }
     }
 
     /// The origin no longer has this generation.
@@ -332,7 +317,7 @@ package final class OpenResource: Sendable {
     /// When it was last used; nil while something runs here. What passes by has no generation here, and counts as its play.
     var idleSince: UInt64? {
         state.withLock { state in
-            guard state.opening == nil, state.fetches.isEmpty, state.waiters.isEmpty, state.generation?.isInUse != true, state.play?.transfers ?? 0 == 0
+            guard state.fetches.isIdle, state.waiters.isEmpty, state.generation?.isInUse != true, state.play?.transfers ?? 0 == 0
             else { return nil }
             return max(state.lastUse, state.play?.lastUse ?? 0)
         }
@@ -340,8 +325,33 @@ package final class OpenResource: Sendable {
 }
 
 extension OpenResource.State {
-    fileprivate mutating func takeLingering() -> FetchStatus? {
-        defer { lingering = nil }
-        return lingering
+    /// What is to be done about a change, once the lock is free.
+    fileprivate enum Effect {
+        case wake(@Sendable () -> Void)
+        case tell(LoopBound<Fetch>, ResourceState.Notice)
+
+        func run() {
+            switch self {
+            case .wake(let wake): wake()
+            case .tell(let fetch, let notice): fetch.post { $0.hear(notice) }
+            }
+        }
+    }
+
+    fileprivate mutating func takeEffects() -> [Effect] {
+        fetches.takeActions().compactMap { action in
+            switch action {
+            case .wake(let follower): wakers.removeValue(forKey: follower).map { .wake($0) }
+            // One that has not come to its loop yet looks around when it has.
+            case .tell(let id, let notice): loops[id].map { .tell($0, notice) }
+            }
+        }
+    }
+}
+
+extension Generation {
+    /// - Parameter isThere: whether what is needed first is there.
+    fileprivate func presence(_ isThere: @escaping () -> Bool) -> ResourceState.Presence {
+        ResourceState.Presence(geometry: geometry, isThere: isThere) { [self] range in gap(in: geometry.roundedOut(range, length: length)) }
     }
 }

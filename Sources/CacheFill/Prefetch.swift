@@ -48,7 +48,7 @@ package final class Prefetch {
     /// How often it has begun anew.
     private var restarts = 0
     private static let maxRestarts = 4
-    private var opening: FetchStatus?
+    private var opening: SharedFetch?
     private var fills: [ObjectIdentifier: Share] = [:]
     private var plan: BlockPlan?
     /// How many may be at it: fewer than were ordered where the origin has refused one, or nothing but one transfer brings it.
@@ -214,7 +214,7 @@ package final class Prefetch {
 
     // MARK: Gaps
 
-    private func fill(_ generation: Generation, following status: FetchStatus?) {
+    private func fill(_ generation: Generation, following status: SharedFetch?) {
         use(generation)
         if let length = generation.length, generation.coverage(of: wanted(of: length)) == .whole {
             status?.leave(follower)
@@ -246,7 +246,7 @@ package final class Prefetch {
         }
     }
 
-    private func begin(_ block: Range<Int64>, of generation: Generation, following status: FetchStatus?) {
+    private func begin(_ block: Range<Int64>, of generation: Generation, following status: SharedFetch?) {
         let fill = ResourceFill(resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(.download) : follower, pace: pace)
         fill.whereNext = { [unowned self] fill, _ in next(after: fill, generation) }
         fill.onAdvance = { [unowned self] in pinWhenThere(generation) }

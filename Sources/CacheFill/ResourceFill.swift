@@ -38,14 +38,12 @@ package final class ResourceFill {
     private let pace: FillPace?
     /// What is being filled; without an upper end while the length is unknown.
     private var stretch: Range<Int64> = 0..<0
-    private var followed: FetchStatus?
+    private var followed: SharedFetch?
     /// How far its fetch has been told that it is: behind `position` where that was quicker than its pace.
     private var told: Int64 = 0
     /// What its transfers may bring beyond that, which its pace has been told of already.
     private var deposit: Int64 = 0
     private var isRunning = false
-    /// Where it looked once more after its fetch had come by.
-    private var lastLook: Int64 = -1
     /// Fetches in a row that brought nothing.
     private var fruitless = 0
     private static let maxFruitless = 16
@@ -77,7 +75,7 @@ package final class ResourceFill {
     /// - Parameters:
     ///   - stretch: its upper end is `Int64.max` for the end of the resource, wherever that is.
     ///   - status: a fetch that its follower follows already.
-    package func start(_ stretch: Range<Int64>, following status: FetchStatus? = nil) {
+    package func start(_ stretch: Range<Int64>, following status: SharedFetch? = nil) {
         precondition(!isRunning, "a fill is started once")
         isRunning = true
         generation.beginUse()
@@ -114,56 +112,63 @@ package final class ResourceFill {
 
     private func goOn() {
         guard isRunning else { return }
-        // Once more after each piece of news: what was found absent may be there by now.
-        var looks = 0
-        while looks < 8 {
-            looks += 1
+        while true {
             guard !generation.isRetired else { return finish(retired) }
             guard let length = generation.length else {
                 if awaitLength() { return } else { continue }
             }
             stretch = stretch.clamped(to: 0..<length)
-            guard let gap = position < stretch.upperBound ? generation.gap(in: position..<stretch.upperBound) : nil else {
+            guard let gap = nextGap else {
                 move(to: stretch.upperBound)
                 oweRest()
-                (looks, fruitless) = (0, 0)
+                fruitless = 0
                 guard let next = whereNext?(self, stretch) else { return finish(.completed) }
                 begin(next)
                 continue
             }
-            move(to: gap.lowerBound)
-            let chunk = generation.geometry.chunkBytes(generation.geometry.chunk(at: gap.lowerBound), length: length)
-            if let followed {
-                let isInTime = tell(followed)
-                // In this order: a frontier that has come by since then is seen.
-                let fills = followed.fills(chunk)
-                switch followed.view {
-                case .running(_, let frontier) where fills:
-                    // Its pace keeps the fetch from bringing more.
-                    guard isInTime else { return goOnLater() }
-                    if followed.wait(follower, at: max(frontier, position), wake: wakeUp()) { return }
-                    continue
-                case .running(_, let frontier) where frontier >= chunk.upperBound && lastLook != position:
-                    // It came by between the look at the bytes and here, or its chunk is gone again.
-                    lastLook = position
-                    continue
-                case .running: break
-                case .ended(.failed(let error), _): return finish(.failed(error))
-                case .ended: fruitless += 1
-                }
-                unfollow()
-            }
-            // Another fetch would come with its own start.
-            guard settleDebt(), payDeposit() else { return goOnLater() }
-            guard fruitless < Self.maxFruitless else { return finish(.failed(.unusable("it brings nothing of what was asked for"))) }
-            followed = resource.join(follower, of: generation, filling: chunk)
-            if followed == nil {
-                guard Self.isPossible(generation) else { return finish(.failed(.unusable("nothing tells whether the rest is of the same version"))) }
-                followed = filler.fill(gap.lowerBound..<stretch.upperBound, of: generation, resource, demand, follower: follower, isMidway: true)
-            }
+            move(to: gap)
+            if awaitChunk(generation.geometry.chunkBytes(generation.geometry.chunk(at: gap), length: length)) { return }
         }
-        fruitless += 1
-        goOnLater()
+    }
+
+    private var nextGap: Int64? { position < stretch.upperBound ? generation.gap(in: position..<stretch.upperBound)?.lowerBound : nil }
+
+    /// Sees to it that a chunk comes.
+    /// - Returns: whether there is something to wait for, or this has ended; else it is there by now.
+    private func awaitChunk(_ chunk: Range<Int64>) -> Bool {
+        let isInTime = followed.map(tell) ?? settleDebt()
+        // Its pace keeps the fetch from bringing more; another one would come with its own start.
+        guard isInTime, followed?.brings(chunk) == true || payDeposit() else {
+            if case .ended(.failed(let error), _)? = followed?.view { finish(.failed(error)) } else { goOnLater() }
+            return true
+        }
+        guard fruitless < Self.maxFruitless else {
+            finish(.failed(.unusable("it brings nothing of what was asked for")))
+            return true
+        }
+        let isPossible = Self.isPossible(generation)
+        let found = filler.locate(
+            chunk, upTo: isPossible ? stretch.upperBound : nil, of: generation, resource, demand, follower, from: nil, following: followed, isMidway: true,
+            isThere: { nextGap.map { $0 >= chunk.upperBound } ?? true }, wake: wakeUp())
+        switch found {
+        case .present:
+            return false
+        case .coming(let fetch, let isNew):
+            followed = fetch
+            if isNew { fruitless += 1 }
+        case .passing:
+            finish(retired)
+        case .failed(let error):
+            followed = nil
+            finish(.failed(error))
+        case .lost:
+            followed = nil
+            finish(isPossible ? .stopped : .failed(.unusable("nothing tells whether the rest is of the same version")))
+        case .unsettled:
+            followed = nil
+            goOnLater()
+        }
+        return true
     }
 
     /// The end of the fetch that it follows is the end of the resource.
@@ -199,7 +204,7 @@ package final class ResourceFill {
 
     /// Why there is nothing to fill any more.
     private var retired: End {
-        if followed?.overflow != nil { return .failed(.notStored("nothing in the cache can be evicted")) }
+        if followed?.hasOverflowed == true { return .failed(.notStored("nothing in the cache can be evicted")) }
         if generation.length == nil, case .running? = followed?.view { return .failed(.notStored("it has no length, and is too long or finds no room")) }
         if case .ended(.failed(let error), _)? = followed?.view { return .failed(error) }
         return .stopped
@@ -208,7 +213,7 @@ package final class ResourceFill {
     /// Goes past what is there. What its fetch has not brought was there before, and costs no time.
     private func move(to offset: Int64) {
         // What is being written is there before the fetch has said so.
-        let brought = followed.map { max(position, min(offset, $0.received)) } ?? position
+        let brought = followed.map { max(position, min(offset, $0.brought)) } ?? position
         told += offset - brought
         advance(to: offset)
     }
@@ -224,7 +229,7 @@ package final class ResourceFill {
 
     /// Tells the fetch how far this is, or as far as its pace lets it be.
     /// - Returns: whether that is all the way.
-    private func tell(_ followed: FetchStatus) -> Bool {
+    private func tell(_ followed: SharedFetch) -> Bool {
         let isInTime = settleDebt()
         followed.advance(follower, to: told)
         return isInTime
@@ -258,7 +263,7 @@ package final class ResourceFill {
         return told >= position
     }
 
-    /// Others first: where it is too quick, what it filled was evicted as fast as it came, or the gap is claimed by one who does not move.
+    /// Others first: where it is too quick, or what is there is just being evicted.
     private func goOnLater() {
         let timer = pause ?? LoopTimer(on: filler.loop) { [unowned self] in goOn() }
         pause = timer

@@ -7,7 +7,7 @@ import Metrics
 
 /// The answer from a generation, or in its place.
 extension MediaAnswer {
-    func answer(from generation: Generation, following status: FetchStatus? = nil) {
+    func answer(from generation: Generation, following status: SharedFetch? = nil) {
         opening = nil
         let head = generation.head
         guard head.status == 200 else { return relay(generation, following: status) }
@@ -29,7 +29,7 @@ extension MediaAnswer {
         answer(from: generation, range: range, length: length, following: status)
     }
 
-    func answer(from generation: Generation, range: Range<Int64>?, length: Int64?, following status: FetchStatus?) {
+    func answer(from generation: Generation, range: Range<Int64>?, length: Int64?, following status: SharedFetch?) {
         let bytes = range ?? 0..<(length ?? .max)  // no trap: a length is not negative
         let coverage = generation.length == nil ? .part : generation.coverage(of: bytes)
         classify(coverage, generation, isOpening: status != nil)
@@ -50,7 +50,7 @@ extension MediaAnswer {
     }
 
     /// The origin sends a part and does not tell of how much: the player is told no more either.
-    func answer(fromPart part: Range<Int64>, of generation: Generation, following status: FetchStatus) {
+    func answer(fromPart part: Range<Int64>, of generation: Generation, following status: SharedFetch) {
         opening = nil
         let range = wanted?.resolve(length: part.upperBound)?.clamped(to: part) ?? part
         answer(from: generation, range: range, length: nil, following: status)
@@ -145,7 +145,7 @@ extension MediaAnswer {
     /// RFC 9110 §15.4.5
     private static let notModifiedFields: Set<String> = ["cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary"]
 
-    private func close(_ status: Int, _ generation: Generation, following opening: FetchStatus?) {
+    private func close(_ status: Int, _ generation: Generation, following opening: SharedFetch?) {
         classify(.whole, generation, isOpening: opening != nil)
         opening?.leave(follower)
         var response = Response(status, length: status == 304 ? nil : 0)
@@ -153,7 +153,7 @@ extension MediaAnswer {
         exchange.respond(response)
     }
 
-    func refuseRange(_ length: Int64, _ generation: Generation, following status: FetchStatus?) {
+    func refuseRange(_ length: Int64, _ generation: Generation, following status: SharedFetch?) {
         classify(.whole, generation, isOpening: status != nil)
         status?.leave(follower)
         exchange.respond(416, text: "the range is outside of the \(length) bytes") { [outcome] response in
@@ -167,7 +167,7 @@ extension MediaAnswer {
     // MARK: In its place
 
     /// The origin's own answer, such as its error page.
-    private func relay(_ generation: Generation, following status: FetchStatus?) {
+    private func relay(_ generation: Generation, following status: SharedFetch?) {
         classify(.none, generation, isOpening: true)
         outcome.forwardStatus = generation.head.status
         let length = generation.length

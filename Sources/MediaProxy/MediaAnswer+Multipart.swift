@@ -7,7 +7,7 @@ import HTTPTransport
 /// Several ranges in one answer (RFC 9110 §14.2, §15.3.7.2).
 extension MediaAnswer {
     /// From what is stored: what passes by has only the range that the origin was asked for, and that is a valid answer too (§15.3.7).
-    func answerSeveral(from generation: Generation, length: Int64, following status: FetchStatus?) {
+    func answerSeveral(from generation: Generation, length: Int64, following status: SharedFetch?) {
         switch RangeSet(several, length: length) {
         case .unsatisfiable:
             refuseRange(length, generation, following: status)
@@ -21,7 +21,7 @@ extension MediaAnswer {
         }
     }
 
-    private func answer(from generation: Generation, _ ranges: [Range<Int64>], length: Int64, following status: FetchStatus?) {
+    private func answer(from generation: Generation, _ ranges: [Range<Int64>], length: Int64, following status: SharedFetch?) {
         let coverage = coverage(of: ranges, in: generation)
         classify(coverage, generation, isOpening: status != nil)
         if directives.control.onlyIfCached, coverage != .whole {

@@ -25,7 +25,7 @@ final class MediaAnswer: BodySource {
     var wanted: ByteRangeSpec?
     /// All ranges, where the client asked for several; `wanted` is the one to begin with at the origin.
     private(set) var several: [ByteRangeSpec] = []
-    var opening: FetchStatus?
+    var opening: SharedFetch?
     var headFetch: HeadFetch?
     var reader: CacheReader?
     /// The first bytes, asked for before the head goes out: when they cannot be had, the answer is an error instead.
@@ -173,7 +173,7 @@ final class MediaAnswer: BodySource {
     }
 
     /// Waits for what an opening fetch finds.
-    func follow(_ opened: (FetchStatus, isCollapsed: Bool)?) {
+    func follow(_ opened: (SharedFetch, isCollapsed: Bool)?) {
         exchange.onAbort = { [self] in abandon() }
         guard let (status, isCollapsed) = opened else { return proceed() }
         opening = status
@@ -195,11 +195,12 @@ final class MediaAnswer: BodySource {
             note(status)
             return answer(from: generation, following: status)
         case .validated(let generation, _):
+            let answer = status.answer
             leaveOpening()
             // Replaced while the question was on its way, or chosen for another.
             guard !generation.isRetired else { return restart(after: .changed) }
             if let other = otherSelection(generation) { return turn(to: other) }
-            note(status)
+            outcome.forwardStatus = answer
             return accept(generation)
         case .passing(let generation, let owner, let part, let total) where owner == follower || isSharedError(generation):
             note(status)
@@ -245,7 +246,7 @@ final class MediaAnswer: BodySource {
     }
 
     /// What the origin's answer means for `Cache-Status`.
-    private func note(_ status: FetchStatus) {
+    private func note(_ status: SharedFetch) {
         outcome.forwardStatus = status.answer
         if outcome.detail == nil { outcome.detail = status.passingReason?.rawValue }
     }

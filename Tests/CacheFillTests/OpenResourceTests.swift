@@ -74,15 +74,19 @@ import Upstream
 
     // MARK: Openings
 
-    private func opening(validating generation: Generation? = nil) -> (FetchStatus, isNew: Bool)? {
-        resource.open(FollowerID(), validating: generation) { FetchStatus(range: 0..<Int64.max, horizon: 0, follower: FollowerID(), at: 0) }
+    private func opening(validating generation: Generation? = nil) -> (SharedFetch, isNew: Bool)? {
+        resource.open(FollowerID(), validating: generation, 0..<Int64.max, horizon: Horizon(limit: 0), furthest: 0)
+    }
+
+    private func found(_ generation: Generation, by fetch: SharedFetch) -> Bool {
+        resource.opened(generation, by: fetch, 0..<10, furthest: 0, isOnlyWay: false).isCurrent
     }
 
     @Test func oneOpensAndOthersFollow() throws {
         let (first, isFirstNew) = try #require(opening())
         let (second, isSecondNew) = try #require(opening())
-        #expect(first === second && isFirstNew && !isSecondNew)
-        resource.ended(first)
+        #expect(first == second && isFirstNew && !isSecondNew)
+        first.ended(.stopped)
         #expect(try #require(opening()).isNew)
     }
 
@@ -91,11 +95,11 @@ import Upstream
         let (old, _) = try #require(opening())
         resource.outdateOpening()
         let (new, isNew) = try #require(opening())
-        #expect(isNew && new !== old)
+        #expect(isNew && new != old)
         let window = try Window()
-        #expect(!resource.opened(window.generation, by: old).isCurrent)
+        #expect(!found(window.generation, by: old))
         #expect(view() == "must look up")
-        #expect(resource.opened(window.generation, by: new).isCurrent)
+        #expect(found(window.generation, by: new))
         #expect(view() == "generation")
     }
 
@@ -103,12 +107,12 @@ import Upstream
     @Test func questionAboutWhatIsGoneIsNotForTheNext() throws {
         let window = try Window()
         let (first, _) = try #require(opening())
-        _ = resource.opened(window.generation, by: first)
+        #expect(found(window.generation, by: first))
         let (question, _) = try #require(opening(validating: window.generation))
         resource.invalidate(window.generation)
         let (next, isNew) = try #require(opening())
-        #expect(isNew && next !== question)
-        #expect(!resource.opened(window.generation, by: question).isCurrent)
+        #expect(isNew && next != question)
+        #expect(!found(window.generation, by: question))
     }
 
     /// Between the view and the waiting, the look-up may end and be undone: nobody would wake who waits then.
@@ -123,22 +127,51 @@ import Upstream
     }
 }
 
-/// A generation to play with.
-private final class Window {
-    let generation: Generation
-    private let store: CacheStore
-    private let directory: TemporaryDirectory
+// MARK: - What is told
 
-    init() throws {
-        directory = try TemporaryDirectory()
-        var configuration = StoreConfiguration(directory: directory.path)
-        configuration.minFree = 0
-        store = try CacheStore(configuration, metrics: ProxyMetrics(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        let head = GenerationHead(status: 200, fields: FieldLines(), finalURL: "https://example.com/a", storedAt: 0)
-        generation = store.makeWindow(CacheKey(text: "https://example.com/a"), head: head, length: 10)
+extension OpenResourceTests {
+    /// Whoever is told is told once, and nobody who has left is.
+    @Test func newsOfAFetchWakeThoseWhoWait() throws {
+        let (fetch, _) = try #require(opening())
+        let (stays, leaves) = (try follower(of: fetch), try follower(of: fetch))
+        fetch.leave(leaves.id)
+        fetch.answered(200)
+        #expect(stays.woken.load(ordering: .relaxed) == 0)
+        fetch.published(5)
+        fetch.published(6)
+        #expect(stays.woken.load(ordering: .relaxed) == 1 && leaves.woken.load(ordering: .relaxed) == 0)
     }
 
-    deinit {
-        do { try store.close() } catch { Issue.record(error) }
+    @Test func whatIsThereAlreadyIsNotWaitedFor() throws {
+        let (fetch, _) = try #require(opening())
+        let follower = FollowerID()
+        fetch.published(5)
+        #expect(!fetch.wait(follower, at: 4) {} && fetch.wait(follower, at: 5) {})
+        fetch.ended(.completed)
+        #expect(!fetch.wait(follower, at: 5) {})
+    }
+
+    /// What ended stays known to those who have yet to look, and to nobody else.
+    @Test func endIsKnownUntilTheLastHasSeenIt() throws {
+        let follower = FollowerID()
+        let (fetch, _) = try #require(resource.open(follower, validating: nil, 0..<10, horizon: Horizon(limit: 0), furthest: 0))
+        fetch.ended(.failed(.offline))
+        guard case .ended(.failed(.offline), _) = fetch.view else { return #expect(Bool(false), "\(fetch.view)") }
+        #expect(resource.idleSince == nil)
+        fetch.leave(follower)
+        guard case .ended(.stopped, _) = fetch.view else { return #expect(Bool(false), "\(fetch.view)") }
+        #expect(resource.idleSince != nil)
+    }
+
+    private final class Waiting: Sendable {
+        let id = FollowerID()
+        let woken = Atomic(0)
+    }
+
+    private func follower(of fetch: SharedFetch) throws -> Waiting {
+        let waiting = Waiting()
+        try #require(resource.joinOpening(waiting.id) == fetch)
+        #expect(fetch.wait(waiting.id, at: nil) { waiting.woken.add(1, ordering: .relaxed) })
+        return waiting
     }
 }

@@ -1,0 +1,27 @@
+import CachePolicy
+import DiskCache
+import HTTPModel
+import Logging
+import Metrics
+import Testing
+import TestSupport
+
+/// A generation to play with.
+final class Window {
+    let generation: Generation
+    private let store: CacheStore
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        var configuration = StoreConfiguration(directory: directory.path)
+        configuration.minFree = 0
+        store = try CacheStore(configuration, metrics: ProxyMetrics(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let head = GenerationHead(status: 200, fields: FieldLines(), finalURL: "https://example.com/a", storedAt: 0)
+        generation = store.makeWindow(CacheKey(text: "https://example.com/a"), head: head, length: 10)
+    }
+
+    deinit {
+        do { try store.close() } catch { Issue.record(error) }
+    }
+}
