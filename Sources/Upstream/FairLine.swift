@@ -48,7 +48,7 @@ struct FairLine<Waiter> {
     }
 
     private mutating func newTurn(_ key: String) -> UInt64 {
-        lastTurn += 1
+        lastTurn += 1  // no trap: one for each that waits, of 64 bits
         turns.append(key, lastTurn)
         return lastTurn
     }

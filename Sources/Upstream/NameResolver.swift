@@ -53,7 +53,7 @@ package final class NameResolver: Sendable {
         var lastNumber: UInt64 = 0
 
         mutating func newNumber() -> UInt64 {
-            lastNumber += 1
+            lastNumber += 1  // no trap: one for each that waits, of 64 bits
             return lastNumber
         }
 
@@ -70,13 +70,12 @@ package final class NameResolver: Sendable {
     package static let threadsOfAZone = 4
     /// Names whose addresses are remembered, and names that had none.
     private static let answerLimit = 512
-    private static let second: UInt64 = 1_000_000_000
     /// For how long an answer is taken as it is, as curl does.
-    private static let fresh = 60 * second
+    private static let fresh: UInt64 = 60_000_000_000
     /// And after that, while it is renewed: what plays does not wait for a name server.
-    private static let usable = 600 * second
+    private static let usable: UInt64 = 600_000_000_000
     /// That a name has no address is believed for as long as it took to find out, within these: what took a second may be asked for again soon.
-    private static let believed = 1 * second...30 * second
+    private static let believed: ClosedRange<UInt64> = 1_000_000_000...30_000_000_000
 
     /// - Parameter lookUp: may block.
     package init(nanoseconds: @escaping @Sendable () -> UInt64, lookUp: @escaping LookUp = { SystemNames.addresses(of: $0) }) {
@@ -164,8 +163,8 @@ package final class NameResolver: Sendable {
             let start = nanoseconds()
             let addresses = lookUp(name)
             let now = nanoseconds()
-            let taken = min(max(now - min(start, now), Self.believed.lowerBound), Self.believed.upperBound)
-            finish(name, addresses, failsUntil: addresses.isEmpty ? now + taken : nil)
+            let taken = min(max(now -| start, Self.believed.lowerBound), Self.believed.upperBound)
+            finish(name, addresses, failsUntil: addresses.isEmpty ? now +| taken : nil)
         }
     }
 

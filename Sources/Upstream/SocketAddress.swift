@@ -32,6 +32,7 @@ struct SocketAddress {
 
     /// Begins to connect. As `connect` returns: 0, or -1 with `errno`.
     func connect(_ socket: Int32) -> Int32 {
+        // no trap: at most what `storage` holds
         withUnsafePointer(to: storage) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(socket, $0, socklen_t(size)) } }
     }
 }
