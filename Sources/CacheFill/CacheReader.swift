@@ -116,6 +116,7 @@ package final class CacheReader {
             if offset < readable { return give(limit) }
             switch look() {
             case .bytes(let until):
+                guard until > offset else { return .end }
                 readable = until
             case .unverified:
                 return verify()
@@ -162,10 +163,8 @@ package final class CacheReader {
     private func waitForBytes() -> Step? {
         if isBypassing && generation.isStored { return awaitWindow() }
         let geometry = generation.geometry
-        // The length may just have become known, and be no more than this.
-        let need = offset..<max(offset, geometry.chunkBytes(geometry.chunk(at: offset), length: generation.length).upperBound)
         let found = filler.locate(
-            need, upTo: end, of: generation, resource, demand, follower, from: start, following: followed, isMidway: offset > start,
+            offset, in: geometry.chunkBytes(geometry.chunk(at: offset), length: generation.length), upTo: end, of: generation, resource, demand, follower, from: start, following: followed, isMidway: offset > start,
             isThere: { look() != .absent }, wake: wakeUp())
         switch found {
         case .present:
@@ -173,6 +172,8 @@ package final class CacheReader {
         case .coming(let fetch, let isNew):
             if fetch != followed { noteFollowing(isNew: isNew) }
             followed = fetch
+            // Where no origin is to be asked, say.
+            if isNew, case .ended = fetch.view { return nil }
             return .wait
         case .passing(let window):
             passThrough(window)
@@ -224,13 +225,18 @@ package final class CacheReader {
     }
 
     private func awaitWindow() -> Step? {
-        guard let followed else { return nil }
+        guard let followed else { return .failed(.unusable("nothing brings it any more")) }
+        // In this order: one that has ended has nothing more to tell.
+        let view = followed.view
         if case .passing(let window, _, _, _)? = followed.opening {
             passThrough(window)
             return nil
         }
-        if case .ended(.failed(let error), _) = followed.view { return .failed(error) }
-        return followed.wait(follower, at: nil, wake: wakeUp()) ? .wait : awaitWindow()
+        if case .ended(let end, _) = view {
+            if case .failed(let error) = end { return .failed(error) }
+            return .failed(.unusable("it ended before its head"))
+        }
+        return followed.wait(follower, at: nil, wake: wakeUp()) ? .wait : nil
     }
 
     private func passThrough(_ window: Generation) {

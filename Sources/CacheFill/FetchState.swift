@@ -103,10 +103,9 @@ struct FetchState {
     /// A follower that is at most so far ahead of the frontier waits for it; one further on gets a fetch of its own.
     static let joinDistance: Int64 = 1 << 20
 
-    /// - Parameter furthest: how far past its furthest follower it goes at most, in bytes.
-    init(range: Range<Int64>, horizon: Horizon, furthest: Int64, isShared: Bool) {
+    init(range: Range<Int64>, _ reach: ResourceState.Reach, isShared: Bool) {
         (self.range, frontier, received) = (range, range.lowerBound, range.lowerBound)
-        (self.horizon, self.furthest, self.isShared) = (horizon, furthest, isShared)
+        (horizon, furthest, self.isShared) = (reach.horizon, reach.furthest, isShared)
     }
 
     var isRunning: Bool { end == nil }
@@ -122,9 +121,9 @@ struct FetchState {
 
     // MARK: What it brings
 
-    /// Whether what is yet to come of a stretch begins to come from here, soon enough to wait for it.
-    func brings(_ stretch: Range<Int64>) -> Bool {
-        isRunning && range.overlaps(stretch) && frontier < stretch.upperBound && (isOnlyWay || stretch.lowerBound - frontier <= Self.joinDistance)
+    /// Whether bytes of a chunk are yet to come from here, soon enough to wait for them.
+    func brings(_ chunk: Range<Int64>) -> Bool {
+        isRunning && range.overlaps(chunk) && frontier < chunk.upperBound && (isOnlyWay || chunk.lowerBound - frontier <= Self.joinDistance)
     }
 
     /// Whether the byte at `offset`, which is there, came from here for a follower. It may be there before the frontier tells.

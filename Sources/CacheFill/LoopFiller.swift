@@ -36,11 +36,11 @@ package final class LoopFiller {
         _ resource: OpenResource, _ demand: Demand, validating validated: Generation? = nil, follower: FollowerID, alone: Bool
     ) -> (SharedFetch, isCollapsed: Bool)? {
         let span = openingSpan(demand.span)
-        let (range, horizon) = (Self.expectedRange(span), filler.horizon(of: demand))
+        let (range, reach) = (Self.expectedRange(span), ResourceState.Reach(horizon: filler.horizon(of: demand), furthest: filler.readAhead))
         let opened =
             alone
-            ? (resource.openAlone(follower, at: range.lowerBound, range, horizon: horizon, furthest: filler.readAhead), isNew: true)
-            : resource.open(follower, validating: validated, range, horizon: horizon, furthest: filler.readAhead)
+            ? (resource.openAlone(follower, at: range.lowerBound, range, reach), isNew: true)
+            : resource.open(follower, validating: validated, range, reach)
         guard let (status, isNew) = opened else { return nil }
         if isNew {
             start(
@@ -64,27 +64,30 @@ package final class LoopFiller {
         case failed(FillError)
         /// Nobody brings it, and nobody can.
         case lost
-        /// It is just being evicted: look again soon.
+        /// What is there has changed while it was looked at: look again soon.
         case unsettled
     }
 
     /// Finds out where the next byte is that somebody needs of a generation, and has it fetched where nobody brings it.
     /// - Parameters:
-    ///   - need: from that byte to the end of its chunk.
+    ///   - offset: of that byte.
+    ///   - chunk: in which it is.
     ///   - end: where all that is wanted ends; nil where nothing may be asked for.
     ///   - start: where a reader began.
     ///   - followed: the fetch that it follows; it is left where that does not bring the byte.
     ///   - isMidway: bytes before it have gone out, or nobody waits: a host that wants to be left alone is waited for longer.
     ///   - isThere: whether it is there by now.
     func locate(
-        _ need: Range<Int64>, upTo end: Int64?, of generation: Generation, _ resource: OpenResource, _ demand: Demand, _ follower: FollowerID,
+        _ offset: Int64, in chunk: Range<Int64>, upTo end: Int64?, of generation: Generation, _ resource: OpenResource, _ demand: Demand, _ follower: FollowerID,
         from start: Int64?, following followed: SharedFetch?, isMidway: Bool, isThere: () -> Bool, wake: @escaping @Sendable () -> Void
     ) -> Located {
-        let request = ResourceState.Request(
-            follower: follower, need: need, end: end ?? .max, start: start, followed: followed?.id,
-            isFetchable: end != nil && generation.isStored && generation.head.rangeCondition != nil, horizon: filler.horizon(of: demand),
-            furthest: filler.readAhead)
-        switch resource.locate(request, in: generation, isThere: isThere, wake: wake) {
+        assert(followed.map { $0.resource === resource } ?? true, "a fetch of another resource")
+        let request = ResourceState.Request(follower: follower, offset: offset, chunk: chunk, end: end ?? .max, start: start, followed: followed?.id)
+        let reach = { [filler] () -> ResourceState.Reach? in
+            guard end != nil, generation.isStored, generation.head.rangeCondition != nil else { return nil }
+            return ResourceState.Reach(horizon: filler.horizon(of: demand), furthest: filler.readAhead)
+        }
+        switch resource.locate(request, in: generation, isThere: isThere, reach: reach, wake: wake) {
         case .present: return .present
         case .coming(let id): return .coming(SharedFetch(resource: resource, id: id), isNew: false)
         case .toFetch(let id, let gap):
@@ -105,7 +108,8 @@ package final class LoopFiller {
         // Whole chunks: of one that is left incomplete nothing can be read.
         let range = CacheStore.windowGeometry.roundedOut(wanted, length: generation.length)
         let fetch = resource.openAlone(
-            follower, at: wanted.lowerBound, range, horizon: filler.horizon(of: demand), furthest: filler.settings.windowReadAhead)
+            follower, at: wanted.lowerBound, range,
+            ResourceState.Reach(horizon: filler.horizon(of: demand), furthest: filler.settings.windowReadAhead))
         start(fetch, .bypass(generation, owner: follower), demand, position: range.lowerBound, .bypass, isMidway: isMidway)
         return fetch
     }

@@ -18,7 +18,7 @@ package final class OpenResource: Sendable {
         /// Whether the last look-up could not be made.
         fileprivate var isUnreadable = false
         fileprivate(set) var generation: Generation?
-        var fetches = ResourceState()
+        var resource = ResourceState()
         /// What those call who wait for news of a fetch.
         var wakers: [FollowerID: @Sendable () -> Void] = [:]
         /// The fetches themselves, as far as they have come to their loops.
@@ -29,9 +29,12 @@ package final class OpenResource: Sendable {
         fileprivate var lastUse: UInt64 = 0
         fileprivate var pinning = Pinning.notYet
 
+        /// Whether it is the resource's, and no other has taken its place.
+        fileprivate func isCurrent(_ generation: Generation) -> Bool { self.generation === generation && !generation.isRetired }
+
         fileprivate mutating func forgetGeneration() {
             generation = nil
-            fetches.forgetGeneration()
+            resource.forgetGeneration()
         }
     }
 
@@ -128,73 +131,68 @@ package final class OpenResource: Sendable {
 
     // MARK: Fetches
 
-    func read<Value>(_ value: (State) -> Value) -> Value { state.withLock { value($0) } }
+    /// Looks at the state, or changes what nobody is told of.
+    func look<Value>(_ look: (inout State) -> Value) -> Value { state.withLock { look(&$0) } }
 
     /// Changes the state, and then does what that says is to be done.
     func change<Value>(_ change: (inout State) -> Value) -> Value {
-        let (value, effects) = state.withLock { state in (change(&state), state.takeEffects()) }
+        let (value, effects, gone) = state.withLock { state in (change(&state), state.takeEffects(), state.resource.takeGone()) }
         for effect in effects { effect.run() }
+        // Until here: it gives back memory.
+        _ = gone
         return value
     }
 
     /// Follows the opening fetch that is running, or becomes the one that starts it.
     /// - Parameter validated: the generation whose origin is to be asked whether it still holds; nil where there is none.
     /// - Returns: the fetch, and whether the caller has to start it; nil where another generation is known by now.
-    func open(_ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, horizon: Horizon, furthest: Int64) -> (SharedFetch, isNew: Bool)? {
+    func open(_ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, _ reach: ResourceState.Reach) -> (SharedFetch, isNew: Bool)? {
         let opened: (FetchID, isNew: Bool)? = change { state in
             if let generation = state.generation, !generation.isRetired, generation !== validated { return nil }
-            if let running = state.fetches.followOpening(follower) { return (running, false) }
-            return (
-                state.fetches.enter(range, horizon: horizon, furthest: furthest, follower: follower, at: range.lowerBound, isOpening: true), true
-            )
+            if let running = state.resource.followOpening(follower) { return (running, false) }
+            return (state.resource.enter(range, reach, follower, at: range.lowerBound, isOpening: true), true)
         }
         return opened.map { (SharedFetch(resource: self, id: $0.0), $0.isNew) }
     }
 
     /// A fetch that is for one request alone.
-    func openAlone(_ follower: FollowerID, at offset: Int64, _ range: Range<Int64>, horizon: Horizon, furthest: Int64) -> SharedFetch {
-        change { state in
-            SharedFetch(
-                resource: self,
-                id: state.fetches.enter(range, horizon: horizon, furthest: furthest, follower: follower, at: offset, isOpening: false))
-        }
+    func openAlone(_ follower: FollowerID, at offset: Int64, _ range: Range<Int64>, _ reach: ResourceState.Reach) -> SharedFetch {
+        SharedFetch(resource: self, id: change { $0.resource.enter(range, reach, follower, at: offset, isOpening: false) })
     }
 
     /// Follows the opening fetch that is running, if there is one.
     package func joinOpening(_ follower: FollowerID) -> SharedFetch? {
-        change { $0.fetches.followOpening(follower) }.map { SharedFetch(resource: self, id: $0) }
+        change { $0.resource.followOpening(follower) }.map { SharedFetch(resource: self, id: $0) }
     }
 
     /// Follows the running fetch by which alone the generation can be completed, so that it is not stopped before.
     func joinOnlyWay(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> SharedFetch? {
-        change { state in state.generation === generation ? state.fetches.followOnlyWay(follower, at: offset) : nil }
+        change { state in state.isCurrent(generation) ? state.resource.followOnlyWay(follower, at: offset) : nil }
             .map { SharedFetch(resource: self, id: $0) }
     }
 
     /// Follows the fetch that lingers, if what lies between it and `wanted` is there, and more is wanted: it is kept for that.
     func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>, of generation: Generation) -> SharedFetch? {
-        change { state in
-            state.generation === generation ? state.fetches.followLingering(follower, wanted, generation.presence { false }) : nil
-        }.map { SharedFetch(resource: self, id: $0) }
+        change { state in state.isCurrent(generation) ? state.resource.followLingering(follower, wanted, generation.presence) : nil }
+            .map { SharedFetch(resource: self, id: $0) }
     }
 
-    /// Where the first byte of what is needed is (`ResourceState.locate`), and who is woken when there is news of it.
+    /// Where a byte is (`ResourceState.locate`), and who is woken when there is news of it.
     /// - Parameters:
-    ///   - isThere: whether it is there by now; called with the resource's lock held.
+    ///   - isThere: whether it is there by now. Called with the resource's lock held, as `reach` is: a look at the generation, the ledger and the settings.
     ///   - wake: called once, from any thread, where it is on its way.
     func locate(
-        _ request: ResourceState.Request, in generation: Generation, isThere: () -> Bool, wake: @escaping @Sendable () -> Void
+        _ request: ResourceState.Request, in generation: Generation, isThere: () -> Bool, reach: () -> ResourceState.Reach?,
+        wake: @escaping @Sendable () -> Void
     ) -> ResourceState.Whereabouts {
-        withoutActuallyEscaping(isThere) { isThere in
-            change { state in
-                let isCurrent = state.generation === generation
-                let found = state.fetches.locate(request, isCurrent: isCurrent, in: generation, generation.presence(isThere))
-                switch found {
-                case .coming, .toFetch: state.wakers[request.follower] = wake
-                case .present, .passing, .failed, .lost, .unsettled: state.wakers[request.follower] = nil
-                }
-                return found
+        change { state in
+            let found = state.resource.locate(
+                request, isCurrent: state.isCurrent(generation), in: generation, generation.presence, isThere: isThere, reach: reach)
+            switch found {
+            case .coming, .toFetch: state.wakers[request.follower] = wake
+            case .present, .passing, .failed, .lost, .unsettled: state.wakers[request.follower] = nil
             }
+            return found
         }
     }
 
@@ -269,10 +267,10 @@ package final class OpenResource: Sendable {
     /// - Returns: whether it is, and the generation that was current before. It is not where what it was asked about has changed meanwhile.
     func opened(_ generation: Generation, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isOnlyWay: Bool) -> (isCurrent: Bool, previous: Generation?) {
         change { state in
-            guard state.fetches.becomesCurrent(fetch.id) else { return (false, nil) }
+            guard state.resource.becomesCurrent(fetch.id) else { return (false, nil) }
             let previous = state.generation
             state.generation = generation
-            state.fetches.ring(fetch.id) { $0.opened(.stored(generation), range, furthest: furthest, isOnlyWay: isOnlyWay) }
+            state.resource.ring(fetch.id) { $0.opened(.stored(generation), range, furthest: furthest, isOnlyWay: isOnlyWay) }
             return (true, previous)
         }
     }
@@ -280,19 +278,19 @@ package final class OpenResource: Sendable {
     /// What an opening fetch found, or what one brings past the cache, is not kept.
     func passes(_ opening: Opening, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isOnlyWay: Bool) {
         change { state in
-            state.fetches.passes(fetch.id)
-            state.fetches.ring(fetch.id) { $0.opened(opening, range, furthest: furthest, isOnlyWay: isOnlyWay) }
+            state.resource.passes(fetch.id)
+            state.resource.ring(fetch.id) { $0.opened(opening, range, furthest: furthest, isOnlyWay: isOnlyWay) }
         }
     }
 
     /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it already, and not kept.
     func outdateOpening() {
-        state.withLock { $0.fetches.outdateOpening() }
+        state.withLock { $0.resource.outdateOpening() }
     }
 
     /// The origin no longer has this generation.
     func invalidate(_ generation: Generation) {
-        state.withLock { state in
+        change { state in
             guard state.generation === generation else { return }
             state.forgetGeneration()
         }
@@ -300,7 +298,7 @@ package final class OpenResource: Sendable {
 
     /// The store has another generation, or none: what is known is forgotten, unless it is newer.
     func lookAgain(after former: Generation?) {
-        state.withLock { state in
+        change { state in
             guard state.generation == nil || state.generation === former else { return }
             if state.generation != nil { state.forgetGeneration() }
             switch state.lookup {
@@ -317,7 +315,7 @@ package final class OpenResource: Sendable {
     /// When it was last used; nil while something runs here. What passes by has no generation here, and counts as its play.
     var idleSince: UInt64? {
         state.withLock { state in
-            guard state.fetches.isIdle, state.waiters.isEmpty, state.generation?.isInUse != true, state.play?.transfers ?? 0 == 0
+            guard state.resource.isIdle, state.waiters.isEmpty, state.generation?.isInUse != true, state.play?.transfers ?? 0 == 0
             else { return nil }
             return max(state.lastUse, state.play?.lastUse ?? 0)
         }
@@ -339,7 +337,7 @@ extension OpenResource.State {
     }
 
     fileprivate mutating func takeEffects() -> [Effect] {
-        fetches.takeActions().compactMap { action in
+        resource.takeActions().compactMap { action in
             switch action {
             case .wake(let follower): wakers.removeValue(forKey: follower).map { .wake($0) }
             // One that has not come to its loop yet looks around when it has.
@@ -350,8 +348,7 @@ extension OpenResource.State {
 }
 
 extension Generation {
-    /// - Parameter isThere: whether what is needed first is there.
-    fileprivate func presence(_ isThere: @escaping () -> Bool) -> ResourceState.Presence {
-        ResourceState.Presence(geometry: geometry, isThere: isThere) { [self] range in gap(in: geometry.roundedOut(range, length: length)) }
+    fileprivate var presence: ResourceState.Presence {
+        ResourceState.Presence(geometry: geometry) { [self] range in gap(in: geometry.roundedOut(range, length: length)) }
     }
 }

@@ -44,7 +44,7 @@ package final class ResourceFill {
     /// What its transfers may bring beyond that, which its pace has been told of already.
     private var deposit: Int64 = 0
     private var isRunning = false
-    /// Fetches in a row that brought nothing.
+    /// Fetches of its own in a row that brought nothing.
     private var fruitless = 0
     private static let maxFruitless = 16
     /// What came in faster than it should have, and has yet to be waited for, is no more than this, in bytes.
@@ -139,7 +139,7 @@ package final class ResourceFill {
         let isInTime = followed.map(tell) ?? settleDebt()
         // Its pace keeps the fetch from bringing more; another one would come with its own start.
         guard isInTime, followed?.brings(chunk) == true || payDeposit() else {
-            if case .ended(.failed(let error), _)? = followed?.view { finish(.failed(error)) } else { goOnLater() }
+            if case .ended(.failed(let error), _)? = followed?.view { finish(.failed(error)) } else { waitForTurn(of: chunk) }
             return true
         }
         guard fruitless < Self.maxFruitless else {
@@ -148,7 +148,7 @@ package final class ResourceFill {
         }
         let isPossible = Self.isPossible(generation)
         let found = filler.locate(
-            chunk, upTo: isPossible ? stretch.upperBound : nil, of: generation, resource, demand, follower, from: nil, following: followed, isMidway: true,
+            position, in: chunk, upTo: isPossible ? stretch.upperBound : nil, of: generation, resource, demand, follower, from: nil, following: followed, isMidway: true,
             isThere: { nextGap.map { $0 >= chunk.upperBound } ?? true }, wake: wakeUp())
         switch found {
         case .present:
@@ -263,7 +263,13 @@ package final class ResourceFill {
         return told >= position
     }
 
-    /// Others first: where it is too quick, or what is there is just being evicted.
+    /// What it follows brings others something else by now, and is not to go on for this.
+    private func waitForTurn(of chunk: Range<Int64>) {
+        if followed?.brings(chunk) != true { unfollow() }
+        goOnLater()
+    }
+
+    /// Others first: where it is too quick.
     private func goOnLater() {
         let timer = pause ?? LoopTimer(on: filler.loop) { [unowned self] in goOn() }
         pause = timer

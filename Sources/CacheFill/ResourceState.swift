@@ -8,10 +8,12 @@ struct FetchID: Hashable, Sendable {
 
 /// The fetches of a resource, and the one answer to where its bytes are: there, on their way, or for the one who asks to fetch.
 ///
-///     a byte is absent ──┬── the fetch that is followed brings it soon ───────────────────── wait
-///                        ├── another one does ─────────────────────── follow that ───────── wait
-///                        └── nobody does ──┬── it can be asked for ── enter a new fetch ─── wait, once it is started
-///                                          └── it cannot ─────────────────────────────────── lost
+///     a byte is absent ──┬── the fetch that is followed ──┬── brings it soon ──────────── wait
+///                        │                                ├── has failed ──────────────── failed
+///                        │                                └── goes on in a window ─────── passing
+///                        ├── another one brings it soon ───── follow that ────────────── wait
+///                        └── nobody does ──┬── it can be asked for ── enter a new fetch ─ wait, once it is started
+///                                          └── it cannot, or is out of date ──────────── lost
 ///
 /// A value, without lock, clock and thread: events go in, and what has to be done about them comes out, as actions. What is present changes under a
 /// lock of its own, so that it is given as a parameter, and looked at while this is.
@@ -40,6 +42,7 @@ struct ResourceState {
     /// The last one that nobody followed any more.
     private(set) var lingering: FetchID?
     private var actions: [Action] = []
+    private var gone: [FetchState] = []
     private var nextID: UInt64 = 0
 
     /// What has to be done since the last time.
@@ -49,10 +52,23 @@ struct ResourceState {
         return actions
     }
 
+    /// What is left of fetches that are over since the last time: it may hold much memory, which is given back outside of the lock.
+    mutating func takeGone() -> [FetchState] {
+        guard !gone.isEmpty else { return [] }
+        defer { gone = [] }
+        return gone
+    }
+
     /// Whether no fetch runs, and none has followers.
     var isIdle: Bool { fetches.isEmpty }
 
     subscript(id: FetchID) -> FetchState? { fetches[id] }
+
+    /// Looks at a fetch where it stands, or changes it without telling anybody; nil where it is over and nobody follows it.
+    @discardableResult
+    mutating func with<Value>(_ id: FetchID, _ body: (inout FetchState) -> Value) -> Value? {
+        fetches.index(forKey: id).map { body(&fetches.values[$0]) }
+    }
 
     /// Fetches that others may follow.
     private var shared: some Sequence<(key: FetchID, value: FetchState)> { fetches.lazy.filter { $0.value.isShared && $0.value.isRunning } }
@@ -62,31 +78,33 @@ struct ResourceState {
     /// Who asks for bytes, and what for.
     struct Request {
         let follower: FollowerID
-        /// What is needed first, to the end of its chunk.
-        let need: Range<Int64>
+        /// The byte that is needed first.
+        let offset: Int64
+        /// The chunk that it is in.
+        let chunk: Range<Int64>
         /// All that is wanted ends here.
         let end: Int64
         /// Where it began to read; nil for one that is always where its fetch is.
         var start: Int64?
         /// The fetch that it follows.
         var followed: FetchID?
-        /// Whether another answer of its origin could be told from one of another version, and the length is known.
-        let isFetchable: Bool
-        /// How far a new fetch goes past who follows it.
-        let horizon: Horizon
-        /// The same at most, in bytes.
-        let furthest: Int64
 
-        var wanted: Range<Int64> { need.lowerBound..<max(need.lowerBound, end) }
+        var wanted: Range<Int64> { offset..<max(offset, end) }
     }
 
     /// What is there of a generation, looked at while the state is.
     struct Presence {
         let geometry: ChunkGeometry
-        /// Whether the first byte of what is needed is there, or has to be looked at once more for another reason.
-        let isThere: () -> Bool
         /// The first absent run that begins in a range rounded out to chunks, in whole chunks.
         let gap: (Range<Int64>) -> Range<Int64>?
+    }
+
+    /// How far a fetch goes.
+    struct Reach {
+        /// Past who follows it.
+        let horizon: Horizon
+        /// The same at most, in bytes.
+        let furthest: Int64
     }
 
     enum Whereabouts {
@@ -99,36 +117,50 @@ struct ResourceState {
         case passing(Generation)
         /// The fetch that was followed has ended so.
         case failed(FillError)
-        /// Nobody brings it, and nobody can.
+        /// Nobody brings it, and nobody can; or it is of a version that is no longer the resource's.
         case lost
-        /// It is just being evicted.
+        /// What is there has changed while it was looked at.
         case unsettled
     }
 
-    /// Finds the first byte of what is needed. Afterwards its follower follows the fetch that is answered, and no other.
-    /// - Parameter isCurrent: whether the generation is the resource's; of another one nothing is fetched.
-    mutating func locate(_ request: Request, isCurrent: Bool, in generation: Generation, _ presence: Presence) -> Whereabouts {
-        if presence.isThere() { return .present }
-        if let id = request.followed, let fetch = fetches[id] {
-            if let overflow = fetch.overflow, overflow.window !== generation, request.need.lowerBound >= overflow.start { return .passing(overflow.window) }
-            if fetch.brings(request.need) {
-                fetches[id]?.waiting.insert(request.follower)
-                return .coming(id)
-            }
-            // It has ended, or it came by here and what it brought is gone again.
-            leave(request.follower, id)
-            if case .failed(let error)? = fetch.end { return .failed(error) }
-        }
+    /// Finds the byte that is needed. Afterwards its follower follows what is `coming` or `toFetch`; what it followed before where that is `present` or
+    /// `passing`; and else nothing.
+    /// - Parameters:
+    ///   - isCurrent: whether the generation is the resource's; of another one nothing is fetched.
+    ///   - isThere: whether the byte is there by now.
+    ///   - reach: how far a new fetch would go; nil where nothing may be asked for.
+    mutating func locate(
+        _ request: Request, isCurrent: Bool, in generation: Generation, _ presence: Presence, isThere: () -> Bool, reach: () -> Reach?
+    ) -> Whereabouts {
+        if isThere() { return .present }
+        if let id = request.followed, let answer = followed(id, request, generation) { return answer }
         guard isCurrent else { return .lost }
-        if let (id, _) = shared.first(where: { $0.value.brings(request.need) }) {
-            let place = max(request.need.lowerBound, fetches[id]?.frontier ?? 0)
+        if let id = shared.first(where: { $0.value.brings(request.chunk) })?.key {
+            let place = max(request.offset, fetches[id]?.frontier ?? 0)
             follow(request.follower, id, at: FetchState.Place(start: request.start ?? place, offset: place))
-            fetches[id]?.waiting.insert(request.follower)
-            return .coming(id)
+            return wait(request.follower, for: id)
         }
-        guard request.isFetchable else { return .lost }
+        guard let reach = reach() else { return .lost }
         guard let gap = gap(for: request.wanted, presence) else { return .unsettled }
-        return .toFetch(demand(gap, request), gap)
+        return .toFetch(demand(gap, request, reach), gap)
+    }
+
+    /// What the fetch that is followed says; nil where it is left, as it has ended, or came by here and what it brought is gone again.
+    private mutating func followed(_ id: FetchID, _ request: Request, _ generation: Generation) -> Whereabouts? {
+        let (window, brings, failure) = with(id) { fetch in
+            let overflow = fetch.overflow.flatMap { $0.window !== generation && request.offset >= $0.start ? $0.window : nil }
+            let failure: FillError? = if case .failed(let error)? = fetch.end { error } else { nil }
+            return (overflow, fetch.brings(request.chunk), failure)
+        } ?? (nil, false, nil)
+        if let window { return .passing(window) }
+        if brings { return wait(request.follower, for: id) }
+        leave(request.follower, id)
+        return failure.map { .failed($0) }
+    }
+
+    private mutating func wait(_ follower: FollowerID, for id: FetchID) -> Whereabouts {
+        with(id) { _ = $0.waiting.insert(follower) }
+        return .coming(id)
     }
 
     /// What a new fetch brings: up to what is there, and up to what another one is about to bring, unless that ends with this one's begin.
@@ -147,23 +179,23 @@ struct ResourceState {
         return id
     }
 
-    private mutating func demand(_ gap: Range<Int64>, _ request: Request) -> FetchID {
+    private mutating func demand(_ gap: Range<Int64>, _ request: Request, _ reach: Reach) -> FetchID {
         // Of seeks in a row only the last leaves one behind.
         for (id, fetch) in shared where fetch.isAbandoned { actions.append(.tell(id, .endLinger)) }
         lingering = nil
-        let id = add(FetchState(range: gap, horizon: request.horizon, furthest: request.furthest, isShared: true))
-        let place = request.need.lowerBound
-        fetches[id]?.enter(request.follower, at: FetchState.Place(start: request.start ?? place, offset: place))
-        fetches[id]?.waiting.insert(request.follower)
-        return id
+        var fetch = FetchState(range: gap, reach, isShared: true)
+        fetch.enter(request.follower, at: FetchState.Place(start: request.start ?? request.offset, offset: request.offset))
+        fetch.waiting = [request.follower]
+        return add(fetch)
     }
 
     // MARK: Following
 
     /// Enters a fetch that is not for gaps: for one request alone, or an opening (`isOpening`).
-    mutating func enter(_ range: Range<Int64>, horizon: Horizon, furthest: Int64, follower: FollowerID, at offset: Int64, isOpening: Bool) -> FetchID {
-        let id = add(FetchState(range: range, horizon: horizon, furthest: furthest, isShared: false))
-        fetches[id]?.enter(follower, at: FetchState.Place(start: offset, offset: offset))
+    mutating func enter(_ range: Range<Int64>, _ reach: Reach, _ follower: FollowerID, at offset: Int64, isOpening: Bool) -> FetchID {
+        var fetch = FetchState(range: range, reach, isShared: false)
+        fetch.enter(follower, at: FetchState.Place(start: offset, offset: offset))
+        let id = add(fetch)
         if isOpening { opening = id }
         return id
     }
@@ -177,7 +209,7 @@ struct ResourceState {
 
     /// Follows the running fetch by which alone the rest can come, so that it does not end before that is needed.
     mutating func followOnlyWay(_ follower: FollowerID, at offset: Int64) -> FetchID? {
-        guard let (id, _) = shared.first(where: { $0.value.isOnlyWay }) else { return nil }
+        guard let id = shared.first(where: { $0.value.isOnlyWay })?.key else { return nil }
         follow(follower, id, at: FetchState.Place(start: offset, offset: offset))
         return id
     }
@@ -209,20 +241,26 @@ struct ResourceState {
     /// Waits for the next news of a fetch.
     /// - Returns: whether there will be some: it runs, and its frontier is no further than `offset`, or, without one, it has not opened yet.
     mutating func wait(_ follower: FollowerID, _ id: FetchID, at offset: Int64?) -> Bool {
-        guard let fetch = fetches[id], fetch.isRunning, offset.map({ fetch.frontier <= $0 }) ?? (fetch.opening == nil) else { return false }
-        fetches[id]?.waiting.insert(follower)
-        return true
+        with(id) { fetch in
+            guard fetch.isRunning, offset.map({ fetch.frontier <= $0 }) ?? (fetch.opening == nil) else { return false }
+            fetch.waiting.insert(follower)
+            return true
+        } ?? false
     }
 
     /// Follows no longer. A fetch without followers comes to an end, when it has lingered.
     mutating func leave(_ follower: FollowerID, _ id: FetchID) {
-        guard fetches[id]?.leave(follower) == true, let fetch = fetches[id] else { return }
-        if !fetch.isAbandoned { return goOn(id) }
-        if fetch.isRunning { actions.append(.tell(id, .considerStopping)) } else { fetches[id] = nil }
+        guard let (isAbandoned, isRunning) = with(id, { $0.leave(follower) ? ($0.isAbandoned, $0.isRunning) : nil }) ?? nil else { return }
+        if !isAbandoned { return goOn(id) }
+        if isRunning { actions.append(.tell(id, .considerStopping)) } else { remove(id) }
+    }
+
+    private mutating func remove(_ id: FetchID) {
+        if let fetch = fetches.removeValue(forKey: id) { gone.append(fetch) }
     }
 
     private mutating func goOn(_ id: FetchID) {
-        if fetches[id]?.resumes() == true { actions.append(.tell(id, .goOn)) }
+        if with(id, { $0.resumes() }) == true { actions.append(.tell(id, .goOn)) }
     }
 
     // MARK: What fetches tell
@@ -234,11 +272,6 @@ struct ResourceState {
         guard !fetches.values[index].waiting.isEmpty else { return }
         for follower in fetches.values[index].waiting { actions.append(.wake(follower)) }
         fetches.values[index].waiting = []
-    }
-
-    /// Changes what nobody waits for.
-    mutating func note(_ id: FetchID, _ change: (inout FetchState) -> Void) {
-        if let index = fetches.index(forKey: id) { change(&fetches.values[index]) }
     }
 
     /// How far a fetch is.
@@ -272,7 +305,7 @@ struct ResourceState {
         if lingering == id { lingering = nil }
         if opening == id { opening = nil }
         ring(id) { $0.end = end }
-        if fetches[id]?.isAbandoned == true { fetches[id] = nil }
+        if fetches[id]?.isAbandoned == true { remove(id) }
     }
 
     /// Ends a fetch if nobody follows it; nobody can follow it once this has answered true.
@@ -287,7 +320,8 @@ struct ResourceState {
 
     /// The current generation goes. What a running opening finds out about it is for those who wait for it already.
     mutating func forgetGeneration() {
+        if let lingering { actions.append(.tell(lingering, .endLinger)) }
         (opening, lingering) = (nil, nil)
-        for id in fetches.keys { fetches[id]?.isShared = false }
+        for id in Array(fetches.keys) { with(id) { $0.isShared = false } }
     }
 }

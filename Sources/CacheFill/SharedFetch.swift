@@ -17,7 +17,8 @@ package struct SharedFetch: Sendable, Hashable {
 
     // MARK: For who follows it
 
-    /// What a follower sees. It is there for as long as somebody follows, also when the fetch has ended.
+    /// What a follower sees. It is there for as long as somebody follows, also when the fetch has ended; who leaves has to have looked: for what is over, and
+    /// nobody follows, the answers are a fetch's that was stopped and has found nothing.
     package enum View: Sendable {
         case running(range: Range<Int64>, frontier: Int64)
         case ended(FetchEnd, frontier: Int64)
@@ -48,8 +49,8 @@ package struct SharedFetch: Sendable, Hashable {
     /// Up to here it has brought bytes: past the frontier, where they are being written.
     var brought: Int64 { read { $0.brought } ?? 0 }
 
-    /// Whether what is yet to come of a stretch begins to come from here, soon enough to wait for it.
-    func brings(_ stretch: Range<Int64>) -> Bool { read { $0.brings(stretch) } ?? false }
+    /// Whether bytes of a chunk are yet to come from here, soon enough to wait for them.
+    func brings(_ chunk: Range<Int64>) -> Bool { read { $0.brings(chunk) } ?? false }
 
     /// Whether the byte at `offset`, which is there, came from here for a follower.
     func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool { read { $0.hasBrought(offset, to: follower) } ?? false }
@@ -57,7 +58,7 @@ package struct SharedFetch: Sendable, Hashable {
     /// Tells how far a follower has read; a fetch that paused for it goes on.
     /// - Parameter start: where it began, if the fetch does not know yet.
     package func advance(_ follower: FollowerID, to offset: Int64, from start: Int64? = nil) {
-        resource.change { $0.fetches.advance(follower, id, to: offset, from: start) }
+        resource.change { $0.resource.advance(follower, id, to: offset, from: start) }
     }
 
     /// Calls `wake` once, at the next news. If there are some already (the frontier is past `offset`, the fetch has ended, or has found what it
@@ -65,7 +66,7 @@ package struct SharedFetch: Sendable, Hashable {
     /// - Returns: whether `wake` will be called.
     package func wait(_ follower: FollowerID, at offset: Int64?, wake: @escaping @Sendable () -> Void) -> Bool {
         resource.change { state in
-            guard state.fetches.wait(follower, id, at: offset) else { return false }
+            guard state.resource.wait(follower, id, at: offset) else { return false }
             state.wakers[follower] = wake
             return true
         }
@@ -75,7 +76,7 @@ package struct SharedFetch: Sendable, Hashable {
     package func leave(_ follower: FollowerID) {
         resource.change { state in
             state.wakers[follower] = nil
-            state.fetches.leave(follower, id)
+            state.resource.leave(follower, id)
         }
     }
 
@@ -113,21 +114,27 @@ package struct SharedFetch: Sendable, Hashable {
     ///   - received: up to where it has taken bytes in.
     ///   - position: up to where they are in the file.
     func pauseIfFarAhead(received: Int64, writtenTo position: Int64) -> Bool {
-        resource.change { $0.fetches.pauses(id, received: received, writtenTo: position) }
+        resource.change { $0.resource.pauses(id, received: received, writtenTo: position) }
     }
 
     func ended(_ end: FetchEnd) {
         resource.change { state in
-            state.fetches.ended(id, end)
+            state.resource.ended(id, end)
             state.loops[id] = nil
         }
     }
 
     /// Ends the fetch if nobody follows it; nobody can join once this has answered true.
-    func endIfAbandoned() -> Bool { resource.change { $0.fetches.endsIfAbandoned(id) } }
+    func endIfAbandoned() -> Bool {
+        resource.change { state in
+            guard state.resource.endsIfAbandoned(id) else { return false }
+            state.loops[id] = nil
+            return true
+        }
+    }
 
     /// Nobody follows it any more, and it goes on for a while. Only one of a resource's does.
-    func lingers() { resource.change { $0.fetches.lingers(id) } }
+    func lingers() { resource.change { $0.resource.lingers(id) } }
 
     var isAbandoned: Bool { read { $0.isAbandoned } ?? true }
 
@@ -145,9 +152,9 @@ package struct SharedFetch: Sendable, Hashable {
 
     // MARK: -
 
-    private func read<Value>(_ value: (FetchState) -> Value) -> Value? { resource.read { $0.fetches[id].map(value) } }
+    private func read<Value>(_ value: (FetchState) -> Value) -> Value? { resource.look { $0.resource.with(id) { value($0) } } }
 
-    private func note(_ change: (inout FetchState) -> Void) { resource.change { $0.fetches.note(id, change) } }
+    private func note(_ change: (inout FetchState) -> Void) { resource.look { _ = $0.resource.with(id, change) } }
 
-    private func ring(_ change: (inout FetchState) -> Void) { resource.change { $0.fetches.ring(id, change) } }
+    private func ring(_ change: (inout FetchState) -> Void) { resource.change { $0.resource.ring(id, change) } }
 }

@@ -194,8 +194,7 @@ final class MediaAnswer: BodySource {
             outcome.isStored = true
             note(status)
             return answer(from: generation, following: status)
-        case .validated(let generation, _):
-            let answer = status.answer
+        case .validated(let generation, let answer):
             leaveOpening()
             // Replaced while the question was on its way, or chosen for another.
             guard !generation.isRetired else { return restart(after: .changed) }

@@ -13,6 +13,7 @@ import Upstream
 /// What is known of a resource while it is looked up, and when that changes.
 @Suite struct OpenResourceTests {
     private let resource = OpenResource(CacheKey(text: "https://example.com/a"))
+    private static let reach = ResourceState.Reach(horizon: Horizon(limit: 0), furthest: 0)
 
     private func view() -> String {
         switch resource.view() {
@@ -75,7 +76,7 @@ import Upstream
     // MARK: Openings
 
     private func opening(validating generation: Generation? = nil) -> (SharedFetch, isNew: Bool)? {
-        resource.open(FollowerID(), validating: generation, 0..<Int64.max, horizon: Horizon(limit: 0), furthest: 0)
+        resource.open(FollowerID(), validating: generation, 0..<Int64.max, Self.reach)
     }
 
     private func found(_ generation: Generation, by fetch: SharedFetch) -> Bool {
@@ -154,13 +155,50 @@ extension OpenResourceTests {
     /// What ended stays known to those who have yet to look, and to nobody else.
     @Test func endIsKnownUntilTheLastHasSeenIt() throws {
         let follower = FollowerID()
-        let (fetch, _) = try #require(resource.open(follower, validating: nil, 0..<10, horizon: Horizon(limit: 0), furthest: 0))
+        let (fetch, _) = try #require(resource.open(follower, validating: nil, 0..<10, Self.reach))
         fetch.ended(.failed(.offline))
         guard case .ended(.failed(.offline), _) = fetch.view else { return #expect(Bool(false), "\(fetch.view)") }
         #expect(resource.idleSince == nil)
         fetch.leave(follower)
         guard case .ended(.stopped, _) = fetch.view else { return #expect(Bool(false), "\(fetch.view)") }
         #expect(resource.idleSince != nil)
+    }
+
+    /// Between the look at the bytes and the waiting there is no moment in which news could be missed.
+    @Test func whoIsToldThatAByteIsComingIsWoken() throws {
+        let window = try Window()
+        let (fetch, _) = try #require(opening())
+        #expect(found(window.generation, by: fetch))
+        let woken = Atomic(0), reader = FollowerID()
+        let request = ResourceState.Request(follower: reader, offset: 3, chunk: 0..<10, end: 10)
+        let look = { (isThere: Bool, isFetchable: Bool) in
+            resource.locate(
+                request, in: window.generation, isThere: { isThere }, reach: { isFetchable ? Self.reach : nil },
+                wake: { woken.add(1, ordering: .relaxed) })
+        }
+        guard case .coming(let id) = look(false, false) else { return #expect(Bool(false)) }
+        #expect(id == fetch.id && woken.load(ordering: .relaxed) == 0)
+        fetch.published(5)
+        #expect(woken.load(ordering: .relaxed) == 1)
+        guard case .present = look(true, false) else { return #expect(Bool(false)) }
+        fetch.published(6)
+        #expect(woken.load(ordering: .relaxed) == 1)
+    }
+
+    /// It has been removed, and the resource is about to hear of it: no origin is asked for what would be thrown away.
+    @Test func ofWhatHasBeenRemovedNothingIsFetched() throws {
+        let window = try Window(), stored = try window.makeStored()
+        let (fetch, _) = try #require(opening())
+        #expect(found(stored, by: fetch))
+        fetch.ended(.stopped)
+        let look = {
+            resource.locate(
+                ResourceState.Request(follower: FollowerID(), offset: 3, chunk: 0..<10, end: 10), in: stored, isThere: { false },
+                reach: { Self.reach }, wake: {})
+        }
+        guard case .toFetch = look() else { return #expect(Bool(false)) }
+        window.retire(stored)
+        guard case .lost = look() else { return #expect(Bool(false)) }
     }
 
     private final class Waiting: Sendable {

@@ -30,10 +30,12 @@ import Testing
 
     private func chunks(_ range: Range<Int64>) -> Range<Int64> { range.lowerBound * chunk..<range.upperBound * chunk }
 
-    private func presence(_ picture: String, at offset: Int64) -> ResourceState.Presence {
+    private var reach: ResourceState.Reach { ResourceState.Reach(horizon: horizon, furthest: .max) }
+
+    private func presence(_ picture: String) -> ResourceState.Presence {
         let present = picture.map { $0 == "X" }
         let isPresent = { (index: Int64) in index < present.count && present[Int(index)] }
-        return ResourceState.Presence(geometry: geometry, isThere: { isPresent(offset / chunk) }) { range in
+        return ResourceState.Presence(geometry: geometry) { range in
             let rounded = geometry.roundedOut(range, length: Int64(present.count) * chunk)
             let all = rounded.lowerBound / chunk..<rounded.upperBound / chunk
             guard let first = all.first(where: { !isPresent($0) }) else { return nil }
@@ -46,9 +48,12 @@ import Testing
         _ offset: Int64, in picture: String, for follower: FollowerID? = nil, following followed: FetchID? = nil, isFetchable: Bool = true, isCurrent: Bool = true
     ) -> Found {
         let request = ResourceState.Request(
-            follower: follower ?? reader, need: offset..<geometry.chunkBytes(geometry.chunk(at: offset), length: nil).upperBound,
-            end: Int64(picture.count) * chunk, start: nil, followed: followed, isFetchable: isFetchable, horizon: horizon, furthest: .max)
-        switch state.locate(request, isCurrent: isCurrent, in: window.generation, presence(picture, at: offset)) {
+            follower: follower ?? reader, offset: offset, chunk: geometry.chunkBytes(geometry.chunk(at: offset), length: nil),
+            end: Int64(picture.count) * chunk, followed: followed)
+        let isThere = Array(picture)[Int(offset / chunk)] == "X"
+        let found = state.locate(
+            request, isCurrent: isCurrent, in: window.generation, presence(picture), isThere: { isThere }, reach: { [reach] in isFetchable ? reach : nil })
+        switch found {
         case .present: return .present
         case .coming(let id): return .coming(id)
         case .toFetch(_, let gap): return .toFetch(gap.lowerBound / chunk..<gap.upperBound / chunk)
@@ -88,7 +93,7 @@ import Testing
         #expect(state.fetches.count == 1)
     }
 
-    @Test mutating func whoIsFarFromTheFrontierHasAFetchOfItsOwnAndTheOtherEndsThere() throws {
+    @Test mutating func whoIsFarFromTheFrontierHasAFetchOfItsOwn() throws {
         let far = FetchState.joinDistance / chunk + 1, picture = String(repeating: "-", count: Int(far) + 10)
         let id = try fetching(0..<far + 10, in: picture)
         #expect(locate(FetchState.joinDistance, in: picture, for: fill) == .coming(id))
@@ -130,13 +135,25 @@ import Testing
         #expect(locate(0, in: "----", isFetchable: false) == .coming(id))
     }
 
-    /// It is called absent while its hole is being punched, and no gap yet.
-    @Test mutating func whatIsJustBeingEvictedIsLookedForLater() {
-        let request = ResourceState.Request(
-            follower: reader, need: 0..<chunk, end: chunk, start: nil, followed: nil, isFetchable: true, horizon: horizon, furthest: .max)
-        let presence = ResourceState.Presence(geometry: geometry, isThere: { false }, gap: { _ in nil })
-        guard case .unsettled = state.locate(request, isCurrent: true, in: window.generation, presence) else { return #expect(Bool(false)) }
+    /// The chunk was completed after the byte had been looked for.
+    @Test mutating func whatHasChangedMeanwhileIsLookedForOnceMore() {
+        let request = ResourceState.Request(follower: reader, offset: 0, chunk: 0..<chunk, end: chunk)
+        let presence = ResourceState.Presence(geometry: geometry, gap: { _ in nil })
+        let found = state.locate(request, isCurrent: true, in: window.generation, presence, isThere: { false }, reach: { [reach] in reach })
+        guard case .unsettled = found else { return #expect(Bool(false)) }
         #expect(state.isIdle)
+    }
+
+    /// A short 206: what is beyond its end is asked for when it has come to that, not beside it in the same chunk.
+    @Test mutating func chunkInWhichAFetchIsAboutToEndIsWaitedFor() throws {
+        let id = try fetching(0..<4, in: "----")
+        state.ring(id) { fetch in
+            fetch.begin(0..<chunk + 1000, isOnlyWay: false)
+            fetch.wrote(upTo: chunk + 500)
+        }
+        #expect(locate(chunk + 2000, in: "X---") == .coming(id))
+        state.ended(id, .completed)
+        #expect(locate(chunk + 2000, in: "X---", following: id) == .toFetch(1..<4))
     }
 
     @Test mutating func failureOfWhatIsFollowedIsTheAnswerOnce() throws {
@@ -168,7 +185,7 @@ import Testing
     // MARK: Openings
 
     private mutating func opening(for follower: FollowerID) -> FetchID {
-        state.enter(0..<Int64.max, horizon: horizon, furthest: .max, follower: follower, at: 0, isOpening: true)
+        state.enter(0..<Int64.max, reach, follower, at: 0, isOpening: true)
     }
 
     @Test mutating func openingIsFollowedUntilItHasOpened() {
@@ -182,7 +199,7 @@ import Testing
     }
 
     @Test mutating func whatOneAskedForAloneIsNobodyElses() {
-        let id = state.enter(0..<4 * chunk, horizon: horizon, furthest: .max, follower: other, at: 0, isOpening: false)
+        let id = state.enter(0..<4 * chunk, reach, other, at: 0, isOpening: false)
         #expect(state.followOpening(reader) == nil)
         #expect(state.becomesCurrent(id) == false)
         #expect(locate(0, in: "----") == .toFetch(0..<4))
@@ -212,12 +229,12 @@ import Testing
         state.leave(reader, id)
         #expect(state.takeActions() == [.wake(reader), .tell(id, .considerStopping)])
         state.lingers(id)
-        #expect(state.followLingering(other, chunk..<8 * chunk, presence("XX-X----", at: 0)) == nil)
-        #expect(state.followLingering(other, chunk..<3 * chunk, presence("XXXX----", at: 0)) == nil)
-        #expect(state.followLingering(other, chunk..<8 * chunk, presence("XXXX----", at: 0)) == id)
+        #expect(state.followLingering(other, chunk..<8 * chunk, presence("XX-X----")) == nil)
+        #expect(state.followLingering(other, chunk..<3 * chunk, presence("XXXX----")) == nil)
+        #expect(state.followLingering(other, chunk..<8 * chunk, presence("XXXX----")) == id)
         #expect(state[id]?.hasBrought(2 * chunk, to: other) == false && state[id]?.hasBrought(4 * chunk, to: other) == true)
         // It is somebody's again.
-        #expect(state.followLingering(reader, chunk..<8 * chunk, presence("XXXX----", at: 0)) == nil)
+        #expect(state.followLingering(reader, chunk..<8 * chunk, presence("XXXX----")) == nil)
         #expect(state.endsIfAbandoned(id) == false)
     }
 
@@ -245,6 +262,16 @@ import Testing
         #expect(state.takeActions() == [.tell(id, .considerStopping)])
         #expect(state.endsIfAbandoned(id) && state.isIdle)
         #expect(state.endsIfAbandoned(id) == false)
+    }
+
+    /// It would bring what nobody finds, on the line of the next.
+    @Test mutating func fetchOfAGenerationThatGoesDoesNotLinger() throws {
+        let id = try fetching(0..<8, in: "--------", for: reader)
+        state.leave(reader, id)
+        state.lingers(id)
+        _ = state.takeActions()
+        state.forgetGeneration()
+        #expect(state.takeActions() == [.tell(id, .endLinger)] && state.lingering == nil)
     }
 
     // MARK: What is told

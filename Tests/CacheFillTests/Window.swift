@@ -21,6 +21,11 @@ final class Window {
         generation = store.makeWindow(CacheKey(text: "https://example.com/a"), head: head, length: 10)
     }
 
+    /// One in a file.
+    func makeStored() throws -> Generation { try store.makeGeneration(generation.key, head: generation.head, length: 10) }
+
+    func retire(_ generation: Generation) { store.retire(generation) }
+
     deinit {
         do { try store.close() } catch { Issue.record(error) }
     }
