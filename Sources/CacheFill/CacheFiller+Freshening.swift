@@ -10,7 +10,7 @@ extension CacheFiller {
     func freshen(_ generation: Generation, by head: UpstreamHead, requestedAt: Int64) {
         let receivedAt = now()
         let times = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: receivedAt)
-        let fields = head.keptFields(isMedia: true, receivedAt: receivedAt)
+        let fields = head.keptFields(receivedAt: receivedAt)
         generation.freshen { $0.freshened(by: fields, isPublic: head.isFromPublicAddress, times: times) }
     }
 

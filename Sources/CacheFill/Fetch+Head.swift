@@ -229,9 +229,8 @@ struct Answer {
         }
         let length = total ?? (range.upperBound < .max ? range.upperBound : 0)
         if length > Self.longest { throw .unusable("a length of \(length) bytes is more than can be handled") }
-        let isMedia = head.status == 200 || isPart
         storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, expectsMedia: demand.expectsMedia, demand.treatment)
-        let fields = head.keptFields(isMedia: isMedia, receivedAt: times.validatedAt)
+        let fields = head.keptFields(receivedAt: times.validatedAt)
         // Of a part, the rest has the same status as the whole.
         generationHead = GenerationHead(
             status: isPart ? 200 : head.status, fields: storing == .store ? fields.worthKeeping : fields,
@@ -263,11 +262,13 @@ extension UpstreamHead {
 
     /// Without what the connection to the origin needed, or what this proxy says itself.
     /// - Parameter receivedAt: seconds since 1970; stands for a `Date` that is missing (RFC 9110 §6.6.1).
-    func keptFields(isMedia: Bool, receivedAt: Int64) -> FieldLines {
+    func keptFields(receivedAt: Int64) -> FieldLines {
         var fields = self.fields
         fields.removeUnfitForClients()
         fields.remove("Accept-Ranges")
-        if isMedia { fields.remove("Content-Range") }
+        // RFC 9110 §14.4: with other statuses it means nothing, and parts are told of by this proxy.
+        fields.remove("Content-Range")
+        if status == 416, let contentRange, contentRange.range == nil { fields.append("Content-Range", contentRange.fieldValue) }
         if fields["Date"].flatMap(HTTPDate.parse) == nil { fields.replace("Date", HTTPDate.format(receivedAt)) }
         return fields
     }

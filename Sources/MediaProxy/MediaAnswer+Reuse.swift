@@ -157,6 +157,7 @@ extension MediaAnswer {
         }
         var fields = head.fields
         fields.removeUnfitForClients()
+        fields.remove("Content-Range")
         var response = Response(head.status, length: head.contentLength)
         let site = fields.takeSiteFields()
         response.fields(fields)

@@ -10,6 +10,7 @@ package struct UpstreamHead: Sendable {
     package let finalURL: String
     /// Bytes of this response's body (of a HEAD: of the body that a GET would have); nil where it is not told.
     package let contentLength: Int64?
+    /// nil where it is none that can be used, and where there are two that differ.
     package let contentRange: ContentRange?
     /// Whether all servers that it came from, redirects included, are at public addresses.
     package let isFromPublicAddress: Bool
@@ -21,7 +22,8 @@ package struct UpstreamHead: Sendable {
         self.fields = fields
         self.finalURL = finalURL
         self.contentLength = contentLength
-        self.contentRange = fields["Content-Range"].flatMap(ContentRange.init(parsing:))
+        let ranges = Set(fields.all("Content-Range"))
+        contentRange = ranges.count == 1 ? ranges.first.flatMap(ContentRange.init(parsing:)) : nil
         self.isFromPublicAddress = isFromPublicAddress
         self.receivedAt = receivedAt
     }
