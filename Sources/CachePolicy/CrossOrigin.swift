@@ -22,14 +22,15 @@ package enum CrossOrigin: Sendable, Equatable {
     /// - Parameters:
     ///   - isPublic: whether the response came from a public address, and anybody could have the same.
     ///   - isMedia: whether it is media, a playlist, subtitles or a key.
-    package init(_ requester: Requester, isPublic: Bool, isMedia: Bool, policy: AddressPolicy) {
+    ///   - policy: looked at only for pages of other sites.
+    package init(_ requester: Requester, isPublic: Bool, isMedia: Bool, policy: @autoclosure () -> AddressPolicy) {
         switch requester {
         case .trusted(let origin): self = .only(origin, showsCache: true)
         case _ where isPublic: self = isMedia ? .everyone : .nobody(isPrivate: false)
         case .own: self = .nobody(isPrivate: true)
         case .foreign(let origin):
             // `null` is any sandboxed page.
-            guard let origin, let page = try? OriginURL(url: origin), origin == page.origin, policy.names(page.host) else {
+            guard let origin, let page = try? OriginURL(url: origin), origin == page.origin, policy().names(page.host) else {
                 self = .nobody(isPrivate: true)
                 return
             }

@@ -23,6 +23,8 @@ package final class Exchange {
     package let loop: EventLoop
     /// Called with the status and `Cache-Status` when the answer is given; not where the client went away before.
     package var onRespond: ((Int, String?) -> Void)?
+    /// Whether somebody keeps a record of it, by what it is called there.
+    package var isRecorded: Bool { connection.isRecorded }
     /// What the request is for, as the access log names it; nil for the target.
     package var resourceURL: String?
     /// Bytes of the body that were stored before they were asked for, and those that came from an origin since.

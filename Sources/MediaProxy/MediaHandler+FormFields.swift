@@ -16,7 +16,7 @@ extension MediaHandler {
         case .path:
             let requester = Requester(request, policy.webOrigins)
             let pages = CrossOrigin(requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia, policy: addresses.value)
-            guard case .only = pages else { return response.fields(rendered: Self.usualFields(content, pages)) }
+            if let usual = Self.usualFields(content, pages) { return response.fields(rendered: usual) }
             response.fields(SiteFields.inPathForm(content, readableBy: pages))
         case .absolute:
             response.fields(rendered: site)
@@ -28,19 +28,33 @@ extension MediaHandler {
         }
     }
 
-    /// Those of nearly all answers, laid out once.
-    private static func usualFields(_ content: ContentSafety, _ pages: CrossOrigin) -> [UInt8] {
-        if content.isInert, case .everyone = pages { return inertForEveryone }
-        return rendered(SiteFields.inPathForm(content, readableBy: pages))
+    /// Those that name no page, laid out once; nil for others.
+    private static func usualFields(_ content: ContentSafety, _ pages: CrossOrigin) -> [UInt8]? {
+        switch pages {
+        case .everyone: content.isInert ? inert.everyone : confined.everyone
+        case .nobody(isPrivate: false): content.isInert ? inert.nobody : confined.nobody
+        case .nobody(isPrivate: true): content.isInert ? inert.nobodyElse : confined.nobodyElse
+        case .only: nil
+        }
     }
 
-    private static let inertForEveryone = rendered(
-        SiteFields.inPathForm(ContentSafety(FieldLines([.init(name: "Content-Type", value: "video/mp4")])), readableBy: .everyone))
+    private static let inert = UsualFields(of: ContentSafety(FieldLines([.init(name: "Content-Type", value: "video/mp4")])))
+    private static let confined = UsualFields(of: ContentSafety(FieldLines()))
 
-    private static func rendered(_ fields: FieldLines) -> [UInt8] {
-        var response = Response(200, length: nil)
-        response.fields(fields)
-        return response.fieldBytes
+    private struct UsualFields {
+        let everyone: [UInt8]
+        let nobody: [UInt8]
+        /// What is private is not even embedded elsewhere.
+        let nobodyElse: [UInt8]
+
+        init(of content: ContentSafety) {
+            let rendered = { (pages: CrossOrigin) in
+                var response = Response(200, length: nil)
+                response.fields(SiteFields.inPathForm(content, readableBy: pages))
+                return response.fieldBytes
+            }
+            (everyone, nobody, nobodyElse) = (rendered(.everyone), rendered(.nobody(isPrivate: false)), rendered(.nobody(isPrivate: true)))
+        }
     }
 }
 

@@ -94,7 +94,7 @@ package final class MediaHandler: RequestHandler {
             metrics.errors.add(error.status == 400 ? "bad-request" : "refused")
             return refuse(exchange, error)
         }
-        exchange.resourceURL = route.url.absolute
+        if exchange.isRecorded { exchange.resourceURL = route.url.absolute }
         if let refusal = refusal(of: exchange.request, route) {
             metrics.errors.add("refused")
             return refuse(exchange, refusal)
