@@ -122,13 +122,18 @@ import Upstream
         found.withLock { $0 = [] }
         for count in 2...3 {
             names.seconds.add(60, ordering: .relaxed)
-            // While the renewal before has not ended, none begins.
+            // While the renewal before has not ended, none begins; and one that was in its midst when the time passed is believed for as long as that.
             let end = ContinuousClock.now + .patience
+            var passed = 0
             repeat {
                 #expect(resolver.resolve("film.test") { _ in } == .addresses(["127.0.0.1"]))
+                if passed < 31 {
+                    passed += 1
+                    names.seconds.add(1, ordering: .relaxed)
+                }
                 sched_yield()
             } while names.asked.count < count && ContinuousClock.now < end
-            #expect(names.asked.count == count)
+            #expect(names.asked.count >= count)
         }
     }
 
