@@ -164,16 +164,17 @@ package final class CacheReader {
         if isBypassing && generation.isStored { return awaitWindow() }
         let geometry = generation.geometry
         let found = filler.locate(
-            offset, in: geometry.chunkBytes(geometry.chunk(at: offset), length: generation.length), upTo: end, of: generation, resource, demand, follower, from: start, following: followed, isMidway: offset > start,
-            isThere: { look() != .absent }, wake: wakeUp())
+            offset, in: geometry.chunkBytes(geometry.chunk(at: offset), length: generation.length), upTo: end, of: generation, resource, demand,
+            follower, from: start, following: followed, isMidway: offset > start, isThere: { look() != .absent }, wake: wakeUp())
         switch found {
         case .present:
             return nil
-        case .coming(let fetch, let isNew):
-            if fetch != followed { noteFollowing(isNew: isNew) }
+        case .coming(let id, let gap):
+            let fetch = SharedFetch(resource: resource, id: id)
+            if fetch != followed { noteFollowing(isNew: gap != nil) }
             followed = fetch
             // Where no origin is to be asked, say.
-            if isNew, case .ended = fetch.view { return nil }
+            if gap != nil, case .ended = fetch.view { return nil }
             return .wait
         case .passing(let window):
             passThrough(window)

@@ -52,22 +52,6 @@ package final class LoopFiller {
         return (status, !isNew)
     }
 
-    /// What becomes of a byte that was looked for.
-    enum Located {
-        /// It is there, or has to be looked at once more for another reason.
-        case present
-        /// The fetch that is followed from now on brings it, and wakes who has asked.
-        case coming(SharedFetch, isNew: Bool)
-        /// From here on it stands in a window.
-        case passing(Generation)
-        /// The fetch that was followed has ended so.
-        case failed(FillError)
-        /// Nobody brings it, and nobody can.
-        case lost
-        /// What is there has changed while it was looked at: look again soon.
-        case unsettled
-    }
-
     /// Finds out where the next byte is that somebody needs of a generation, and has it fetched where nobody brings it.
     /// - Parameters:
     ///   - offset: of that byte.
@@ -80,25 +64,18 @@ package final class LoopFiller {
     func locate(
         _ offset: Int64, in chunk: Range<Int64>, upTo end: Int64?, of generation: Generation, _ resource: OpenResource, _ demand: Demand, _ follower: FollowerID,
         from start: Int64?, following followed: SharedFetch?, isMidway: Bool, isThere: () -> Bool, wake: @escaping @Sendable () -> Void
-    ) -> Located {
+    ) -> ResourceState.Whereabouts {
         assert(followed.map { $0.resource === resource } ?? true, "a fetch of another resource")
         let request = ResourceState.Request(follower: follower, offset: offset, chunk: chunk, end: end ?? .max, start: start, followed: followed?.id)
         let reach = { [filler] () -> ResourceState.Reach? in
             guard end != nil, generation.isStored, generation.head.rangeCondition != nil else { return nil }
             return ResourceState.Reach(horizon: filler.horizon(of: demand), furthest: filler.readAhead)
         }
-        switch resource.locate(request, in: generation, isThere: isThere, reach: reach, wake: wake) {
-        case .present: return .present
-        case .coming(let id): return .coming(SharedFetch(resource: resource, id: id), isNew: false)
-        case .toFetch(let id, let gap):
-            let fetch = SharedFetch(resource: resource, id: id)
-            self.start(fetch, .gap(generation), demand, position: gap.lowerBound, .gap, isMidway: isMidway)
-            return .coming(fetch, isNew: true)
-        case .passing(let window): return .passing(window)
-        case .failed(let error): return .failed(error)
-        case .lost: return .lost
-        case .unsettled: return .unsettled
+        let found = resource.locate(request, in: generation, isThere: isThere, reach: reach, wake: wake)
+        if case .coming(let id, let gap?) = found {
+            self.start(SharedFetch(resource: resource, id: id), .gap(generation), demand, position: gap.lowerBound, .gap, isMidway: isMidway)
         }
+        return found
     }
 
     /// Goes on with a response past the cache, through a window in memory.

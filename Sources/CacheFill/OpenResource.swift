@@ -189,7 +189,7 @@ package final class OpenResource: Sendable {
             let found = state.resource.locate(
                 request, isCurrent: state.isCurrent(generation), in: generation, generation.presence, isThere: isThere, reach: reach)
             switch found {
-            case .coming, .toFetch: state.wakers[request.follower] = wake
+            case .coming: state.wakers[request.follower] = wake
             case .present, .passing, .failed, .lost, .unsettled: state.wakers[request.follower] = nil
             }
             return found

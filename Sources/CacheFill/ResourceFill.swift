@@ -153,9 +153,9 @@ package final class ResourceFill {
         switch found {
         case .present:
             return false
-        case .coming(let fetch, let isNew):
-            followed = fetch
-            if isNew { fruitless += 1 }
+        case .coming(let id, let gap):
+            followed = SharedFetch(resource: resource, id: id)
+            if gap != nil { fruitless += 1 }
         case .passing:
             finish(retired)
         case .failed(let error):

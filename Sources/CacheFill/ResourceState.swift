@@ -62,8 +62,6 @@ struct ResourceState {
     /// Whether no fetch runs, and none has followers.
     var isIdle: Bool { fetches.isEmpty }
 
-    subscript(id: FetchID) -> FetchState? { fetches[id] }
-
     /// Looks at a fetch where it stands, or changes it without telling anybody; nil where it is over and nobody follows it.
     @discardableResult
     mutating func with<Value>(_ id: FetchID, _ body: (inout FetchState) -> Value) -> Value? {
@@ -110,9 +108,8 @@ struct ResourceState {
     enum Whereabouts {
         case present
         /// A fetch brings it, and is followed; who has asked is woken when there is news of it.
-        case coming(FetchID)
-        /// The same; the fetch is a new one, and has to be started by who has asked.
-        case toFetch(FetchID, Range<Int64>)
+        /// - new: the stretch of a fetch that is a new one, and has to be started.
+        case coming(FetchID, new: Range<Int64>?)
         /// From here on it stands in another place than what was asked about.
         case passing(Generation)
         /// The fetch that was followed has ended so.
@@ -123,8 +120,8 @@ struct ResourceState {
         case unsettled
     }
 
-    /// Finds the byte that is needed. Afterwards its follower follows what is `coming` or `toFetch`; what it followed before where that is `present` or
-    /// `passing`; and else nothing.
+    /// Finds the byte that is needed. Afterwards its follower follows what is `coming`; what it followed before where the byte is `present` or `passing`; and
+    /// else nothing.
     /// - Parameters:
     ///   - isCurrent: whether the generation is the resource's; of another one nothing is fetched.
     ///   - isThere: whether the byte is there by now.
@@ -142,7 +139,7 @@ struct ResourceState {
         }
         guard let reach = reach() else { return .lost }
         guard let gap = gap(for: request.wanted, presence) else { return .unsettled }
-        return .toFetch(demand(gap, request, reach), gap)
+        return .coming(demand(gap, request, reach), new: gap)
     }
 
     /// What the fetch that is followed says; nil where it is left, as it has ended, or came by here and what it brought is gone again.
@@ -160,7 +157,7 @@ struct ResourceState {
 
     private mutating func wait(_ follower: FollowerID, for id: FetchID) -> Whereabouts {
         with(id) { _ = $0.waiting.insert(follower) }
-        return .coming(id)
+        return .coming(id, new: nil)
     }
 
     /// What a new fetch brings: up to what is there, and up to what another one is about to bring, unless that ends with this one's begin.

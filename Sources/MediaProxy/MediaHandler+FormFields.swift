@@ -33,7 +33,7 @@ extension MediaHandler {
         switch pages {
         case .everyone: content.isInert ? inert.everyone : confined.everyone
         case .nobody(isPrivate: false): content.isInert ? inert.nobody : confined.nobody
-        case .nobody(isPrivate: true): content.isInert ? inert.nobodyElse : confined.nobodyElse
+        case .nobody(isPrivate: true): content.isInert ? inert.nobodyOfPrivate : confined.nobodyOfPrivate
         case .only: nil
         }
     }
@@ -45,7 +45,7 @@ extension MediaHandler {
         let everyone: [UInt8]
         let nobody: [UInt8]
         /// What is private is not even embedded elsewhere.
-        let nobodyElse: [UInt8]
+        let nobodyOfPrivate: [UInt8]
 
         init(of content: ContentSafety) {
             let rendered = { (pages: CrossOrigin) in
@@ -53,7 +53,7 @@ extension MediaHandler {
                 response.fields(SiteFields.inPathForm(content, readableBy: pages))
                 return response.fieldBytes
             }
-            (everyone, nobody, nobodyElse) = (rendered(.everyone), rendered(.nobody(isPrivate: false)), rendered(.nobody(isPrivate: true)))
+            (everyone, nobody, nobodyOfPrivate) = (rendered(.everyone), rendered(.nobody(isPrivate: false)), rendered(.nobody(isPrivate: true)))
         }
     }
 }

@@ -176,7 +176,7 @@ extension OpenResourceTests {
                 request, in: window.generation, isThere: { isThere }, reach: { isFetchable ? Self.reach : nil },
                 wake: { woken.add(1, ordering: .relaxed) })
         }
-        guard case .coming(let id) = look(false, false) else { return #expect(Bool(false)) }
+        guard case .coming(let id, nil) = look(false, false) else { return #expect(Bool(false)) }
         #expect(id == fetch.id && woken.load(ordering: .relaxed) == 0)
         fetch.published(5)
         #expect(woken.load(ordering: .relaxed) == 1)
@@ -196,7 +196,7 @@ extension OpenResourceTests {
                 ResourceState.Request(follower: FollowerID(), offset: 3, chunk: 0..<10, end: 10), in: stored, isThere: { false },
                 reach: { Self.reach }, wake: {})
         }
-        guard case .toFetch = look() else { return #expect(Bool(false)) }
+        guard case .coming(_, .some) = look() else { return #expect(Bool(false)) }
         window.retire(stored)
         guard case .lost = look() else { return #expect(Bool(false)) }
     }

@@ -55,8 +55,8 @@ import Testing
             request, isCurrent: isCurrent, in: window.generation, presence(picture), isThere: { isThere }, reach: { [reach] in isFetchable ? reach : nil })
         switch found {
         case .present: return .present
-        case .coming(let id): return .coming(id)
-        case .toFetch(_, let gap): return .toFetch(gap.lowerBound / chunk..<gap.upperBound / chunk)
+        case .coming(let id, nil): return .coming(id)
+        case .coming(_, let gap?): return .toFetch(gap.lowerBound / chunk..<gap.upperBound / chunk)
         case .passing: return .passing
         case .failed: return .failed
         case .lost: return .lost
@@ -217,7 +217,7 @@ import Testing
         let id = try fetching(0..<4, in: "----")
         state.forgetGeneration()
         #expect(locate(0, in: "----") == .toFetch(0..<4))
-        #expect(state[id]?.isRunning == true)
+        #expect(state.fetches[id]?.isRunning == true)
     }
 
     // MARK: Lingering
@@ -232,7 +232,7 @@ import Testing
         #expect(state.followLingering(other, chunk..<8 * chunk, presence("XX-X----")) == nil)
         #expect(state.followLingering(other, chunk..<3 * chunk, presence("XXXX----")) == nil)
         #expect(state.followLingering(other, chunk..<8 * chunk, presence("XXXX----")) == id)
-        #expect(state[id]?.hasBrought(2 * chunk, to: other) == false && state[id]?.hasBrought(4 * chunk, to: other) == true)
+        #expect(state.fetches[id]?.hasBrought(2 * chunk, to: other) == false && state.fetches[id]?.hasBrought(4 * chunk, to: other) == true)
         // It is somebody's again.
         #expect(state.followLingering(reader, chunk..<8 * chunk, presence("XXXX----")) == nil)
         #expect(state.endsIfAbandoned(id) == false)
@@ -298,7 +298,7 @@ import Testing
         let many = 4 * Int(Horizon.first / chunk), id = try fetching(0..<Int64(many), in: String(repeating: "-", count: many), for: reader)
         #expect(state.pauses(id, received: Horizon.first - 1, writtenTo: 0) == false)
         #expect(state.pauses(id, received: Horizon.first, writtenTo: Horizon.first) == true)
-        #expect(state[id]?.isBeingRead == false)
+        #expect(state.fetches[id]?.isBeingRead == false)
         state.advance(reader, id, to: 1000)
         #expect(state.takeActions().isEmpty)
         state.advance(reader, id, to: Horizon.first)
