@@ -158,6 +158,7 @@ private extension CapacityLedger.State {
     var headroom: Int64 { min(8 << 20, limit / 8) }
     /// Of that, what the index may grow by on the disk before the disk is asked again.
     var indexGrowth: Int64 { headroom / 4 }
-    /// Evicting in the background begins below this.
-    var lowRoom: Int64 { min(32 << 20, limit / 16) }
+    /// Evicting in the background begins below this. It goes by what the cache can have: on a disk far smaller than the limit, nothing would be
+    /// enough otherwise, and all that is cached would go as soon as nobody reads it.
+    var lowRoom: Int64 { min(32 << 20, max(1 << 20, min(limit, used +| diskAllowance) / 16)) }
 }

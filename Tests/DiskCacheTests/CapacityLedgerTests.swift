@@ -79,6 +79,18 @@ import Testing
         #expect(ledger.reserve(100_000))
     }
 
+    /// A limit far beyond the disk: what is kept free is a part of the disk, and not of the limit.
+    @Test(.enabled(if: SmallDisk.obstacle == nil, "no small disk can be mounted here: \(SmallDisk.obstacle ?? "")"))
+    func aDiskSmallerThanTheLimitMayBeFilled() throws {
+        let disk = try SmallDisk(size: 24_000_000)
+        let ledger = CapacityLedger(directory: disk.path, limit: 1_000_000_000, minFree: 4_000_000)
+        #expect(ledger.shortage == 0)
+        #expect(ledger.reserve(12_000_000))
+        #expect(ledger.shortage == 0)
+        while ledger.reserve(100_000, isToBeWritten: true) {}
+        #expect((1...4_000_000).contains(ledger.shortage))
+    }
+
     @Test(arguments: [(0, 0), (1, 4096), (4095, 4096), (4096, 4096), (4097, 8192)] as [(Int64, Int64)])
     func bytesTakeWholeBlocks(bytes: Int64, blocks: Int64) {
         #expect(CapacityLedger.rounded(bytes) == blocks)
