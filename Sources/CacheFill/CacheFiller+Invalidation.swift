@@ -9,16 +9,12 @@ extension CacheFiller {
     package func invalidate(_ key: CacheKey, then done: @escaping @Sendable () -> Void) {
         let resource = resource(key)
         resource.outdateOpening()
-        switch resource.view() {
+        switch look(at: resource, wake: { [self] in invalidate(key, then: done) }) {
         case .generation(let generation):
             resource.invalidate(generation)
             store.retire(generation)
             done()
-        case .mustLookUp:
-            resource.whenLookedUp { [self] in invalidate(key, then: done) }
-            lookUp(resource)
-        case .lookingUp:
-            resource.whenLookedUp { [self] in invalidate(key, then: done) }
+        case .lookingUp: break
         // Who cannot read it now may later: the index is damaged or locked, and there is nothing that could be done about it.
         case .unknown, .unreadable:
             done()

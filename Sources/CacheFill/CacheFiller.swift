@@ -40,8 +40,7 @@ package final class CacheFiller: Sendable {
     package let logger: Logger
     let balance = FetchBalance()
     let promises = FillPromises()
-    private let resources: Mutex<[CacheKey: OpenResource]>
-    private let capacity: Int
+    private let resources: Mutex<ResourceTable>
     private let lingering = Atomic<Int>(0)
     /// Of all loops.
     private let running = Mutex<Set<SharedFetch>>([])
@@ -58,15 +57,15 @@ package final class CacheFiller: Sendable {
         self.policy = policy
         self.now = now
         manners = HostManners(nanoseconds: settings.clock)
-        self.capacity = capacity
         self.metrics = metrics
         self.logger = logger
-        resources = Mutex([:])
+        resources = Mutex(ResourceTable(capacity: capacity))
         store.whenChanged { [weak self] key, generation in
-            let resource = self?.resources.withLock { $0[key] }
+            let resource = self?.resources.withLock { $0.open(key) }
             resource?.lookAgain(after: generation)
         }
-        store.whenShortOfFiles { [weak self] in self?.closeIdle() }
+        // They let go of their files here, outside of the lock.
+        store.whenShortOfFiles { [weak self] in _ = self?.resources.withLock { $0.closeHalf() } }
     }
 
     /// How far past its furthest reader a transfer goes at most, whatever the rules say: a cache that is small beside that would evict what it
@@ -95,54 +94,35 @@ package final class CacheFiller: Sendable {
     var isBeingRead: Bool { running.withLock { $0 }.contains { $0.isBeingRead } }
 
     package func resource(_ key: CacheKey) -> OpenResource {
-        var (resource, closed) = resources.withLock { resources in
-            if let resource = resources[key] { return (resource, [OpenResource]()) }
-            var closed = resources.count >= capacity ? Self.shrink(&resources, to: capacity / 4 * 3) : []
-            let resource = OpenResource(key)
-            resources[key] = resource
-            if resources.count.isMultiple(of: Self.weighedEach) { closed += Self.shrink(&resources, toBytes: Self.mostBytes) }
-            return (resource, closed)
-        }
-        guard !closed.isEmpty else { return resource }
-        // They let go of their files, outside of the lock.
-        closed = []
-        store.closeLetGo()
+        let (resource, closed) = resources.withLock { $0.resource(key) }
+        if !closed.isEmpty { letGo(closed) }
         return resource
     }
 
-    /// What all open resources may hold in memory, heads and tables, as it is estimated now and then.
-    private static let (mostBytes, weighedEach) = (32 << 20, 32)
-
-    /// Closes half of what is open and idle.
-    private func closeIdle() {
-        let closed = resources.withLock { Self.shrink(&$0, to: $0.count / 2) }
-        // They let go of their files here, outside of the lock.
-        _ = closed
+    /// Closed ones let go of their files here, outside of the lock.
+    private func letGo(_ closed: consuming [OpenResource]) {
+        _ = consume closed
+        store.closeLetGo()
     }
 
-    /// Closes the longest unused resources until what is left holds no more than this, as far as they are idle.
-    private static func shrink(_ resources: inout [CacheKey: OpenResource], toBytes most: Int) -> [OpenResource] {
-        var surplus = resources.values.reduce(-most) { $0 + $1.memoryBytes }
-        guard surplus > 0 else { return [] }
-        let idle = resources.values.compactMap { resource in resource.idleSince.map { (resource, $0) } }.sorted { $0.1 < $1.1 }
-        let closed = idle.map(\.0).prefix { resource in
-            defer { surplus -= resource.memoryBytes }
-            return surplus > 0
+    /// What is known of a resource. The index is asked where it may know more.
+    /// - Parameter wake: called once, from any thread, when it has answered; not called for another view than `lookingUp`.
+    package func look(at resource: OpenResource, wake: @autoclosure () -> @Sendable () -> Void) -> OpenResource.View {
+        while true {
+            if let view = resource.view() {
+                if case .lookingUp = view { resource.whenLookedUp(wake()) }
+                return view
+            }
+            guard store.certainlyLacks(resource.key) else {
+                resource.whenLookedUp(wake())
+                lookUp(resource)
+                return .lookingUp
+            }
+            resource.lookedUp(.some(nil))
         }
-        for resource in closed { resources[resource.key] = nil }
-        return Array(closed)
     }
 
-    /// Closes the longest unused resources. One that a reader still holds is merely opened again by the next.
-    private static func shrink(_ resources: inout [CacheKey: OpenResource], to count: Int) -> [OpenResource] {
-        let idle = resources.values.compactMap { resource in resource.idleSince.map { (resource, $0) } }
-        let closed = idle.sorted { $0.1 < $1.1 }.prefix(max(0, resources.count - count)).map(\.0)
-        for resource in closed { resources[resource.key] = nil }
-        return closed
-    }
-
-    /// Asks the index for a resource; the resource then wakes who waits for it.
-    package func lookUp(_ resource: OpenResource) {
+    private func lookUp(_ resource: OpenResource) {
         store.load(resource.key) { [self] result in
             switch result {
             case .success(let generation): resource.lookedUp(.some(generation))
@@ -156,11 +136,11 @@ package final class CacheFiller: Sendable {
 
     package var openCount: Int { resources.withLock { $0.count } }
 
-    var openKeys: [CacheKey] { resources.withLock { Array($0.keys) } }
+    var openKeys: [CacheKey] { resources.withLock { $0.keys } }
 
     /// Lets go of all resources, once no loop runs any more. What still reads keeps its own.
     package func closeAll() {
         balance.clear()
-        resources.withLock { $0 = [:] }
+        _ = resources.withLock { $0.closeAll() }
     }
 }

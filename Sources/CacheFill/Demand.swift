@@ -1,5 +1,6 @@
 import CachePolicy
 import HTTPModel
+import Synchronization
 
 /// What a client asks an origin for.
 package final class Demand: Sendable {
@@ -13,6 +14,7 @@ package final class Demand: Sendable {
     private let isTransparent: Bool
     private let passesCookies: Bool
     private let referrer: Referrer
+    private let passedFields = Mutex<FieldLines?>(nil)
 
     /// - Parameters:
     ///   - isTransparent: whether the client takes the proxy for the origin, or for the way there.
@@ -53,9 +55,17 @@ package final class Demand: Sendable {
     /// A browser keeps cookies by host, and to it every origin behind the proxy is the same host: where there are several, cookies stay
     /// here, or they would reach origins that they were not meant for.
     private var fields: FieldLines {
+        passedFields.withLock { known in
+            let fields = known ?? passed()
+            known = fields
+            return fields
+        }
+    }
+
+    private func passed() -> FieldLines {
         guard var fields = request?.fields else { return FieldLines() }
         fields.removeHopByHop()
-        for name in Self.withheld { fields.remove(name) }
+        fields.remove(allOf: Self.withheld)
         if !passesCookies { fields.remove("Cookie") }
         if !isTransparent { fields.lines.removeAll { SiteFields.isOfClient($0.name) } }
         referrer.replace(in: &fields)
@@ -80,7 +90,7 @@ package final class Demand: Sendable {
     ///   client's (RFC 9110 §15.4): an origin that it sends us to gets neither, nor credentials.
     func fields(to url: String) -> FieldLines {
         var fields = fields
-        if OriginURL.areSameOrigin(url, self.url.absolute) {
+        if url == self.url.absolute || OriginURL.areSameOrigin(url, self.url.absolute) {
             for line in treatment.headers.lines { fields.replace(line.name, line.value) }
         } else {
             for name in FieldLines.credentials + confined { fields.remove(name) }
@@ -92,7 +102,7 @@ package final class Demand: Sendable {
     /// Names of fields that go along no redirect to another origin.
     var confined: [String] { treatment.headers.lines.map(\.name) }
 
-    private static let withheld = [
+    private static let withheld: FieldNames = [
         "Host", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding", "Content-Length",
         "Cache-Control", "Pragma", "Expect",
     ]

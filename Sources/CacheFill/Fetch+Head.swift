@@ -78,6 +78,7 @@ extension Fetch {
 
     private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool) throws(FillError) {
         let answer = try Answer(head, asked: span, demand, times: ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now()), store)
+        filler.balance.note(answer.windowLength, from: demand.url.authority)
         // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
         if mustComeWhole(head, answer) { return }
         let isKept = isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)

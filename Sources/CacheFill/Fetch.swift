@@ -31,7 +31,7 @@ package final class Fetch: TransferDelegate {
     /// Where the next byte goes.
     var position: Int64
     /// Past the last byte that is wanted; `Int64.max` while unknown.
-    var end: Int64 = .max
+    var end: Int64
     /// What the answer that is coming in brings, by its own account; without an upper end where it is the whole.
     var answered: Range<Int64> = 0..<Int64.max
     /// Bytes ahead in the response that are not wanted: before the first whole chunk, or sent again.
@@ -74,19 +74,18 @@ package final class Fetch: TransferDelegate {
     var heldExtents: [HeldLease] = []
 
     init(
-        _ status: SharedFetch, _ owner: LoopFiller, home: Int, _ purpose: Purpose, _ demand: Demand, position: Int64, isMidway: Bool
+        _ status: SharedFetch, _ owner: LoopFiller, home: Int, _ purpose: Purpose, _ demand: Demand, _ range: Range<Int64>, isMidway: Bool
     ) {
         self.status = status
         self.owner = owner
         self.home = home
         self.purpose = purpose
         self.demand = demand
-        self.position = position
+        (position, end) = (range.lowerBound, range.upperBound)
         let settings = owner.filler.settings
         patience = status.isForDownloads ? 0 : isMidway ? settings.longestMidwayWait : settings.longestWait
         // Who has a stored response is not kept waiting.
         if case .opening(_, _, _, .some) = purpose { patience = 0 }
-        if case .running(let range, _) = status.view { end = range.upperBound }
         status.attach(LoopBound(self, on: owner.loop))
     }
 

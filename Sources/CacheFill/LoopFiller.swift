@@ -44,7 +44,7 @@ package final class LoopFiller {
         guard let (status, isNew) = opened else { return nil }
         if isNew {
             start(
-                status, .opening(span, owner: follower, isShared: !alone, validating: validated), demand, position: range.lowerBound,
+                status, .opening(span, owner: follower, isShared: !alone, validating: validated), demand, range,
                 alone ? .bypass : validated == nil ? .uriMiss : .validation)
         } else {
             filler.metrics.collapsed.add()
@@ -73,7 +73,7 @@ package final class LoopFiller {
         }
         let found = resource.locate(request, in: generation, isThere: isThere, reach: reach, wake: wake)
         if case .coming(let id, let gap?) = found {
-            self.start(SharedFetch(resource: resource, id: id), .gap(generation), demand, position: gap.lowerBound, .gap, isMidway: isMidway)
+            self.start(SharedFetch(resource: resource, id: id), .gap(generation), demand, gap, .gap, isMidway: isMidway)
         }
         return found
     }
@@ -87,19 +87,20 @@ package final class LoopFiller {
         let fetch = resource.openAlone(
             follower, at: wanted.lowerBound, range,
             ResourceState.Reach(horizon: filler.horizon(of: demand), furthest: filler.settings.windowReadAhead))
-        start(fetch, .bypass(generation, owner: follower), demand, position: range.lowerBound, .bypass, isMidway: isMidway)
+        start(fetch, .bypass(generation, owner: follower), demand, range, .bypass, isMidway: isMidway)
         return fetch
     }
 
     private func start(
-        _ status: SharedFetch, _ purpose: Fetch.Purpose, _ demand: Demand, position: Int64, _ reason: FetchReason, isMidway: Bool = false
+        _ status: SharedFetch, _ purpose: Fetch.Purpose, _ demand: Demand, _ range: Range<Int64>, _ reason: FetchReason, isMidway: Bool = false
     ) {
         let home = loop.index
+        let length = range.upperBound < .max ? range.upperBound -| range.lowerBound : nil
         let run: @Sendable (LoopFiller) -> Void = { filler in
-            let fetch = Fetch(status, filler, home: home, purpose, demand, position: position, isMidway: isMidway)
+            let fetch = Fetch(status, filler, home: home, purpose, demand, range, isMidway: isMidway)
             filler.run(fetch, reason)
         }
-        guard let chosen = filler.balance.place(from: home), chosen.loop !== loop else { return run(self) }
+        guard let chosen = filler.balance.place(from: home, length: length, host: demand.url.authority), chosen.loop !== loop else { return run(self) }
         chosen.post(run)
     }
 

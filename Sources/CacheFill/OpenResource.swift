@@ -57,14 +57,14 @@ package final class OpenResource: Sendable {
         case generation(Generation)
         /// Nothing is cached.
         case unknown
-        /// The index has to be asked; whoever gets this answer asks it (`CacheFiller.lookUp`).
-        case mustLookUp
+        /// The index is being asked.
         case lookingUp
         /// The index or the file cannot be read at this moment: nothing may take the place of what is perhaps there.
         case unreadable
     }
 
-    package func view() -> View {
+    /// - Returns: nil where the index has to be asked: who gets this answer asks it, and says what it has found (`lookedUp`).
+    func view() -> View? {
         state.withLock { state in
             state.lastUse = MonotonicClock.nanoseconds()
             if let generation = state.generation, !generation.isRetired { return .generation(generation) }
@@ -75,7 +75,7 @@ package final class OpenResource: Sendable {
                 return .unreadable
             case .notStarted:
                 state.lookup = .running
-                return .mustLookUp
+                return nil
             case .running: return .lookingUp
             case .done: return .unknown
             }
@@ -83,7 +83,7 @@ package final class OpenResource: Sendable {
     }
 
     /// Calls `wake` when the index has answered; at once if it has.
-    package func whenLookedUp(_ wake: @escaping @Sendable () -> Void) {
+    func whenLookedUp(_ wake: @escaping @Sendable () -> Void) {
         let isRunning = state.withLock { state in
             guard case .running = state.lookup else { return false }
             state.waiters.append(wake)

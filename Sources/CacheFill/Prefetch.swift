@@ -105,14 +105,11 @@ package final class Prefetch {
 
     private func proceed() {
         guard onEnd != nil else { return }
-        switch resource.view() {
+        switch loop.filler.look(at: resource, wake: wake { $0.proceed() }) {
         case .generation(let generation): consider(generation)
         case .unknown: open()
         case .unreadable: fail(.unreadable)
-        case .mustLookUp:
-            resource.whenLookedUp(wake { $0.proceed() })
-            loop.filler.lookUp(resource)
-        case .lookingUp: resource.whenLookedUp(wake { $0.proceed() })
+        case .lookingUp: break
         }
     }
 

@@ -32,9 +32,9 @@ package struct ContentSafety: Sendable, Equatable {
 
     /// Type and subtype, in lower case; empty where it is none.
     private static func essence(_ value: String) -> String {
-        let name = ASCII.trimmed(value.utf8.prefix { $0 != UInt8(ascii: ";") })
-        let parts = name.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        let name = ASCII.trimmed(Substring(value.utf8.prefix { $0 != UInt8(ascii: ";") }))
+        let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(ASCII.isToken) }) else { return "" }
-        return String(decoding: name.map { ASCII.lowercased($0) }, as: UTF8.self)
+        return ASCII.lowercased(name)
     }
 }

@@ -8,9 +8,9 @@ extension FieldLines {
     /// What a line costs beside its text.
     private static let lineBytes = 64
 
-    /// What says what the content is, for how long it holds, and what a page may do with it, in lower case. Without these a response would be
+    /// What says what the content is, for how long it holds, and what a page may do with it. Without these a response would be
     /// another one.
-    private static let essential: Set<String> = [
+    private static let essential: FieldNames = [
         "access-control-allow-credentials", "access-control-allow-origin", "access-control-expose-headers", "cache-control", "content-disposition",
         "content-encoding", "content-language", "content-location", "content-security-policy", "content-type", "cross-origin-embedder-policy",
         "cross-origin-opener-policy", "cross-origin-resource-policy", "date", "etag", "expires", "last-modified", "permissions-policy", "pragma",
@@ -33,7 +33,7 @@ extension FieldLines {
         })
     }
 
-    private static func isEssential(_ line: Line) -> Bool { essential.contains(ASCII.lowercased(line.name)) }
+    private static func isEssential(_ line: Line) -> Bool { essential.contains(line.name) }
 
     private static func bytes(_ line: Line) -> Int { line.name.utf8.count + line.value.utf8.count + lineBytes }
 }

@@ -13,6 +13,8 @@ extension OriginURL {
 
     /// Such as `/https%3A%2F%2F`: no name of a file begins so.
     private static func encodedScheme(of target: String) -> Substring? {
+        // Nearly all targets have none, and each request is looked at.
+        guard target.utf8.prefix(longestSchemeStart).contains(where: { $0 == UInt8(ascii: "%") || $0 == ASCII.colon }) else { return nil }
         for scheme in Scheme.allCases {
             for sign in ["%3A%2F%2F", ":%2F%2F", "%3A//"] {
                 let prefix = "/" + scheme.rawValue + sign
@@ -22,6 +24,9 @@ extension OriginURL {
         }
         return nil
     }
+
+    /// Bytes of `/https` and of what follows it.
+    private static let longestSchemeStart = 7
 
     /// A target as it is without the encoding that a client gives to a URL which it takes for a segment of a path; nil where it has none.
     ///

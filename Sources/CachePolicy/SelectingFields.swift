@@ -31,7 +31,7 @@ package struct SelectingFields: Sendable, Equatable {
     /// The fields that a response names in `Vary`, in lower case; nil where it is `*`, so that no request matches, or names more than anybody
     /// chooses by.
     static func names(in response: FieldLines) -> Set<String>? {
-        let names = response.all("Vary").flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(Substring(ASCII.trimmed($0.utf8))) }
+        let names = response.all("Vary").flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(ASCII.trimmed($0)) }
         guard !names.contains("*") else { return nil }
         let set = Set(names.filter { !$0.isEmpty })
         return set.count > mostNames ? nil : set
@@ -70,7 +70,7 @@ package struct SelectingFields: Sendable, Equatable {
     /// §4.1: what the field's syntax says does not matter is left out: in lists the white space around commas, and empty elements. Of other
     /// fields, and inside of quotes, it might.
     private static func normalized(_ value: String, isList: Bool) -> String {
-        guard isList, !value.utf8.contains(ASCII.quote) else { return String(Substring(ASCII.trimmed(value.utf8))) }
+        guard isList, !value.utf8.contains(ASCII.quote) else { return String(ASCII.trimmed(value)) }
         let elements = value.utf8.split(separator: ASCII.comma).map { ASCII.trimmed($0) }
         return elements.filter { !$0.isEmpty }.map { String(Substring($0)) }.joined(separator: ",")
     }

@@ -5,13 +5,12 @@ import HTTPModel
 package enum SiteFields {
     /// Whether a response's field says what browsers do with all of a site, or who may read it.
     package static func isOfOrigin(_ name: String) -> Bool {
-        let name = ASCII.lowercased(name)
-        return ofOrigins.contains(name) || name.hasPrefix("access-control-")
+        ofOrigins.contains(name) || ASCII.begins(name, with: "access-control-")
     }
 
     /// Challenges are among them: a browser keeps credentials by host and realm, and would send them to the next origin behind the proxy that names
     /// the same realm (RFC 7617 §2.2).
-    private static let ofOrigins: Set<String> = [
+    private static let ofOrigins: FieldNames = [
         "alt-svc", "authentication-info", "clear-site-data", "content-security-policy", "content-security-policy-report-only", "expect-ct", "nel", "public-key-pins",
         "cross-origin-embedder-policy", "cross-origin-opener-policy", "cross-origin-resource-policy", "public-key-pins-report-only", "refresh", "report-to", "reporting-endpoints", "service-worker-allowed", "set-cookie", "set-cookie2",
         "strict-transport-security", "timing-allow-origin", "www-authenticate", "x-content-type-options",
@@ -20,11 +19,10 @@ package enum SiteFields {
     /// Whether a request's field tells of the page that asks, by the proxy's name, or of how the proxy was reached, or asks for another
     /// method or URL than the request's own.
     package static func isOfClient(_ name: String) -> Bool {
-        let name = ASCII.lowercased(name)
-        return ofClients.contains(name) || name.hasPrefix("x-forwarded-") || name.hasPrefix("x-http-method")
+        ofClients.contains(name) || ASCII.begins(name, with: "x-forwarded-") || ASCII.begins(name, with: "x-http-method")
     }
 
-    private static let ofClients: Set<String> = ["forwarded", "origin", "referer", "x-method-override", "x-original-url", "x-rewrite-url"]
+    private static let ofClients: FieldNames = ["forwarded", "origin", "referer", "x-method-override", "x-original-url", "x-rewrite-url"]
 
     /// What the proxy says in their place, in path form. A page, an image with scripts or a script of any origin would otherwise run as one of
     /// the proxy's own, and read what private media and statistics it has. What cannot run is not confined: browsers do not play media that

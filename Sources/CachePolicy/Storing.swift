@@ -49,7 +49,7 @@ package enum Storing: Sendable, Equatable {
     }
 
     package static func isUncoded(_ fields: FieldLines) -> Bool {
-        let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(Substring(ASCII.trimmed($0.utf8))) }
+        let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(ASCII.trimmed($0)) }
         return codings.allSatisfy { ["", "identity"].contains($0) }
     }
 }

@@ -21,7 +21,7 @@ package enum StrayPage {
     package static func expectsMedia(at url: OriginURL, _ request: FieldLines = FieldLines()) -> Bool {
         if let name = fileExtension(of: url), mediaExtensions.contains(name) || playlistExtensions.contains(name) { return true }
         // Fetch metadata (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header): the element that it is for.
-        return request["Sec-Fetch-Dest"].map { mediaDestinations.contains(ASCII.lowercased(Substring($0))) } ?? false
+        return request["Sec-Fetch-Dest"].map { mediaDestinations.contains(ASCII.lowercased($0)) } ?? false
     }
 
     /// Whether what is stored is known to be media, so that a page cannot be its next version.
@@ -31,7 +31,7 @@ package enum StrayPage {
     }
 
     /// In lower case and without its parameters.
-    private static func essence(of type: String) -> String { ASCII.lowercased(Substring(ASCII.trimmed(type.prefix { $0 != ";" }.utf8))) }
+    private static func essence(of type: String) -> String { ASCII.lowercased(ASCII.trimmed(type.prefix { $0 != ";" })) }
 
     private static func fileExtension(of url: OriginURL) -> String? {
         guard let name = url.path.split(separator: "/", omittingEmptySubsequences: false).last, let dot = name.lastIndex(of: ".") else { return nil }

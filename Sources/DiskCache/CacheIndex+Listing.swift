@@ -95,7 +95,7 @@ extension CacheIndex {
             UPDATE extent SET pinned = ?1 WHERE generation = ?2
             AND ordinal IN (SELECT ordinal FROM extent WHERE generation = ?2 AND pinned != ?1 LIMIT ?3)
             """
-        try db.cachedStatement(sql: sql).execute(arguments: [isPinned, Int64(bitPattern: id.value), rowsAtOnce])
+        try db.cachedStatement(sql: sql).execute(arguments: [isPinned, id, rowsAtOnce])
         return db.changesCount
     }
 
@@ -155,19 +155,19 @@ extension CacheIndex {
                     """), arguments: [id, before ?? .max, limit])
             return rows.compactMap { row in
                 let row = StoredRow(row)
-                guard let resource = try? row.integer("resource"), let key = try? row.text("key"), let generation = try? row.integer("generation") else { return nil }
-                return (resource, CacheKey(text: key), (try? row.flag("pinned")) ?? false, GenerationID(value: UInt64(bitPattern: generation)))
+                guard let resource = try? row.integer("resource"), let key = try? row.text("key"), let generation = try? row.generation("generation") else { return nil }
+                return (resource, CacheKey(text: key), (try? row.flag("pinned")) ?? false, generation)
             }
         }
     }
 
     func isKnown(_ id: GenerationID) throws(StoreError) -> Bool {
-        try readOne { try Bool.fetchOne($0, sql: "SELECT 1 FROM generation WHERE id = ?", arguments: [Int64(bitPattern: id.value)]) ?? false }
+        try readOne { try Bool.fetchOne($0, sql: "SELECT 1 FROM generation WHERE id = ?", arguments: [id]) ?? false }
     }
 
     /// What the rows of generations say that they take on the disk.
     func taken(by ids: [GenerationID]) throws(StoreError) -> Int64 {
-        try read { db in try ids.reduce(0) { $0 +| (try Self.taken(by: Int64(bitPattern: $1.value), in: db).blocks) } }
+        try read { db in try ids.reduce(0) { $0 +| (try Self.taken(by: $1, in: db).blocks) } }
     }
 
     /// All that is known of a resource, to be kept elsewhere.

@@ -48,8 +48,8 @@ extension CacheIndex {
             let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(3) + [limit]).map { StoredRow($0) }
             var (victims, damaged) = ([Victim](), Set<GenerationID>())
             for row in rows {
-                if let victim = try? Self.victim(row) { victims.append(victim) } else if let id = try? row.integer("generation") {
-                    damaged.insert(GenerationID(value: UInt64(bitPattern: id)))
+                if let victim = try? Self.victim(row) { victims.append(victim) } else if let id = try? row.generation("generation") {
+                    damaged.insert(id)
                 }
             }
             let next = try rows.last.map { try Place($0, "last_access", "generation", "ordinal") }
@@ -82,9 +82,9 @@ extension CacheIndex {
                 WHERE (r.last_access, r.id) > (?, ?) ORDER BY r.last_access, r.id LIMIT ?
                 """
             let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(2) + [limit]).map { StoredRow($0) }
-            let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap { try? $0.integer("generation") }
+            let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap { try? $0.generation("generation") }
             let next = try rows.last.map { try Place($0, "last_access", "resource") }
-            return (evictable.map { GenerationID(value: UInt64(bitPattern: $0)) }, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
+            return (evictable, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
         }
     }
 
@@ -96,7 +96,7 @@ extension CacheIndex {
             var gone: [GenerationID: Int64] = [:]
             for id in Set(extents.map(\.generation)) {
                 let known = try Bool.fetchOne(
-                    db.cachedStatement(sql: "SELECT 1 FROM extent WHERE generation = ? LIMIT 1"), arguments: [Int64(bitPattern: id.value)])
+                    db.cachedStatement(sql: "SELECT 1 FROM extent WHERE generation = ? LIMIT 1"), arguments: [id])
                 if known == nil { gone[id] = try Self.remove(id, in: db) }
             }
             return gone
@@ -104,13 +104,12 @@ extension CacheIndex {
     }
 
     private static func remove(_ ordinal: Int, of id: GenerationID, in db: Database) throws {
-        let identifier = Int64(bitPattern: id.value)
         let sql = """
             SELECT e.ordinal, e.present, g.length, g.chunk_size, g.resource FROM extent e JOIN generation g ON g.id = e.generation
             WHERE e.generation = ? AND e.ordinal = ?
             """
-        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [identifier, ordinal]).map({ StoredRow($0) }) else { return }
-        try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [identifier, ordinal])
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id, ordinal]).map({ StoredRow($0) }) else { return }
+        try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [id, ordinal])
         guard let (length, geometry, ordinal, present) = try? extent(row) else { return }
         try addDataBytes(0 -| geometry.blockBytes(of: present, inExtent: ordinal, length: length), in: db)
         try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?")
@@ -139,13 +138,12 @@ extension CacheIndex {
     private func thin(_ ids: ArraySlice<GenerationID>) throws(StoreError) -> (batch: [GenerationID], thinned: [GenerationID: Int64]) {
         var (batch, thinned, rows) = ([GenerationID](), [GenerationID: Int64](), 0)
         for id in ids {
-            let identifier = Int64(bitPattern: id.value)
             let sql = "SELECT count(*) FROM extent WHERE generation = ?"
-            var count = try readOne { try Int.fetchOne($0.cachedStatement(sql: sql), arguments: [identifier]) ?? 0 }
+            var count = try readOne { try Int.fetchOne($0.cachedStatement(sql: sql), arguments: [id]) ?? 0 }
             if !batch.isEmpty, rows + count > Self.rowsAtOnce { break }
             while count > Self.rowsAtOnce {
                 let ordinals = try readOne {
-                    try Int.fetchAll($0, sql: "SELECT ordinal FROM extent WHERE generation = ? LIMIT ?", arguments: [identifier, Self.rowsAtOnce])
+                    try Int.fetchAll($0, sql: "SELECT ordinal FROM extent WHERE generation = ? LIMIT ?", arguments: [id, Self.rowsAtOnce])
                 }
                 guard !ordinals.isEmpty else { break }
                 let before = try meta(.dataBytes) ?? 0
@@ -161,11 +159,10 @@ extension CacheIndex {
 
     /// - Returns: nil where it is not known.
     private static func remove(_ id: GenerationID, in db: Database) throws -> Int64? {
-        let identifier = Int64(bitPattern: id.value)
         let sql = "SELECT resource FROM generation WHERE id = ?"
-        guard let resource = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [identifier]) else { return nil }
-        let taken = try taken(by: identifier, in: db)
-        try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [identifier])
+        guard let resource = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) else { return nil }
+        let taken = try taken(by: id, in: db)
+        try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
         try addDataBytes(0 -| taken.blocks, in: db)
         try db.cachedStatement(sql: "DELETE FROM resource WHERE id = ? AND pinned = 0").execute(arguments: [resource])
         // A pin outlives the generation: the next one is pinned, too.
@@ -179,7 +176,7 @@ extension CacheIndex {
     func identifiers(of key: CacheKey) throws(StoreError) -> [GenerationID] {
         try readOne { db in
             let sql = "SELECT g.id FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?"
-            return try Int64.fetchAll(db, sql: sql, arguments: [key.text]).map { GenerationID(value: UInt64(bitPattern: $0)) }
+            return try GenerationID.fetchAll(db, sql: sql, arguments: [key.text])
         }
     }
 
@@ -202,17 +199,16 @@ extension CacheIndex {
     /// - Returns: its key, if that can be read, whether the generation is gone, and by how much the sum has changed.
     func removeDamage(of id: GenerationID) throws(StoreError) -> (key: String?, isGone: Bool, change: Int64) {
         try write { db in
-            let identifier = Int64(bitPattern: id.value)
             let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-            let row = try Row.fetchOne(db, sql: sql, arguments: [identifier]).map { StoredRow($0) }
+            let row = try Row.fetchOne(db, sql: sql, arguments: [id]).map { StoredRow($0) }
             let generation = try? row.map { try Self.generationRow($0) }
-            let extents = try Row.fetchAll(db, sql: Self.selectExtents, arguments: [identifier]).map { StoredRow($0) }
+            let extents = try Row.fetchAll(db, sql: Self.selectExtents, arguments: [id]).map { StoredRow($0) }
             for extent in extents where generation.flatMap({ try? Self.extentRow(extent, $0) }) == nil {
-                try db.execute(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?", arguments: [identifier, extent.databaseValue("ordinal")])
+                try db.execute(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?", arguments: [id, extent.databaseValue("ordinal")])
             }
             if generation == nil {
-                try db.execute(sql: "DELETE FROM resource WHERE id IN (SELECT resource FROM generation WHERE id = ?)", arguments: [identifier])
-                try db.execute(sql: "DELETE FROM generation WHERE id = ?", arguments: [identifier])
+                try db.execute(sql: "DELETE FROM resource WHERE id IN (SELECT resource FROM generation WHERE id = ?)", arguments: [id])
+                try db.execute(sql: "DELETE FROM generation WHERE id = ?", arguments: [id])
             }
             return (try? row?.text("key"), generation == nil, try Self.sumUp(in: db))
         }
@@ -221,7 +217,7 @@ extension CacheIndex {
     /// - Returns: by how much the sum has changed.
     private static func sumUp(in db: Database) throws -> Int64 {
         var sum: Int64 = 0
-        let ids = try Int64.fetchCursor(db, sql: "SELECT id FROM generation")
+        let ids = try GenerationID.fetchCursor(db, sql: "SELECT id FROM generation")
         while let id = try ids.next() { sum +|= try taken(by: id, in: db).blocks }
         let before = try Int64.fetchOne(db, sql: "SELECT value FROM meta WHERE name = ?", arguments: [Meta.dataBytes.rawValue]) ?? 0
         let change = sum -| before

@@ -39,7 +39,7 @@ extension CacheIndex {
     func generation(_ id: GenerationID) throws(StoreError) -> GenerationRow? {
         try readOne { db in
             let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [Int64(bitPattern: id.value)]).map { try Self.generationRow(StoredRow($0)) }
+            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]).map { try Self.generationRow(StoredRow($0)) }
         }
     }
 
@@ -82,9 +82,8 @@ extension CacheIndex {
     /// The extents of a generation, and what its file takes beside its chunks; nil where it is gone. Rows that cannot be are left out.
     func contents(of row: GenerationRow) throws(StoreError) -> (extents: [ExtentRow], overhead: Int64, hasDamage: Bool)? {
         try read { db in
-            let identifier = Int64(bitPattern: row.id.value)
-            guard let overhead = try Int64.fetchOne(db, sql: "SELECT overhead FROM generation WHERE id = ?", arguments: [identifier]) else { return nil }
-            let rows = try Row.fetchAll(db.cachedStatement(sql: Self.selectExtents), arguments: [identifier])
+            guard let overhead = try Int64.fetchOne(db, sql: "SELECT overhead FROM generation WHERE id = ?", arguments: [row.id]) else { return nil }
+            let rows = try Row.fetchAll(db.cachedStatement(sql: Self.selectExtents), arguments: [row.id])
             let extents = rows.compactMap { try? Self.extentRow(StoredRow($0), row) }
             return (extents, overhead, extents.count < rows.count)
         }
@@ -94,7 +93,7 @@ extension CacheIndex {
 
     func extent(_ ordinal: Int, of row: GenerationRow) throws(StoreError) -> ExtentRow? {
         try readOne { db in
-            try Row.fetchOne(db.cachedStatement(sql: Self.selectExtents + " AND ordinal = ?"), arguments: [Int64(bitPattern: row.id.value), ordinal])
+            try Row.fetchOne(db.cachedStatement(sql: Self.selectExtents + " AND ordinal = ?"), arguments: [row.id, ordinal])
                 .flatMap { try? Self.extentRow(StoredRow($0), row) }
         }
     }

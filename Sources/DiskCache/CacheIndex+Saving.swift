@@ -56,7 +56,7 @@ extension CacheIndex {
     func save(_ updates: [Update], session: Int64) throws(StoreError) -> Saved {
         try write { db in
             var saved = Saved()
-            for update in updates { try Self.save(update, session: session, &saved, in: db) }
+            for update in updates { try save(update, session: session, &saved, in: db) }
             if !saved.pinned.isEmpty { try countPinChange(in: db) }
             return saved
         }
@@ -78,8 +78,8 @@ extension CacheIndex {
         return batches
     }
 
-    private static func save(_ update: Update, session: Int64, _ saved: inout Saved, in db: Database) throws {
-        let identifier = Int64(bitPattern: update.id.value)
+    private func save(_ update: Update, session: Int64, _ saved: inout Saved, in db: Database) throws {
+        keys.enter(update.key)
         let resource = try Row.fetchOne(
             db.cachedStatement(sql: """
                 INSERT INTO resource (key, hits, last_access) VALUES (?1, ?2, ?3)
@@ -92,82 +92,108 @@ extension CacheIndex {
         if isPinned || isDownloaded { saved.kept.insert(update.id) }
         var cached: Int64 = 0
         // A resource has one current generation: an older one's rows go.
-        let older = try Int64.fetchAll(
-            db.cachedStatement(sql: "SELECT id FROM generation WHERE resource = ? AND id != ?"), arguments: [resourceID, identifier])
+        let older = try GenerationID.fetchAll(
+            db.cachedStatement(sql: "SELECT id FROM generation WHERE resource = ? AND id != ?"), arguments: [resourceID, update.id])
         for id in older {
-            let taken = try taken(by: id, in: db)
+            let taken = try Self.taken(by: id, in: db)
             try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
-            saved.replaced[GenerationID(value: UInt64(bitPattern: id))] = taken.blocks
+            saved.replaced[id] = taken.blocks
             cached -|= taken.body
-            try addDataBytes(0 -| taken.blocks, in: db)
+            try Self.addDataBytes(0 -| taken.blocks, in: db)
         }
-        var blocks = try saveHead(update, resourceID, in: db)
+        var blocks = try Self.saveHead(update, resourceID, in: db)
         for extent in update.extents {
-            let before = try save(extent, of: update, isPinned: isPinned, session: session, in: db)
+            let before = try Self.save(extent, of: update, isPinned: isPinned, session: session, in: db)
             blocks +|= update.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
                 -| update.geometry.blockBytes(of: before, inExtent: extent.ordinal, length: update.length)
             cached +|= update.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
                 -| update.geometry.bodyBytes(of: before, inExtent: extent.ordinal, length: update.length)
         }
         if cached != 0 { try db.cachedStatement(sql: "UPDATE resource SET cached = cached + ? WHERE id = ?").execute(arguments: [cached, resourceID]) }
-        try addDataBytes(blocks, in: db)
+        try Self.addDataBytes(blocks, in: db)
     }
 
     /// - Returns: what the file takes beside its chunks, as far as no row said so before.
     private static func saveHead(_ update: Update, _ resource: Int64, in db: Database) throws -> Int64 {
-        let identifier = Int64(bitPattern: update.id.value)
-        let known = try Int64.fetchOne(db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [identifier])
+        let known = try Int64.fetchOne(db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [update.id])
         guard let known else {
             try db.cachedStatement(sql: """
                 INSERT INTO generation (id, resource, length, status, final_url, chunk_size, stored_at, overhead, fields, validated_at, initial_age, selecting, is_public)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """).execute(arguments: [
-                identifier, resource, update.length, update.head.status, update.head.finalURL, update.geometry.chunkSize, update.head.storedAt, update.overhead,
+                update.id, resource, update.length, update.head.status, update.head.finalURL, update.geometry.chunkSize, update.head.storedAt, update.overhead,
             ] + headArguments(update.head))
             return update.overhead
         }
         if update.isHeadChanged {
             try db.cachedStatement(sql: "UPDATE generation SET fields = ?, validated_at = ?, initial_age = ?, selecting = ?, is_public = ? WHERE id = ?")
-                .execute(arguments: try headArguments(update.head) + [identifier])
+                .execute(arguments: headArguments(update.head) + [update.id])
         }
         if known != update.overhead {
-            try db.cachedStatement(sql: "UPDATE generation SET overhead = ? WHERE id = ?").execute(arguments: [update.overhead, identifier])
+            try db.cachedStatement(sql: "UPDATE generation SET overhead = ? WHERE id = ?").execute(arguments: [update.overhead, update.id])
         }
         return update.overhead -| known
     }
 
     /// What freshening changes.
-    private static func headArguments(_ head: GenerationHead) throws -> StatementArguments {
-        let fields = try JSONEncoder().encode(head.fields.lines.map { [$0.name, $0.value] })
-        let selecting = try JSONEncoder().encode(head.selecting.fields.map { [$0.name, $0.value] })
-        return [
-            String(decoding: fields, as: UTF8.self), head.times.validatedAt, head.times.initialAge, String(decoding: selecting, as: UTF8.self), head.isPublic,
+    private static func headArguments(_ head: GenerationHead) -> StatementArguments {
+        [
+            pairs(head.fields.lines.map { ($0.name, $0.value) }), head.times.validatedAt, head.times.initialAge,
+            pairs(head.selecting.fields.map { ($0.name, $0.value) }), head.isPublic,
         ]
+    }
+
+    /// As JSON (RFC 8259): an array of arrays of two, written by hand, as each small file has it written once.
+    static func pairs(_ pairs: [(String, String?)]) -> String {
+        var text = "["
+        for (name, value) in pairs {
+            text += text.utf8.count == 1 ? "[" : ",["
+            append(name, to: &text)
+            text += ","
+            if let value { append(value, to: &text) } else { text += "null" }
+            text += "]"
+        }
+        return text + "]"
+    }
+
+    private static func append(_ string: String, to text: inout String) {
+        text += "\""
+        if string.utf8.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) {
+            for scalar in string.unicodeScalars {
+                switch scalar {
+                case "\"", "\\": text += "\\\(scalar)"
+                case "\0"..<" ":
+                    let digits = String(scalar.value, radix: 16)
+                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                default: text.unicodeScalars.append(scalar)
+                }
+            }
+        } else { text += string }
+        text += "\""
     }
 
     /// - Returns: the bits that the row had.
     private static func save(_ extent: ExtentUpdate, of update: Update, isPinned: Bool, session: Int64, in db: Database) throws -> Presence {
-        let identifier = Int64(bitPattern: update.id.value)
         let known = try Row.fetchOne(
             db.cachedStatement(sql: "SELECT checksums, session, present FROM extent WHERE generation = ? AND ordinal = ?"),
-            arguments: [identifier, extent.ordinal]).map { StoredRow($0) }
+            arguments: [update.id, extent.ordinal]).map { StoredRow($0) }
         let bits = known.flatMap { try? $0.integer("present") } ?? 0
         let before = update.geometry.existing(Presence(bits: UInt64(bitPattern: bits)), inExtent: extent.ordinal, length: update.length)
         guard !extent.present.isEmpty else {
-            try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [identifier, extent.ordinal])
+            try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [update.id, extent.ordinal])
             return before
         }
         var checksums = unpack(known.flatMap { try? $0.bytes("checksums") } ?? Data())
         for (bit, checksum) in extent.checksums { checksums[bit] = checksum }
         let written = extent.isVerified ? session : known.flatMap { try? $0.integer("session") } ?? session
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
-            identifier, extent.ordinal, Int64(bitPattern: extent.present.bits), pack(checksums), extent.lastAccess, written, isPinned,
+            update.id, extent.ordinal, Int64(bitPattern: extent.present.bits), pack(checksums), extent.lastAccess, written, isPinned,
         ])
         return before
     }
 
     /// What the rows of a generation say that it takes on the disk, and how many bytes of it are cached. Damaged rows count nothing.
-    static func taken(by id: Int64, in db: Database) throws -> (blocks: Int64, body: Int64) {
+    static func taken(by id: GenerationID, in db: Database) throws -> (blocks: Int64, body: Int64) {
         let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]), let generation = try? generationRow(StoredRow(row)) else { return (0, 0) }
         let select = "SELECT ordinal, present, 0 AS last_access, 0 AS session, NULL AS checksums FROM extent WHERE generation = ?"

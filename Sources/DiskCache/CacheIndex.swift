@@ -16,6 +16,7 @@ final class CacheIndex: Sendable {
     let path: String
     let role: Role
     let database: DatabasePool
+    let keys = KeyFilter()
 
     init(path: String, role: Role = .index) throws(StoreError) {
         (self.path, self.role) = (path, role)

@@ -116,7 +116,7 @@ extension CacheStore {
     ///   - isHidden: whether nobody is to find it before it is finished.
     /// - Throws: `StoreError`; where there is no room even for an empty file, a `.system` error with ENOSPC.
     package func makeGeneration(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool = false) throws(StoreError) -> Generation {
-        let id = GenerationID.random(session: session)
+        let id = ids.withLock { $0.make() }
         guard ledger.reserve(CapacityLedger.fileOverhead) || ledger.reserveFile() else {
             throw .system(operation: "reserve space for", path: path(of: id), code: ENOSPC)
         }
@@ -141,7 +141,7 @@ extension CacheStore {
     /// Makes a window in memory through which a response that is not stored passes.
     package func makeWindow(_ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = windowGeometry) -> Generation {
         Generation(
-            id: .random(session: session), key: key, head: head, length: length, geometry: geometry, file: MemoryBytes(), isStored: false, ledger: ledger)
+            id: ids.withLock { $0.make() }, key: key, head: head, length: length, geometry: geometry, file: MemoryBytes(), isStored: false, ledger: ledger)
     }
 
     /// Extents of 1 MiB: what a reader has passed is given back soon.

@@ -62,6 +62,7 @@ package final class CacheStore: Sendable {
     private let onShortage = Mutex<(@Sendable () -> Void)?>(nil)
     private let lock: DirectoryLock
     let fingerprintSeed: Int64
+    let ids: Mutex<GenerationIDs>
     private let checkpointTimer: QueueTimer
 
     /// Which generations are open, and what has to be done about them.
@@ -119,6 +120,7 @@ package final class CacheStore: Sendable {
         session = (1...1 << 60).contains(previous) ? previous + 1 : Int64.random(in: 1...1 << 40)
         suspectSession = try wasClean ? index.meta(.suspectSession) ?? 0 : previous
         ledger.adopt(data: try index.meta(.dataBytes) ?? 0)
+        ids = Mutex(GenerationIDs(session: session))
         fingerprintSeed = try index.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
         try index.setMeta([(.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession), (.boot, boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0)])
         // Should the log be lost later, it is still known that this session was not closed in order.

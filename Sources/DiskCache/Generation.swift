@@ -58,7 +58,11 @@ package final class GenerationHead: Sendable, Equatable {
     }
 
     private static func rendered(_ lines: [FieldLines.Line]) -> [UInt8] {
-        lines.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+        var bytes: [UInt8] = []
+        for line in lines {
+            for text in [line.name, ": ", line.value, "\r\n"] { bytes += text.utf8 }
+        }
+        return bytes
     }
 
     /// How long it is fresh yet.
@@ -349,31 +353,6 @@ package final class Generation: Sendable {
     /// Counts a request that was answered from here.
     package func countHit() {
         state.withLock { $0.unsavedHits += 1 }
-    }
-}
-
-/// Names a generation and its file.
-package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
-    let value: UInt64
-
-    /// The last four digits tell which session made it: that session's files are never taken for leftovers.
-    static func random(session: Int64) -> GenerationID {
-        GenerationID(value: UInt64.random(in: 1...UInt64(Int64.max >> 16)) << 16 | UInt64(session & 0xFFFF))
-    }
-
-    func isMade(in session: Int64) -> Bool { value & 0xFFFF == UInt64(session & 0xFFFF) }
-
-    /// 16 hexadecimal digits.
-    package var description: String {
-        let digits = String(value, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
-    }
-
-    init(value: UInt64) { self.value = value }
-
-    init?(fileName: String) {
-        guard fileName.utf8.count == 16, let value = UInt64(fileName, radix: 16), (1...UInt64(Int64.max)).contains(value) else { return nil }
-        self.value = value
     }
 }
 

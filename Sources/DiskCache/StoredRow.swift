@@ -30,6 +30,8 @@ package struct StoredRow {
 
     package func text(_ column: String) throws(RowDamage) -> String { try value(column) }
 
+    func generation(_ column: String) throws(RowDamage) -> GenerationID { try value(column) }
+
     package func bytes(_ column: String) throws(RowDamage) -> Data { try value(column) }
 
     package func flag(_ column: String) throws(RowDamage) -> Bool { try integer(column) != 0 }

@@ -15,7 +15,11 @@ package final class EventLoop: @unchecked Sendable {
     let base: OpaquePointer
     private let inbox = Mutex(Inbox())
     private var deferred: [() -> Void] = []
+    /// Runs what is pending: active by `bell`, or by itself where the loop's own thread asks for it.
     private var wake: OpaquePointer!
+    /// An eventfd by which other threads wake the loop. libevent's own way writes to one with the base's lock held, and the thread that it
+    /// wakes runs into that lock.
+    private let bell: Int32
     private var thread: pthread_t?
 
     private struct Inbox {
@@ -34,16 +38,25 @@ package final class EventLoop: @unchecked Sendable {
         // Work that posts more work is served in one pass without it, and sockets would wait until there is none left.
         event_config_set_max_dispatch_interval(configuration, nil, 16, 0)
         guard let base = event_base_new_with_config(configuration) else { throw EventLoopError(operation: "event_base_new", code: errno) }
+        bell = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard bell >= 0 else {
+            let code = errno
+            event_base_free(base)
+            throw EventLoopError(operation: "eventfd", code: code)
+        }
         self.index = index
         self.base = base
-        wake = event_new(base, -1, Int16(EV_PERSIST), { _, _, context in
+        // Edge-triggered: each write is an event of its own, and what was written need not be read.
+        wake = event_new(base, bell, Int16(EV_READ | EV_PERSIST | EV_ET), { _, _, context in
             Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().runPending()
         }, Unmanaged.passUnretained(self).toOpaque())
+        event_add(wake, nil)
     }
 
     deinit {
         event_free(wake)
         event_base_free(base)
+        close(bell)
     }
 
     /// Starts the loop's thread. The thread keeps the loop alive until `stop`.
@@ -83,7 +96,8 @@ package final class EventLoop: @unchecked Sendable {
             defer { inbox.isWoken = true }
             return !inbox.isWoken
         }
-        if mustWake { event_active(wake, 0, 0) }
+        guard mustWake else { return }
+        if isCurrent { event_active(wake, 0, 0) } else { eventfd_write(bell, 1) }
     }
 
     /// Runs `work` once the callback that is running now has returned. On the loop only.

@@ -1,6 +1,7 @@
 /// The characters and the decimal numbers that HTTP's grammar is made of (RFC 9110 §5.6).
 ///
-/// Inlinable, because loops over URLs and fields in other modules call these for each byte.
+/// What takes one byte is inlinable, because loops over URLs and fields in other modules call it for each. What takes text is there for `String` and
+/// `Substring` as such: the generic form, called from another module, would ask the runtime for its types at each step.
 package enum ASCII {
     @inlinable package static var tab: UInt8 { 0x09 }
     @inlinable package static var lineFeed: UInt8 { 0x0A }
@@ -47,13 +48,48 @@ package enum ASCII {
         a.count == b.count && zip(a, b).allSatisfy { lowercased($0) == lowercased($1) }
     }
 
-    @inlinable package static func equalIgnoringCase(_ a: some StringProtocol, _ b: some StringProtocol) -> Bool {
-        equalIgnoringCase(a.utf8, b.utf8)
+    package static func equalIgnoringCase(_ a: String, _ b: String) -> Bool { equalIgnoringCase(a[...], b[...]) }
+
+    package static func equalIgnoringCase(_ a: Substring, _ b: String) -> Bool { equalIgnoringCase(a, b[...]) }
+
+    private static func equalIgnoringCase(_ a: Substring, _ b: Substring) -> Bool {
+        guard a.utf8.count == b.utf8.count else { return false }
+        var (a, b) = (a, b)
+        return a.withUTF8 { a in
+            b.withUTF8 { b in
+                for place in a.indices where lowercased(a[place]) != lowercased(b[place]) { return false }
+                return true
+            }
+        }
+    }
+
+    /// Whether `text` begins with `prefix`, without regard to case.
+    package static func begins(_ text: String, with prefix: String) -> Bool {
+        equalIgnoringCase(text.utf8.prefix(prefix.utf8.count), prefix.utf8)
     }
 
     /// A copy of `text` in which the letters of ASCII, and only these, are in lower case.
-    @inlinable package static func lowercased(_ text: some StringProtocol) -> String {
-        String(decoding: text.utf8.lazy.map { lowercased($0) }, as: UTF8.self)
+    package static func lowercased(_ text: String) -> String { lowercased(text[...]) }
+
+    package static func lowercased(_ text: Substring) -> String {
+        var text = text
+        return text.withUTF8 { bytes in
+            String(unsafeUninitializedCapacity: bytes.count) { lower in
+                for place in bytes.indices { lower.initializeElement(at: place, to: lowercased(bytes[place])) }
+                return bytes.count
+            }
+        }
+    }
+
+    package static func trimmed(_ text: String) -> Substring { Substring(trimmed(text.utf8)) }
+
+    package static func trimmed(_ text: Substring) -> Substring { Substring(trimmed(text.utf8)) }
+
+    package static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var (start, end) = (bytes.startIndex, bytes.endIndex)
+        while start < end, isOptionalSpace(bytes[start]) { start += 1 }
+        while start < end, isOptionalSpace(bytes[end - 1]) { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
     }
 
     @inlinable package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence

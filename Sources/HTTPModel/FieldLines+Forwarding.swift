@@ -5,15 +5,16 @@ extension FieldLines {
 
     /// RFC 9110 §7.6.1: fields that concern one connection, and those that `Connection` names.
     package mutating func removeHopByHop() {
-        var names = Self.hopByHop
+        var named: Set<String> = []
         for value in all("Connection") {
-            for option in value.utf8.split(separator: ASCII.comma) { names.insert(ASCII.lowercased(Substring(ASCII.trimmed(option)))) }
+            for option in value.utf8.split(separator: ASCII.comma) { named.insert(ASCII.lowercased(Substring(ASCII.trimmed(option)))) }
         }
-        remove(allOf: names)
+        // Nearly always that is all; what names others is looked up in a set, as it may name any number.
+        named = named.filter { !Self.hopByHop.contains($0) && $0 != "close" }
+        lines.removeAll { Self.hopByHop.contains($0.name) || !named.isEmpty && named.contains(ASCII.lowercased($0.name)) }
     }
 
-    /// In lower case.
-    private static let hopByHop: Set<String> = [
+    package static let hopByHop: FieldNames = [
         "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 

@@ -48,8 +48,7 @@ package struct FieldLines: Sendable, Equatable {
     }
 
     /// One pass, however many names there are.
-    /// - Parameter names: in lower case.
-    package mutating func remove(allOf names: Set<String>) {
-        lines.removeAll { names.contains(ASCII.lowercased($0.name)) }
+    package mutating func remove(allOf names: FieldNames) {
+        lines.removeAll { names.contains($0.name) }
     }
 }

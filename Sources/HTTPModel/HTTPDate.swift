@@ -15,7 +15,7 @@ package enum HTTPDate {
     /// Reads all three forms; nil for anything else, and for days and times that do not exist. The day's name is not checked
     /// against the date.
     package static func parse(_ text: String) -> Int64? {
-        let trimmed = String(Substring(ASCII.trimmed(text.utf8)))
+        let trimmed = String(ASCII.trimmed(text))
         return parseFixdate(FieldScanner(trimmed)) ?? parseRFC850(FieldScanner(trimmed)) ?? parseAsctime(FieldScanner(trimmed))
     }
 

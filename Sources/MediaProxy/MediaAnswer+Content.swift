@@ -128,7 +128,7 @@ extension MediaAnswer {
     private func addFields(of generation: Generation, to response: inout Response) {
         let head = generation.head
         if response.status == 304 {
-            for line in head.fields.lines where Self.notModifiedFields.contains(line.name.lowercased()) { response.field(line.name, line.value) }
+            for line in head.fields.lines where Self.notModifiedFields.contains(line.name) { response.field(line.name, line.value) }
         } else {
             response.fields(rendered: head.fieldBytes)
         }
@@ -143,7 +143,7 @@ extension MediaAnswer {
     }
 
     /// RFC 9110 §15.4.5
-    private static let notModifiedFields: Set<String> = ["cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary"]
+    private static let notModifiedFields: FieldNames = ["cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary"]
 
     private func close(_ status: Int, _ generation: Generation, following opening: SharedFetch?) {
         classify(.whole, generation, isOpening: opening != nil)

@@ -88,7 +88,7 @@ final class MediaAnswer: BodySource {
     func proceed() {
         guard exchange.isOpen else { return }
         if treatment.bypasses { return directives.control.onlyIfCached ? refuseToAsk() : request.method == .head ? passHead() : open(alone: true) }
-        switch resource.view() {
+        switch filler.filler.look(at: resource, wake: wake { $0.proceed() }) {
         case .generation(let generation):
             consider(generation)
         case .unknown where directives.control.onlyIfCached:
@@ -104,13 +104,8 @@ final class MediaAnswer: BodySource {
             passHead()
         case .unreadable:
             open(alone: true)
-        case .mustLookUp:
-            exchange.onAbort = { [self] in abandon() }
-            resource.whenLookedUp(wake { $0.proceed() })
-            filler.filler.lookUp(resource)
         case .lookingUp:
             exchange.onAbort = { [self] in abandon() }
-            resource.whenLookedUp(wake { $0.proceed() })
         }
     }
 

@@ -61,7 +61,7 @@ struct HeadCollector {
         guard colon > 0, line[..<colon].allSatisfy(ASCII.isToken) else {
             return .malformed("the name of the field \"\(Self.string(line[..<colon]))\" is not a token")
         }
-        fields.append(Self.string(line[..<colon]), Self.string(ASCII.trimmed(line[(colon + 1)...])))
+        fields.append(Self.string(line[..<colon]), Self.string(ASCII.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))))
         return .more
     }
 
@@ -90,7 +90,7 @@ extension FieldLines {
     func declaredLength() throws(UpstreamError) -> Int64? {
         if let codings = combined("Transfer-Encoding") {
             // RFC 9112 §7: none was asked for (TE), so that there can be no other.
-            guard ASCII.equalIgnoringCase(ASCII.trimmed(codings.utf8), "chunked".utf8) else {
+            guard ASCII.equalIgnoringCase(ASCII.trimmed(codings), "chunked") else {
                 throw .protocolViolation(detail: "Transfer-Encoding: \(codings)")
             }
             return nil

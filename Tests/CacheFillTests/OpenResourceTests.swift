@@ -19,7 +19,7 @@ import Upstream
         switch resource.view() {
         case .generation: "generation"
         case .unknown: "unknown"
-        case .mustLookUp: "must look up"
+        case nil: "must look up"
         case .lookingUp: "looking up"
         case .unreadable: "unreadable"
         }

@@ -466,7 +466,8 @@ import Testing
         try flip(paths["damaged"]!, 100 * 4096)
         unlink(paths["gone"]!)
         try store.index.write { try $0.execute(sql: "UPDATE generation SET length = -7 WHERE resource = (SELECT id FROM resource WHERE key LIKE '%row')") }
-        let orphan = GenerationID.random(session: 60_000)
+        var ids = GenerationIDs(session: 60_000)
+        let orphan = ids.make()
         try FileManager.default.createDirectory(atPath: (store.path(of: orphan) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
         _ = FileManager.default.createFile(atPath: store.path(of: orphan), contents: Data(repeating: 1, count: 9000))
 

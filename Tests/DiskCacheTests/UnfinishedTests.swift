@@ -11,7 +11,8 @@ import Testing
 
     /// Names that are no generation's, and a stray file that would be found only by a look at all.
     private func strayFile(in opened: OpenStore) throws -> String {
-        let id = GenerationID.random(session: 60_000)
+        var ids = GenerationIDs(session: 60_000)
+        let id = ids.make()
         let path = opened.store.path(of: id)
         try FileManager.default.createDirectory(atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
         #expect(FileManager.default.createFile(atPath: path, contents: Data(count: 9000)))

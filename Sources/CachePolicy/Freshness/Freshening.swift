@@ -60,7 +60,7 @@ package enum Freshening {
         return fields
     }
 
-    private static let kept: Set<String> = ["content-length", "content-encoding", "content-type", "content-range", "etag", "vary"]
+    private static let kept: FieldNames = ["content-length", "content-encoding", "content-type", "content-range", "etag", "vary"]
 
     private static func tag(_ fields: FieldLines) -> EntityTag? { fields["ETag"].flatMap { EntityTag(parsing: $0) } }
 

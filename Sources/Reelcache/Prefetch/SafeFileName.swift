@@ -81,7 +81,7 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
 
     private static func suffix(of type: String?) -> String {
         guard let type else { return "" }
-        let name = ASCII.lowercased(Substring(ASCII.trimmed(type.utf8.prefix { $0 != UInt8(ascii: ";") })))
+        let name = ASCII.lowercased(ASCII.trimmed(Substring(type.utf8.prefix { $0 != UInt8(ascii: ";") })))
         return extensions[name].map { ".\($0)" } ?? ""
     }
 

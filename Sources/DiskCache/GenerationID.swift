@@ -1,0 +1,49 @@
+import GRDB
+
+/// Names a generation and its file.
+package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
+    let value: UInt64
+
+    func isMade(in session: Int64) -> Bool { value & 0xFFFF == UInt64(session & 0xFFFF) }
+
+    /// 16 hexadecimal digits.
+    package var description: String {
+        let digits = String(value, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    init(value: UInt64) { self.value = value }
+
+    init?(fileName: String) {
+        guard fileName.utf8.count == 16, let value = UInt64(fileName, radix: 16), (1...UInt64(Int64.max)).contains(value) else { return nil }
+        self.value = value
+    }
+}
+
+/// As it stands in a row: the same bits with a sign. A damaged row may have one that no generation ever had.
+extension GenerationID: DatabaseValueConvertible {
+    package var databaseValue: DatabaseValue { Int64(bitPattern: value).databaseValue }
+
+    package static func fromDatabaseValue(_ value: DatabaseValue) -> GenerationID? {
+        Int64.fromDatabaseValue(value).map { GenerationID(value: UInt64(bitPattern: $0)) }
+    }
+}
+
+/// Makes the identifiers of one session, in runs that begin anywhere: neighbours have neighbouring rows and one directory, so that what is made
+/// at one time dirties few pages of the index and few directories, and all of it spreads over these all the same.
+struct GenerationIDs {
+    /// The last four digits tell which session made it: that session's files are never taken for leftovers.
+    let session: Int64
+    private var next: UInt64 = 0
+    private var left = 0
+    private static let runLength = 64
+    private static let places = 1...UInt64(Int64.max >> 16) - UInt64(runLength)
+
+    init(session: Int64) { self.session = session }
+
+    mutating func make() -> GenerationID {
+        if left == 0 { (next, left) = (.random(in: Self.places), Self.runLength) }
+        defer { (next, left) = (next + 1, left - 1) }
+        return GenerationID(value: next << 16 | UInt64(session & 0xFFFF))
+    }
+}

@@ -1,0 +1,19 @@
+/// A few names of header fields that are known beforehand, to look one up among them without regard to case (RFC 9110 §5.1) and without a
+/// copy of it.
+package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
+    /// At each place the names of that many bytes.
+    private var byLength: [[String]] = []
+
+    package init(arrayLiteral names: String...) {
+        for name in names {
+            let length = name.utf8.count
+            while byLength.count <= length { byLength.append([]) }
+            byLength[length].append(name)
+        }
+    }
+
+    package func contains(_ name: String) -> Bool {
+        let length = name.utf8.count
+        return length < byLength.count && byLength[length].contains { ASCII.equalIgnoringCase($0, name) }
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import DiskCache
+
+@Suite struct GenerationIDTests {
+    /// Neighbours have neighbouring rows and one directory; and all directories get some.
+    @Test func theyComeInRuns() {
+        var ids = GenerationIDs(session: 0x1_2345)
+        let made = (0..<64 * 400).map { _ in ids.make() }
+        #expect(Set(made).count == made.count)
+        for id in made {
+            #expect(id.isMade(in: 0x2345) && !id.isMade(in: 0x2346))
+            #expect(GenerationID(fileName: id.description) == id)
+        }
+        for run in stride(from: 0, to: made.count, by: 64) {
+            #expect(made[run + 63].value - made[run].value == 63 << 16)
+            #expect(Set(made[run..<run + 64].map { $0.description.prefix(2) }).count <= 2)
+        }
+        #expect(Set(made.map { $0.description.prefix(2) }).count > 64)
+    }
+
+    @Test(arguments: [1, 77, UInt64(Int64.max), 1 << 63, .max]) func rowsHaveTheSameBits(value: UInt64) {
+        let id = GenerationID(value: value)
+        #expect(GenerationID.fromDatabaseValue(id.databaseValue) == id)
+        #expect(id.databaseValue == Int64(bitPattern: value).databaseValue)
+    }
+
+    @Test func anotherTypeIsNone() {
+        #expect(GenerationID.fromDatabaseValue("a".databaseValue) == nil)
+        #expect(GenerationID.fromDatabaseValue(.null) == nil)
+    }
+}
+
+@Suite struct HeadRowTests {
+    @Test func pairsAreJSON() throws {
+        let pairs: [(String, String?)] = [
+            ("A", "b"), ("", ""), ("Quote\"", "back\\slash"), ("a", nil), ("\u{1}\t\n", "\u{1F}\u{7F}/"), ("é", "\u{1F3AC} \u{2028}"), ("e\u{301}", "\"\u{301}"),
+        ]
+        for count in 0...pairs.count {
+            let written = CacheIndex.pairs(Array(pairs[..<count]))
+            let read = try JSONDecoder().decode([[String?]].self, from: Data(written.utf8))
+            #expect(read.map { $0.map { $0.map { Array($0.utf8) } } } == pairs[..<count].map { [Array($0.utf8), $1.map { Array($0.utf8) }] })
+        }
+    }
+}
