@@ -94,19 +94,16 @@ package final class CacheFiller: Sendable {
     var isBeingRead: Bool { running.withLock { $0 }.contains { $0.isBeingRead } }
 
     package func resource(_ key: CacheKey) -> OpenResource {
-        let (resource, closed) = resources.withLock { $0.resource(key) }
-        if !closed.isEmpty { letGo(closed) }
+        var (resource, closed) = resources.withLock { $0.resource(key) }
+        guard !closed.isEmpty else { return resource }
+        // They let go of their files, outside of the lock.
+        closed = []
+        store.closeLetGo()
         return resource
     }
 
-    /// Closed ones let go of their files here, outside of the lock.
-    private func letGo(_ closed: consuming [OpenResource]) {
-        _ = consume closed
-        store.closeLetGo()
-    }
-
     /// What is known of a resource. The index is asked where it may know more.
-    /// - Parameter wake: called once, from any thread, when it has answered; not called for another view than `lookingUp`.
+    /// - Parameter wake: called once when it has answered, from any thread, perhaps before this returns; not called for another view than `lookingUp`.
     package func look(at resource: OpenResource, wake: @autoclosure () -> @Sendable () -> Void) -> OpenResource.View {
         while true {
             if let view = resource.view() {

@@ -56,13 +56,13 @@ package final class Demand: Sendable {
     /// here, or they would reach origins that they were not meant for.
     private var fields: FieldLines {
         passedFields.withLock { known in
-            let fields = known ?? passed()
+            let fields = known ?? fieldsToPass()
             known = fields
             return fields
         }
     }
 
-    private func passed() -> FieldLines {
+    private func fieldsToPass() -> FieldLines {
         guard var fields = request?.fields else { return FieldLines() }
         fields.removeHopByHop()
         fields.remove(allOf: Self.withheld)

@@ -78,7 +78,7 @@ extension Fetch {
 
     private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool) throws(FillError) {
         let answer = try Answer(head, asked: span, demand, times: ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now()), store)
-        filler.balance.note(answer.windowLength, from: demand.url.authority)
+        if head.status == 200 || head.status == 206 { filler.balance.note(answer.windowLength, of: demand.url) }
         // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
         if mustComeWhole(head, answer) { return }
         let isKept = isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
@@ -279,7 +279,9 @@ extension FieldLines {
     /// What concerns the connection to the origin only, what this proxy says itself, and lines that are no proper fields.
     package mutating func removeUnfitForClients() {
         removeHopByHop()
-        remove(allOf: ["content-length", "age", "cache-status", "set-cookie"])
+        remove(allOf: Self.ofTheProxy)
         removeMalformed()
     }
+
+    private static let ofTheProxy: FieldNames = ["content-length", "age", "cache-status", "set-cookie"]
 }

@@ -100,7 +100,7 @@ package final class LoopFiller {
             let fetch = Fetch(status, filler, home: home, purpose, demand, range, isMidway: isMidway)
             filler.run(fetch, reason)
         }
-        guard let chosen = filler.balance.place(from: home, length: length, host: demand.url.authority), chosen.loop !== loop else { return run(self) }
+        guard let chosen = filler.balance.place(from: home, length: length, demand.url), chosen.loop !== loop else { return run(self) }
         chosen.post(run)
     }
 

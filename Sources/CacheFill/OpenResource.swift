@@ -26,7 +26,8 @@ package final class OpenResource: Sendable {
         fileprivate var filling: Filling?
         fileprivate var play: OngoingPlay?
         fileprivate var waiters: [@Sendable () -> Void] = []
-        fileprivate var lastUse: UInt64 = 0
+        /// One that is new has not been looked at by whoever it was made for.
+        fileprivate var lastUse = MonotonicClock.nanoseconds()
         fileprivate var pinning = Pinning.notYet
 
         /// Whether it is the resource's, and no other has taken its place.

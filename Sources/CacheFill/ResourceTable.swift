@@ -23,14 +23,15 @@ struct ResourceTable {
     mutating func resource(_ key: CacheKey) -> (OpenResource, closed: [OpenResource]) {
         if let resource = resources[key] { return (resource, []) }
         var closed = resources.count >= capacity ? close(downTo: capacity / 4 * 3) : []
-        let resource = OpenResource(key)
-        resources[key] = resource
         unweighed += 1
-        // All are looked at: so the more there are, the more have to be new.
+        // Weighing looks at all of them: the more there are, the more have to be new. An open resource holds some 8 KiB, so that those which are new by
+        // then hold a tenth of the limit.
         if unweighed >= max(32, resources.count / 8) {
             unweighed = 0
             closed += close(downToBytes: Self.mostBytes)
         }
+        let resource = OpenResource(key)
+        resources[key] = resource
         return (resource, closed)
     }
 
@@ -45,30 +46,24 @@ struct ResourceTable {
     /// Closes the longest unused resources until what is left holds no more than this, as far as they are idle.
     private mutating func close(downToBytes most: Int) -> [OpenResource] {
         var surplus = resources.values.reduce(-most) { $0 + $1.memoryBytes }
-        return close(while: surplus > 0) { resource in
-            surplus -= resource.memoryBytes
+        guard surplus > 0 else { return [] }
+        return close(longestIdle.prefix { resource in
+            defer { surplus -= resource.memoryBytes }
             return surplus > 0
-        }
+        })
     }
 
     /// Closes the longest unused resources. One that a reader still holds is merely opened again by the next.
     private mutating func close(downTo count: Int) -> [OpenResource] {
-        var surplus = resources.count - count
-        return close(while: surplus > 0) { _ in
-            surplus -= 1
-            return surplus > 0
-        }
+        close(longestIdle.prefix(max(0, resources.count - count)))
     }
 
-    /// - Parameter goesOn: told of one that is closed, says whether the next is to go, too.
-    private mutating func close(while isDue: Bool, _ goesOn: (OpenResource) -> Bool) -> [OpenResource] {
-        guard isDue else { return [] }
-        var closed: [OpenResource] = []
-        for (resource, _) in resources.values.compactMap({ resource in resource.idleSince.map { (resource, $0) } }).sorted(by: { $0.1 < $1.1 }) {
-            resources[resource.key] = nil
-            closed.append(resource)
-            if !goesOn(resource) { break }
-        }
-        return closed
+    private var longestIdle: [OpenResource] {
+        resources.values.compactMap { resource in resource.idleSince.map { (resource, $0) } }.sorted { $0.1 < $1.1 }.map(\.0)
+    }
+
+    private mutating func close(_ idle: ArraySlice<OpenResource>) -> [OpenResource] {
+        for resource in idle { resources[resource.key] = nil }
+        return Array(idle)
     }
 }

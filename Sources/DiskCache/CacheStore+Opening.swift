@@ -6,7 +6,11 @@ extension CacheStore {
     /// Looks a resource up in the index. Calls back on a thread of its own.
     package func load(_ key: CacheKey, then deliver: @escaping @Sendable (Result<Generation?, StoreError>) -> Void) {
         readers.run { [self] in
-            do throws(StoreError) { deliver(.success(try load(key))) } catch { deliver(.failure(error)) }
+            do throws(StoreError) {
+                let found = try load(key)
+                if found == nil { fillKeyFilter() }
+                deliver(.success(found))
+            } catch { deliver(.failure(error)) }
         }
     }
 

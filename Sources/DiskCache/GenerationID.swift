@@ -36,6 +36,7 @@ struct GenerationIDs {
     let session: Int64
     private var next: UInt64 = 0
     private var left = 0
+    /// About as many as are told to the index in one transaction (`CacheIndex.rowsAtOnce`).
     private static let runLength = 64
     private static let places = 1...UInt64(Int64.max >> 16) - UInt64(runLength)
 

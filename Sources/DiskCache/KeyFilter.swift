@@ -21,7 +21,8 @@ final class KeyFilter: Sendable {
 
     /// With so many for each key and so many of them set, one key in about 120 passes for one that is there (Bloom's formula).
     private static let (bitsPerKey, bitsSet) = (10, 7)
-    private static let (smallestCapacity, mostKeys) = (1 << 15, 1 << 26)
+    /// 40 KiB at least, 160 MiB at most: of an index with more keys nothing is known.
+    private static let (smallestCapacity, mostKeys) = (1 << 15, 1 << 27)
 
     /// Whether the index certainly lacks a key; false while nobody knows.
     func certainlyLacks(_ key: CacheKey) -> Bool {
@@ -34,7 +35,13 @@ final class KeyFilter: Sendable {
         let hash = Self.hash(key)
         state.withLock { state in
             guard !state.bits.isEmpty else { return }
-            for place in Self.places(hash, state.bits.count) { state.bits[place >> 6] |= 1 << UInt64(place & 63) }
+            var isNew = false
+            for place in Self.places(hash, state.bits.count) where state.bits[place >> 6] & 1 << UInt64(place & 63) == 0 {
+                state.bits[place >> 6] |= 1 << UInt64(place & 63)
+                isNew = true
+            }
+            // Each checkpoint enters the keys of what is being filled.
+            guard isNew else { return }
             state.count += 1
             // Beyond that it would say less and less; it is filled anew, and larger.
             if state.count > state.capacity, state.phase == .filled { state.phase = .unfilled }
@@ -50,12 +57,23 @@ final class KeyFilter: Sendable {
         }
     }
 
+    /// Memory for so many keys, all of whose bits are 0.
+    struct Memory {
+        fileprivate let bits: [UInt64]
+        fileprivate let capacity: Int
+    }
+
+    /// - Parameter count: how many keys the index has about; there is room for as many again.
+    /// - Returns: nil where there are too many.
+    static func memory(for count: Int) -> Memory? {
+        guard count <= mostKeys / 2 else { return nil }
+        let capacity = max(smallestCapacity, 2 * count)
+        return Memory(bits: [UInt64](repeating: 0, count: (capacity * bitsPerKey + 63) / 64), capacity: capacity)
+    }
+
     /// Empties it. From here on, what is entered is in it. No row may be on its way then whose key was entered before.
-    /// - Parameter count: how many keys the index has; there is room for as many again.
-    func empty(for count: Int) {
-        let capacity = max(Self.smallestCapacity, 2 * min(count, Self.mostKeys))
-        let bits = [UInt64](repeating: 0, count: (capacity * Self.bitsPerKey + 63) / 64)
-        state.withLock { state in (state.bits, state.count, state.capacity) = (bits, 0, capacity) }
+    func empty(into memory: Memory) {
+        state.withLock { state in (state.bits, state.count, state.capacity) = (memory.bits, 0, memory.capacity) }
     }
 
     /// - Parameter isComplete: whether all keys were entered that the index had when the filter was emptied.
@@ -79,25 +97,27 @@ final class KeyFilter: Sendable {
 }
 
 extension CacheIndex {
-    private static let keysAtOnce = 4096
-
     /// Enters all keys into the filter.
-    /// - Parameter isEnding: asked between pages.
-    func fillKeys(isEnding: () -> Bool) throws(StoreError) {
+    /// - Parameters:
+    ///   - keysAtOnce: how many are read in one transaction; a long one would keep the index's log from being shortened.
+    ///   - isEnding: asked between pages.
+    func fillKeys(keysAtOnce: Int = 4096, isEnding: () -> Bool) throws(StoreError) {
         var isComplete = false
         defer { keys.endFilling(isComplete: isComplete) }
+        let count = try readOne { try Int.fetchOne($0, sql: "SELECT count(*) FROM resource") ?? 0 }
+        guard let memory = KeyFilter.memory(for: count) else { return }
         // Within a transaction that may write: there is no other one then, and so no row on its way.
-        try write { db in keys.empty(for: try Int.fetchOne(db, sql: "SELECT count(*) FROM resource") ?? 0) }
+        try write { _ in keys.empty(into: memory) }
         var last = Int64.min
         while !isEnding() {
             let page = try read { db in
-                try Row.fetchAll(db.cachedStatement(sql: "SELECT id, key FROM resource WHERE id > ? ORDER BY id LIMIT ?"), arguments: [last, Self.keysAtOnce])
+                try Row.fetchAll(db.cachedStatement(sql: "SELECT id, key FROM resource WHERE id > ? ORDER BY id LIMIT ?"), arguments: [last, keysAtOnce])
                     .map { StoredRow($0) }
             }
             // A key that cannot be read is none that anybody asks for.
             for row in page { if let key = try? row.text("key") { keys.enter(CacheKey(text: key)) } }
-            guard page.count == Self.keysAtOnce, let next = try? page[page.count - 1].integer("id"), next > last else {
-                isComplete = page.count < Self.keysAtOnce
+            guard page.count == keysAtOnce, let next = try? page[page.count - 1].integer("id"), next > last else {
+                isComplete = page.count < keysAtOnce
                 return
             }
             last = next
@@ -109,14 +129,11 @@ extension CacheStore {
     /// Whether nothing is cached of a resource, as far as that can be told at once.
     package func certainlyLacks(_ key: CacheKey) -> Bool {
         // In this order: what is no longer open has been entered before.
-        guard !isKnown(key) else { return false }
-        if index.keys.certainlyLacks(key) { return true }
-        fillKeyFilter()
-        return false
+        !isKnown(key) && index.keys.certainlyLacks(key)
     }
 
-    /// In the background, when it is first asked: what plays nothing new never needs it.
-    private func fillKeyFilter() {
+    /// In the background, once something was looked up in vain: who plays what is cached does not need it.
+    func fillKeyFilter() {
         guard index.keys.beginFilling() else { return }
         let runs = auditors.run { [self] in
             report("read which resources are cached") { () throws(StoreError) in

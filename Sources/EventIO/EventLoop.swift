@@ -8,8 +8,8 @@ import Synchronization
 /// *Loop-bound* objects (connections, transfers, watchers, timers) are plain classes that are not `Sendable`, so the
 /// compiler keeps them on the thread that made them. Other threads reach them by `post`.
 ///
-/// `@unchecked Sendable` because the base is handed to libevent's thread-safe calls only (`event_active`), what is
-/// local to the loop is touched on its thread alone (checked by `assertOnLoop`), and the inbox is inside a `Mutex`.
+/// `@unchecked Sendable` because other threads only write to an eventfd and free events (libevent locks its base), what is local to the loop is
+/// touched on its thread alone (checked by `assertOnLoop`), and the inbox is inside a `Mutex`.
 package final class EventLoop: @unchecked Sendable {
     package let index: Int
     let base: OpaquePointer
@@ -37,6 +37,8 @@ package final class EventLoop: @unchecked Sendable {
         defer { event_config_free(configuration) }
         // Work that posts more work is served in one pass without it, and sockets would wait until there is none left.
         event_config_set_max_dispatch_interval(configuration, nil, 16, 0)
+        // epoll, whatever the environment says (EVENT_NOEPOLL): an eventfd that is never read would keep others busy.
+        event_config_require_features(configuration, Int32(EV_FEATURE_ET.rawValue))
         guard let base = event_base_new_with_config(configuration) else { throw EventLoopError(operation: "event_base_new", code: errno) }
         bell = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard bell >= 0 else {
@@ -46,15 +48,15 @@ package final class EventLoop: @unchecked Sendable {
         }
         self.index = index
         self.base = base
-        // Edge-triggered: each write is an event of its own, and what was written need not be read.
+        // Edge-triggered: a write wakes again though nobody has read what was written before.
         wake = event_new(base, bell, Int16(EV_READ | EV_PERSIST | EV_ET), { _, _, context in
             Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().runPending()
         }, Unmanaged.passUnretained(self).toOpaque())
-        event_add(wake, nil)
+        guard wake != nil, event_add(wake, nil) == 0 else { throw EventLoopError(operation: "event_add", code: errno) }
     }
 
     deinit {
-        event_free(wake)
+        if wake != nil { event_free(wake) }
         event_base_free(base)
         close(bell)
     }

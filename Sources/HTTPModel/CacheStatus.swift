@@ -47,20 +47,37 @@ package struct CacheStatus: Sendable, Equatable {
 
     /// As it stands in the field: `reelcache; fwd=uri-miss; stored; collapsed`.
     package var fieldValue: String {
-        var value = "reelcache"
-        if let forward { value += "; fwd=\(forward.rawValue)" } else if isHit { value += "; hit" }
-        if let forwardStatus { value += "; fwd-status=\(forwardStatus)" }
-        if isStored { value += "; stored" }
-        if isCollapsed { value += "; collapsed" }
-        if let ttl { value += "; ttl=\(Self.integer(ttl))" }
-        if let key { value += "; key=\(Self.string(key))" }
-        if let detail { value += "; detail=\(Self.string(detail))" }
-        return value
+        var bytes: [UInt8] = []
+        write(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The same, onto the end of a head that is being laid out: each answer has one, and no string is made for it.
+    package func write(to bytes: inout [UInt8]) {
+        bytes += "reelcache".utf8
+        if let forward {
+            bytes += "; fwd=".utf8
+            bytes += forward.rawValue.utf8
+        } else if isHit { bytes += "; hit".utf8 }
+        if let forwardStatus {
+            bytes += "; fwd-status=".utf8
+            bytes.append(decimal: Int64(forwardStatus))
+        }
+        if isStored { bytes += "; stored".utf8 }
+        if isCollapsed { bytes += "; collapsed".utf8 }
+        if let ttl {
+            bytes += "; ttl=".utf8
+            Self.write(integer: ttl, to: &bytes)
+        }
+        if let key { bytes += "; key=\(Self.string(key))".utf8 }
+        if let detail { bytes += "; detail=\(Self.string(detail))".utf8 }
     }
 
     /// An Integer of RFC 9651 §3.3.1 has 15 digits at most.
-    private static func integer(_ value: Int64) -> Int64 {
-        min(max(value, -999_999_999_999_999), 999_999_999_999_999)
+    private static func write(integer value: Int64, to bytes: inout [UInt8]) {
+        let most: Int64 = 999_999_999_999_999
+        if value < 0 { bytes.append(UInt8(ascii: "-")) }
+        bytes.append(decimal: min(value.magnitude, UInt64(most)))  // no trap: a constant
     }
 
     /// A String of RFC 9651 §3.3.3 is printable ASCII; other characters become question marks.

@@ -9,12 +9,14 @@ extension FieldLines {
         for value in all("Connection") {
             for option in value.utf8.split(separator: ASCII.comma) { named.insert(ASCII.lowercased(Substring(ASCII.trimmed(option)))) }
         }
-        // Nearly always that is all; what names others is looked up in a set, as it may name any number.
-        named = named.filter { !Self.hopByHop.contains($0) && $0 != "close" }
+        // Mostly none is left; else they are looked up in a set, as an origin may name any number.
+        named = named.filter { !$0.isEmpty && !Self.hopByHop.contains($0) }
         lines.removeAll { Self.hopByHop.contains($0.name) || !named.isEmpty && named.contains(ASCII.lowercased($0.name)) }
     }
 
+    /// `close` is no field, and the only other thing that `Connection` may name.
     package static let hopByHop: FieldNames = [
+        "close",
         "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 

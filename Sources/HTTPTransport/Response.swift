@@ -45,6 +45,12 @@ package struct Response {
         fieldBytes.append(contentsOf: Self.lineEnd)
     }
 
+    package mutating func cacheStatus(_ status: CacheStatus) {
+        fieldBytes.append(contentsOf: Self.cacheStatus)
+        status.write(to: &fieldBytes)
+        fieldBytes.append(contentsOf: Self.lineEnd)
+    }
+
     /// `Content-Range` of a part (RFC 9110 §14.4).
     package mutating func contentRange(_ range: Range<Int64>, total: Int64?) {
         fieldBytes.append(contentsOf: Self.contentRange)
@@ -81,21 +87,6 @@ package struct Response {
 
     private static let separator: [UInt8] = Array(": ".utf8)
     private static let lineEnd: [UInt8] = Array("\r\n".utf8)
+    private static let cacheStatus: [UInt8] = Array("Cache-Status: ".utf8)
     private static let contentRange: [UInt8] = Array("Content-Range: bytes ".utf8)
-}
-
-extension [UInt8] {
-    /// Appends a number's digits without making a string of them.
-    mutating func append(decimal number: Int64) {
-        precondition(number >= 0)
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
-            var (left, place) = (number, 20)
-            repeat {
-                place -= 1
-                digits[place] = UInt8(ascii: "0") + UInt8(left % 10)  // no trap: a digit
-                left /= 10
-            } while left > 0
-            append(contentsOf: UnsafeBufferPointer(rebasing: digits[place..<20]))
-        }
-    }
 }

@@ -139,7 +139,7 @@ extension MediaAnswer {
         let age = head.age(at: filler.filler.now())
         if age > 0 || outcome.isHit || accepted === generation || outcome.forward == .partial { response.field("Age", age) }
         if route.hasOwnKey { outcome.key = generation.key.text }
-        response.field("Cache-Status", outcome.fieldValue)
+        response.cacheStatus(outcome)
     }
 
     /// RFC 9110 §15.4.5
@@ -160,7 +160,7 @@ extension MediaAnswer {
             // RFC 9110 §15.5.17
             response.field("Content-Range", ContentRange(range: nil, total: length).fieldValue)
             response.field("Accept-Ranges", "bytes")
-            response.field("Cache-Status", outcome.fieldValue)
+            response.cacheStatus(outcome)
         }
     }
 
@@ -189,7 +189,7 @@ extension MediaAnswer {
         if error.isUnsent { outcome = CacheStatus(detail: error.token) }
         exchange.respond(status ?? error.status, text: [error.clientText(handler.policy.adviceWords), advice].compactMap(\.self).joined(separator: "; ")) { [outcome] response in
             if let seconds = error.retryAfter { response.field("Retry-After", seconds) }
-            response.field("Cache-Status", outcome.isHit ? CacheStatus.forwarded(.partial).fieldValue : outcome.fieldValue)
+            response.cacheStatus(outcome.isHit ? .forwarded(.partial) : outcome)
         }
     }
 }

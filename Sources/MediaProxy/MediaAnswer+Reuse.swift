@@ -114,7 +114,7 @@ extension MediaAnswer {
     func refuseToAsk() {
         outcome = CacheStatus(detail: "only-if-cached")
         exchange.respond(504, text: "this is not cached, and the request wants nothing that is not (Cache-Control: only-if-cached)") { [outcome] response in
-            response.field("Cache-Status", outcome.fieldValue)
+            response.cacheStatus(outcome)
         }
     }
 
@@ -165,7 +165,7 @@ extension MediaAnswer {
         response.hasDate = fields["Date"] != nil
         let age = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.filler.now()).initialAge
         if age > 0 { response.field("Age", min(age, 1 << 31)) }
-        response.field("Cache-Status", outcome.fieldValue)
+        response.cacheStatus(outcome)
         exchange.respond(response)
     }
 }

@@ -56,7 +56,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     private func refuseOffline() {
         exchange.respond(504, text: "the proxy is offline: no origin is asked", closes: true) {
-            $0.field("Cache-Status", CacheStatus(detail: FillError.offline.token).fieldValue)
+            $0.cacheStatus(CacheStatus(detail: FillError.offline.token))
         }
     }
 
@@ -155,7 +155,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         response.hasDate = fields["Date"] != nil
         if route.form == .absolute { response.field("Via", handler.via.element) }
         if route.form == .mount, !route.isOneSite, !ContentSafety(fields).isInert { response.field("Content-Security-Policy", SiteFields.belowMount) }
-        response.field("Cache-Status", CacheStatus.forwarded(.method, status: head.status).fieldValue)
+        response.cacheStatus(.forwarded(.method, status: head.status))
         exchange.respond(response, body: self, keepsReading: true)
     }
 
@@ -177,7 +177,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         isAnswered = true
         let failure = FillError.upstream(error ?? .broken(detail: "no answer"))
         handler.metrics.errors.add("upstream-method")
-        exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords)) { $0.field("Cache-Status", CacheStatus.forwarded(.method).fieldValue) }
+        exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords)) { $0.cacheStatus(.forwarded(.method)) }
     }
 
     /// Curl gives its pieces one by one: they go on together.

@@ -1,3 +1,4 @@
+import CachePolicy
 import Testing
 
 @testable import CacheFill
@@ -53,22 +54,25 @@ import Testing
 @Suite struct ExpectedLengthsTests {
     private var lengths = ExpectedLengths()
 
-    @Test mutating func whatAHostSentLastIsExpected() {
-        #expect(!lengths.areShort(of: "a"))
-        lengths.note(65_536, of: "a")
-        #expect(lengths.areShort(of: "a") && !lengths.areShort(of: "a:80") && !lengths.areShort(of: "b"))
-        lengths.note(1 << 30, of: "a")
-        #expect(!lengths.areShort(of: "a"))
-        lengths.note(1 << 20, of: "a")
-        #expect(lengths.areShort(of: "a"))
-        lengths.note(nil, of: "a")
-        #expect(!lengths.areShort(of: "a"))
+    private func isShort(_ url: String) throws -> Bool { lengths.isShort(try OriginURL(url: url)) }
+
+    @Test mutating func whatAHostSentLastByNamesThatEndAlikeIsExpected() throws {
+        #expect(try !isShort("http://a/1.ts"))
+        lengths.note(65_536, of: try OriginURL(url: "http://a/1.ts?token=x.y"))
+        #expect(try isShort("http://a/b/2.ts"))
+        for other in ["http://a/1.mp4", "http://a/1", "http://a/ts", "http://a:81/1.ts", "http://b/1.ts", "http://a/1.ts/film"] { #expect(try !isShort(other)) }
+        lengths.note(1 << 30, of: try OriginURL(url: "http://a/3.ts"))
+        #expect(try !isShort("http://a/1.ts"))
+        lengths.note(1 << 20, of: try OriginURL(url: "http://a/"))
+        #expect(try isShort("http://a/x"))
+        lengths.note(nil, of: try OriginURL(url: "http://a/y"))
+        #expect(try !isShort("http://a/x"))
     }
 
     /// However many hosts there are, what is known of them is bounded.
-    @Test mutating func hostsAreForgottenWhereThereAreMany() {
-        for number in 0..<10_000 { lengths.note(1, of: "\(number)") }
-        #expect((0..<10_000).count { lengths.areShort(of: "\($0)") } <= 1024)
-        #expect(lengths.areShort(of: "9999"))
+    @Test mutating func kindsAreForgottenWhereThereAreMany() throws {
+        for number in 0..<5000 { lengths.note(1, of: try OriginURL(url: "http://h\(number)/")) }
+        #expect(try (0..<5000).filter { try isShort("http://h\($0)/") }.count <= 1024)
+        #expect(try isShort("http://h4999/"))
     }
 }

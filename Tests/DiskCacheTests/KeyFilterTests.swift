@@ -13,15 +13,32 @@ import Testing
 
     private func fill(_ numbers: Range<Int>) {
         #expect(filter.beginFilling())
-        filter.empty(for: numbers.count)
+        empty(for: numbers.count)
         for number in numbers { filter.enter(Self.key(number)) }
         filter.endFilling(isComplete: true)
+    }
+
+    private func empty(for count: Int) {
+        guard let memory = KeyFilter.memory(for: count) else { return #expect(Bool(false), "no memory for \(count) keys") }
+        filter.empty(into: memory)
+    }
+
+    @Test func ofTooManyKeysNothingIsKnown() {
+        #expect(KeyFilter.memory(for: 1 << 27) == nil)
+        #expect(KeyFilter.memory(for: .max) == nil)
+    }
+
+    /// Each checkpoint enters the keys of what is being filled.
+    @Test func oneKeyCountsOnce() {
+        fill(0..<10)
+        for _ in 0..<100_000 { filter.enter(Self.key(3)) }
+        #expect(filter.certainlyLacks(Self.key(11)))
     }
 
     @Test func nothingIsSaidBeforeItIsFilled() {
         #expect(!filter.certainlyLacks(Self.key(0)))
         #expect(filter.beginFilling())
-        filter.empty(for: 10)
+        empty(for: 10)
         #expect(!filter.certainlyLacks(Self.key(0)))
         filter.endFilling(isComplete: true)
         #expect(filter.certainlyLacks(Self.key(0)))
@@ -36,7 +53,7 @@ import Testing
 
     @Test func whatIsWrittenWhileItIsFilledIsInIt() {
         #expect(filter.beginFilling())
-        filter.empty(for: 10)
+        empty(for: 10)
         filter.enter(Self.key(7))
         filter.endFilling(isComplete: true)
         filter.enter(Self.key(8))
@@ -74,18 +91,59 @@ extension KeyFilterTests {
         try opened.store.index.fillKeys { false }
     }
 
-    @Test func whatIsCachedIsFoundInTheNextSession() throws {
+    /// Pages of eight: five of them, one more key, and less than one.
+    @Test(arguments: [40, 41, 3]) func whatIsCachedIsFoundInTheNextSession(count: Int) throws {
         let opened = try OpenStore()
         let media = Media(seed: 1, size: 4096)
-        // More than a page of them.
-        for number in 0..<40 { _ = try opened.make("\(number)", media, filling: 0..<4096) }
+        for number in 0..<count { _ = try opened.make("\(number)", media, filling: 0..<4096) }
         let again = try opened.reopened()
-        try fill(again)
-        for number in 0..<40 {
+        #expect(again.store.index.keys.beginFilling())
+        try again.store.index.fillKeys(keysAtOnce: 8) { false }
+        for number in 0..<count {
             #expect(!again.store.certainlyLacks(OpenStore.key("\(number)")))
             #expect(try again.load("\(number)") != nil)
         }
-        #expect((40..<140).count { again.store.certainlyLacks(OpenStore.key("\($0)")) } > 90)
+        #expect((count..<count + 100).count { again.store.certainlyLacks(OpenStore.key("\($0)")) } > 90)
+    }
+
+    /// Who plays what is cached does not need the filter; who asks for what is not there has it filled.
+    @Test func aLookUpInVainHasItFilled() throws {
+        let opened = try OpenStore()
+        do { _ = try opened.make("a", Media(seed: 1, size: 4096), filling: 0..<4096) }
+        let again = try opened.reopened()
+        func lookUp(_ name: String) throws -> Bool {
+            let found = Monitor<Bool?>(nil)
+            again.store.load(OpenStore.key(name)) { result in found.update { $0 = (try? result.get()) != nil } }
+            let isThere = try found.wait(for: "the look-up") { $0 }
+            again.settle()
+            return isThere
+        }
+        #expect(try lookUp("a"))
+        #expect(!again.store.certainlyLacks(OpenStore.key("b")))
+        #expect(try !lookUp("b"))
+        #expect(again.store.certainlyLacks(OpenStore.key("b")))
+        #expect(!again.store.certainlyLacks(OpenStore.key("a")))
+    }
+
+    /// While all keys are being read, others are saved, evicted and added again.
+    @Test func whatIsSavedWhileItIsFilledIsNeverLacking() throws {
+        let opened = try OpenStore()
+        let media = Media(seed: 1, size: 4096)
+        for number in 0..<64 { _ = try opened.make("\(number)", media, filling: 0..<4096) }
+        opened.checkpoint()
+        #expect(opened.store.index.keys.beginFilling())
+        var next = 64
+        try opened.store.index.fillKeys(keysAtOnce: 4) {
+            // Between two pages.
+            guard next < 90 else { return false }
+            _ = try? opened.make("\(next)", media, filling: 0..<4096)
+            opened.checkpoint()
+            try? opened.store.index.remove(OpenStore.key("\(next - 60)"))
+            next += 1
+            return false
+        }
+        for number in 30..<next { #expect(!opened.store.index.keys.certainlyLacks(OpenStore.key("\(number)"))) }
+        #expect((next..<next + 100).count { opened.store.certainlyLacks(OpenStore.key("\($0)")) } > 90)
     }
 
     /// From when it is made to long after it was saved and closed.

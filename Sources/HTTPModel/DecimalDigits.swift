@@ -1,0 +1,20 @@
+extension [UInt8] {
+    /// Appends a number's digits without making a string of them.
+    /// - Parameter number: not below 0.
+    package mutating func append(decimal number: Int64) {
+        precondition(number >= 0)
+        append(decimal: number.magnitude)
+    }
+
+    mutating func append(decimal number: UInt64) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var (left, place) = (number, 20)
+            repeat {
+                place -= 1
+                digits[place] = UInt8(ascii: "0") + UInt8(left % 10)  // no trap: a digit
+                left /= 10
+            } while left > 0
+            append(contentsOf: UnsafeBufferPointer(rebasing: digits[place..<20]))
+        }
+    }
+}
