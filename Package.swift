@@ -18,7 +18,8 @@ let package = Package(
     ],
     targets: [
         // System libraries
-        .systemLibrary(name: "CEvent", path: "CEvent", pkgConfig: "libevent_pthreads", providers: [.apt(["libevent-dev"])]),
+        .systemLibrary(
+            name: "CEvent", path: "CEvent", pkgConfig: "libevent_pthreads", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
@@ -30,24 +31,38 @@ let package = Package(
         // Mechanisms
         .target(name: "Metrics"),
         .target(name: "EventIO", dependencies: ["CEvent", "CLinux"]),
-        .target(name: "HTTPTransport", dependencies: ["CLinux", "EventIO", "HTTPModel", "Metrics", .product(name: "Logging", package: "swift-log")]),
-        .target(name: "Upstream", dependencies: ["CCurl", "EventIO", "HTTPModel", "CachePolicy", "Metrics", .product(name: "Logging", package: "swift-log")]),
+        .target(
+            name: "HTTPTransport",
+            dependencies: [
+                "CLinux", "EventIO", "HTTPModel", "Metrics", .product(name: "Logging", package: "swift-log"),
+            ]),
+        .target(
+            name: "Upstream",
+            dependencies: [
+                "CCurl", "EventIO", "HTTPModel", "CachePolicy", "Metrics",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         .target(
             name: "DiskCache",
             dependencies: [
                 "CLinux", "CXXHash", "CachePolicy", "HTTPModel", "Metrics",
-                .product(name: "DequeModule", package: "swift-collections"), .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What joins them
         .target(
             name: "CacheFill",
-            dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "Upstream", "DiskCache", .product(name: "Logging", package: "swift-log")]),
+            dependencies: [
+                "EventIO", "HTTPModel", "CachePolicy", "Metrics", "Upstream", "DiskCache",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         .target(
             name: "Downloads",
             dependencies: [
-                "CachePolicy", "CacheFill", "DiskCache", "EventIO", "HTTPModel", "Upstream", .product(name: "DequeModule", package: "swift-collections"),
+                "CachePolicy", "CacheFill", "DiskCache", "EventIO", "HTTPModel", "Upstream",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
@@ -56,23 +71,29 @@ let package = Package(
                 "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        .target(name: "ControlAPI", dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads"]),
+        .target(
+            name: "ControlAPI",
+            dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads"]),
         .target(
             name: "Reelcache",
             dependencies: [
-                "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill", "MediaProxy",
-                "ControlAPI", "Downloads", .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
+                "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache",
+                "CacheFill", "MediaProxy",
+                "ControlAPI", "Downloads", .product(name: "Logging", package: "swift-log"),
+                .product(name: "Yams", package: "Yams"),
             ]),
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"), .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What a program of one's own looks like
         .executableTarget(
-            name: "EmbeddingExample", dependencies: ["Reelcache", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            name: "EmbeddingExample",
+            dependencies: ["Reelcache", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Examples/Embedding"),
 
         // Tests
@@ -83,44 +104,59 @@ let package = Package(
         .testTarget(
             name: "CacheFillTests",
             dependencies: [
-                "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "DownloadsTests",
             dependencies: [
-                "Downloads", "CachePolicy", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+                "Downloads", "CachePolicy", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
             ]),
-        .testTarget(name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
+        .testTarget(
+            name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
         .testTarget(
             name: "DiskCacheTests",
             dependencies: [
-                "DiskCache", "HTTPModel", "CachePolicy", "Metrics", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+                "DiskCache", "HTTPModel", "CachePolicy", "Metrics", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        .testTarget(name: "HTTPTransportTests", dependencies: ["HTTPTransport", "EventIO", "HTTPModel", "Metrics", "TestSupport"]),
+        .testTarget(
+            name: "HTTPTransportTests",
+            dependencies: ["HTTPTransport", "EventIO", "HTTPModel", "Metrics", "TestSupport"]),
         .testTarget(name: "MetricsTests", dependencies: ["Metrics", "TestSupport"]),
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
-                "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "Downloads", "HTTPModel", "HTTPTransport", "Upstream", "CachePolicy", "Metrics", "TestSupport",
+                "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "Downloads", "HTTPModel", "HTTPTransport",
+                "Upstream", "CachePolicy", "Metrics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "ReelcacheTests",
-            dependencies: ["Reelcache", "CachePolicy", "DiskCache", "Downloads", "TestSupport", .product(name: "Logging", package: "swift-log")]),
+            dependencies: [
+                "Reelcache", "CachePolicy", "DiskCache", "Downloads", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
-        .testTarget(name: "DurabilityTests", dependencies: ["CLinux", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")]),
+        .testTarget(
+            name: "DurabilityTests",
+            dependencies: ["CLinux", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")]),
         .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),
     ]
 )
 
-// What reads bytes that others wrote, under fire: a test of a few seconds, or a program for libFuzzer where scripts/fuzz builds it.
+// What reads bytes that others wrote, under fire: a test of a few seconds, or a program for libFuzzer where
+// scripts/fuzz builds it.
 let fuzzed: [Target.Dependency] = [
-    "HTTPModel", "CachePolicy", "Upstream", "DiskCache", "ControlAPI", "Downloads", "Reelcache", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+    "HTTPModel", "CachePolicy", "Upstream", "DiskCache", "ControlAPI", "Downloads", "Reelcache", "TestSupport",
+    .product(name: "GRDB", package: "GRDB.swift"),
 ]
 package.targets.append(
     Context.environment["REELCACHE_LIBFUZZER"] == nil
-        ? .testTarget(name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "LibFuzzer.swift"])
+        ? .testTarget(
+            name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "LibFuzzer.swift"])
         : .executableTarget(
             name: "Fuzz", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "FuzzTests.swift"],
             swiftSettings: [.unsafeFlags(["-parse-as-library"])]))

@@ -3,12 +3,14 @@ import Foundation
 import Reelcache
 
 #if canImport(FoundationNetworking)
-    import FoundationNetworking
+import FoundationNetworking
 #endif
 
-/// Opens a cache, downloads a film into it, and plays the film through the proxy: all that a program needs, from the first line to the last.
+/// Opens a cache, downloads a film into it, and plays the film through the proxy: all that a program needs, from the
+/// first line to the last.
 @main struct EmbeddingExample: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Downloads a film into a cache of this program's own, and plays its first bytes.")
+    static let configuration = CommandConfiguration(
+        abstract: "Downloads a film into a cache of this program's own, and plays its first bytes.")
 
     @Argument(help: "The URL of a film.", transform: Self.url)
     var url: URL
@@ -20,7 +22,8 @@ import Reelcache
     var rate: Int64?
 
     func run() async throws {
-        let temporary = FileManager.default.temporaryDirectory.appendingPathComponent("reelcache-example-\(getpid())").path
+        let name = "reelcache-example-\(getpid())"
+        let temporary = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
         let cache = try open(cacheDir ?? temporary)
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await use(cache)) } catch { outcome = .failure(error) }
@@ -51,7 +54,8 @@ import Reelcache
         for await event in cache.downloading(url) {
             switch event {
             case .progress(let download): show(download)
-            case .completed(let download, let file): print("downloaded \(download.bytes) bytes to \(file?.path ?? "the cache")")
+            case .completed(let download, let file):
+                print("downloaded \(download.bytes) bytes to \(file?.path ?? "the cache")")
             case .failed(let error): throw error
             }
         }
@@ -78,7 +82,8 @@ import Reelcache
         var request = URLRequest(url: playable)
         request.setValue("bytes=0-65535", forHTTPHeaderField: "Range")
         let (bytes, response) = try await URLSession.shared.data(for: request)
-        print("played \(bytes.count) bytes, \((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Cache-Status") ?? "")")
+        let status = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Cache-Status")
+        print("played \(bytes.count) bytes, \(status ?? "")")
         try proxy.stop()
     }
 

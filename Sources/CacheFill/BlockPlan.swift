@@ -4,10 +4,10 @@
 ///     ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓|▓▓▓▓░░░|▓▓░░░░░░|············
 ///                            first    second
 ///
-/// A *block* is what one connection fetches with one request. Each request costs a round trip in which its connection brings nothing: a block is
-/// as long as its connection takes some seconds for, so that this is next to nothing, and no longer, as what comes first is played first. The last
-/// blocks are such that all connections end at the same time; where one is done all the same, it takes over half of what the slowest has yet
-/// to bring (`split`).
+/// A *block* is what one connection fetches with one request. Each request costs a round trip in which its connection
+/// brings nothing: a block is as long as its connection takes some seconds for, so that this is next to nothing, and no
+/// longer, as what comes first is played first. The last blocks are such that all connections end at the same time;
+/// where one is done all the same, it takes over half of what the slowest has yet to bring (`split`).
 struct BlockPlan {
     /// A connection with its block.
     struct Running<ID> {
@@ -58,20 +58,27 @@ struct BlockPlan {
 
     private func size(rate: Double?, others: Int64) -> Int64 {
         guard connections > 1 else { return .max }
-        let share = (Int64(rest.count) / Int64(connections)).addingReportingOverflow(max(0, others) / Int64(connections)).partialValue
+        let share = (Int64(rest.count) / Int64(connections)).addingReportingOverflow(
+            max(0, others) / Int64(connections)
+        ).partialValue
         let wanted = rate.map { Int64(min(max(0, $0) * Self.seconds, 1e18)) } ?? Self.first
         // Better one of up to twice the length than a short one after it.
         let count = share <= 2 * wanted ? share : wanted
         return max(Self.smallest, count / Self.smallest * Self.smallest)
     }
 
-    /// Where a connection without a block takes over from another: from so far on, the other one's is its. Both end at about the same time then.
+    /// Where a connection without a block takes over from another: from so far on, the other one's is its. Both end at
+    /// about the same time then.
     /// - Parameter rate: what the one without a block brings, in bytes per second; nil where that is not known.
     func split<ID>(_ running: [Running<ID>], rate: Double? = nil) -> (id: ID, at: Int64)? {
         let slowest = running.max { Self.seconds(of: $0) < Self.seconds(of: $1) }
-        guard let slowest, Self.seconds(of: slowest) >= Self.shortestHalved, slowest.rest.count >= Self.leastLeft + Self.smallest else { return nil }
+        guard let slowest, Self.seconds(of: slowest) >= Self.shortestHalved,
+            slowest.rest.count >= Self.leastLeft + Self.smallest
+        else { return nil }
         var share = 0.5
-        if let rate, rate > 0, rate.isFinite, let other = slowest.rate, other.isFinite { share = max(0, other) / (max(0, other) + rate) }
+        if let rate, rate > 0, rate.isFinite, let other = slowest.rate, other.isFinite {
+            share = max(0, other) / (max(0, other) + rate)
+        }
         let left = Int64(min(Double(slowest.rest.count) * share, 1e18))
         let place = slowest.rest.lowerBound + max(Self.leastLeft, min(left, Int64(slowest.rest.count) - Self.smallest))
         // At a chunk's start.
@@ -82,5 +89,7 @@ struct BlockPlan {
     private static let leastLeft = FetchState.joinDistance + smallest
 
     /// One that has brought nothing yet may be about to: it takes longest all the same.
-    private static func seconds<ID>(of running: Running<ID>) -> Double { Double(running.rest.count) / max(1, running.rate ?? 1) }
+    private static func seconds<ID>(of running: Running<ID>) -> Double {
+        Double(running.rest.count) / max(1, running.rate ?? 1)
+    }
 }

@@ -20,9 +20,15 @@ extension CacheFiller {
     package func judge(_ generation: Generation, byHead head: UpstreamHead, requestedAt: Int64) -> Bool {
         let stored = generation.head
         let holds =
-            head.status == 304 ? Freshening.isAbout(head.fields, stored: stored.fields)
-            : Freshening.isSameVersion(head.fields, length: head.contentLength, stored: stored.fields, storedLength: generation.length)
-        if holds { freshen(generation, by: head, requestedAt: requestedAt) } else { generation.freshen { $0 === stored ? stored.doubted : $0 } }
+            head.status == 304
+            ? Freshening.isAbout(head.fields, stored: stored.fields)
+            : Freshening.isSameVersion(
+                head.fields, length: head.contentLength, stored: stored.fields, storedLength: generation.length)
+        if holds {
+            freshen(generation, by: head, requestedAt: requestedAt)
+        } else {
+            generation.freshen { $0 === stored ? stored.doubted : $0 }
+        }
         return holds
     }
 
@@ -34,8 +40,8 @@ extension CacheFiller {
 }
 
 extension LoopFiller {
-    /// Asks an origin whether a generation still holds, while it is being given out (RFC 5861 §3). Where it does not, the next request
-    /// gets the new one.
+    /// Asks an origin whether a generation still holds, while it is being given out (RFC 5861 §3). Where it does not,
+    /// the next request gets the new one.
     package func revalidate(_ generation: Generation, _ resource: OpenResource, _ demand: Demand) {
         let follower = FollowerID()
         let first = ByteRangeSpec.bounded(first: 0, last: generation.geometry.chunkSize - 1)

@@ -3,9 +3,10 @@ import DiskCache
 import Synchronization
 
 extension CacheFiller {
-    /// What is cached of a resource is not to be used any more: its origin has changed it (RFC 9111 §4.4). Who is reading it reads on, as far
-    /// as it is there.
-    /// - Parameter done: called once the next request will not find it; before this returns, where the index need not be asked.
+    /// What is cached of a resource is not to be used any more: its origin has changed it (RFC 9111 §4.4). Who is
+    /// reading it reads on, as far as it is there.
+    /// - Parameter done: called once the next request will not find it; before this returns, where the index need not
+    ///   be asked.
     package func invalidate(_ key: CacheKey, then done: @escaping @Sendable () -> Void) {
         let resource = resource(key)
         resource.outdateOpening()
@@ -15,7 +16,8 @@ extension CacheFiller {
             store.retire(generation)
             done()
         case .lookingUp: break
-        // Who cannot read it now may later: the index is damaged or locked, and there is nothing that could be done about it.
+        // Who cannot read it now may later: the index is damaged or locked, and there is nothing that could be done
+        // about it.
         case .unknown, .unreadable:
             done()
         }

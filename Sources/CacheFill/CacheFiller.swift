@@ -10,10 +10,11 @@ import Upstream
 /// How gaps are filled. Bytes and seconds.
 package struct FillSettings: Sendable {
     /// How far past its furthest reader a response goes that passes through memory.
-    package var windowReadAhead: Int64 = 2 << 20
+    package var bufferReadAhead: Int64 = 2 << 20
     /// A body of unknown length longer than this is taken for a stream without end, and not stored.
     package var longestUnknownLength: Int64 = 256 << 20
-    /// A transfer that nobody follows any more waits so long for somebody to come back: players reconnect when they seek.
+    /// A transfer that nobody follows any more waits so long for somebody to come back: players reconnect when they
+    /// seek.
     package var lingerSeconds: Double = 5
     /// Then it has so long to finish its chunk.
     package var lastChunkSeconds: Double = 2
@@ -35,7 +36,7 @@ package final class CacheFiller: Sendable {
     package let policy: Current<ProxyPolicy>
     /// The time in seconds since 1970, by which responses age.
     package let now: @Sendable () -> Int64
-    package let manners: HostManners
+    package let backoff: OriginBackoff
     let metrics: ProxyMetrics
     package let logger: Logger
     let balance = FetchBalance()
@@ -49,14 +50,15 @@ package final class CacheFiller: Sendable {
     ///   - capacity: resources kept open; each has a file descriptor.
     ///   - now: the time in seconds since 1970.
     package init(
-        store: CacheStore, settings: FillSettings, policy: Current<ProxyPolicy>, capacity: Int, metrics: ProxyMetrics, logger: Logger,
+        store: CacheStore, settings: FillSettings, policy: Current<ProxyPolicy>, capacity: Int, metrics: ProxyMetrics,
+        logger: Logger,
         now: @escaping @Sendable () -> Int64
     ) {
         self.store = store
         self.settings = settings
         self.policy = policy
         self.now = now
-        manners = HostManners(nanoseconds: settings.clock)
+        backoff = OriginBackoff(nanoseconds: settings.clock)
         self.metrics = metrics
         self.logger = logger
         resources = Mutex(ResourceTable(capacity: capacity))
@@ -68,18 +70,21 @@ package final class CacheFiller: Sendable {
         store.whenShortOfFiles { [weak self] in _ = self?.resources.withLock { $0.closeHalf() } }
     }
 
-    /// How far past its furthest reader a transfer goes at most, whatever the rules say: a cache that is small beside that would evict what it
-    /// has just fetched.
-    var readAhead: Int64 { store.ledger.fairWindow }
+    /// How far past its furthest reader a transfer goes at most, whatever the rules say: a cache that is small beside
+    /// that would evict what it has just fetched.
+    var readAhead: Int64 { store.ledger.fairShare }
 
-    /// A resource that takes more of the cache than this, in bytes, is not filled beyond what is read of it: all else would have to go.
+    /// A resource that takes more of the cache than this, in bytes, is not filled beyond what is read of it: all else
+    /// would have to go.
     var largestFilled: Int64 { store.ledger.limit / 2 }
 
-    /// A transfer is about to linger. Each keeps one extent from being evicted, the one that it is in: together no more than a small part of
-    /// the cache.
+    /// A transfer is about to linger. Each keeps one extent from being evicted, the one that it is in: together no more
+    /// than a small part of the cache.
     /// - Returns: whether it may; then `endLinger` has to follow.
     func beginLinger(_ geometry: ChunkGeometry) -> Bool {
-        guard lingering.add(1, ordering: .relaxed).newValue > store.ledger.fairWindow / geometry.extentSize else { return true }
+        guard lingering.add(1, ordering: .relaxed).newValue > store.ledger.fairShare / geometry.extentSize else {
+            return true
+        }
         endLinger()
         return false
     }
@@ -103,7 +108,8 @@ package final class CacheFiller: Sendable {
     }
 
     /// What is known of a resource. The index is asked where it may know more.
-    /// - Parameter wake: called once when it has answered, from any thread, perhaps before this returns; not called for another view than `lookingUp`.
+    /// - Parameter wake: called once when it has answered, from any thread, perhaps before this returns; not called for
+    ///   another view than `lookingUp`.
     package func look(at resource: OpenResource, wake: @autoclosure () -> @Sendable () -> Void) -> OpenResource.View {
         while true {
             if let view = resource.view() {

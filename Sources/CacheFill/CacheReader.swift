@@ -30,7 +30,8 @@ package final class CacheReader {
     /// Whether bytes pass by that would be kept, if the store had room.
     package private(set) var lacksRoom = false
 
-    /// What it has given that was stored before, and what was fetched for it, or for a request that it joined; in bytes.
+    /// What it has given that was stored before, and what was fetched for it, or for a request that it joined; in
+    /// bytes.
     package private(set) var given: (stored: Int64, fetched: Int64) = (0, 0)
 
     private let filler: LoopFiller
@@ -53,7 +54,8 @@ package final class CacheReader {
     ///   - range: the upper end is nil for the end of the resource, wherever that will be.
     ///   - status: a fetch that `follower` follows already.
     package init(
-        _ generation: Generation, from offset: Int64, to end: Int64?, resource: OpenResource, demand: Demand, filler: LoopFiller,
+        _ generation: Generation, from offset: Int64, to end: Int64?, resource: OpenResource, demand: Demand,
+        filler: LoopFiller,
         follower: FollowerID = FollowerID(), following status: SharedFetch? = nil
     ) {
         self.generation = generation
@@ -71,7 +73,11 @@ package final class CacheReader {
             lacksRoom = status.lacksRoom
             adopt(status)
         } else if generation.length == nil || generation.head.rangeCondition == nil {
-            if let status = resource.joinOnlyWay(self.follower, of: generation, at: offset) { adopt(status) } else { isStranded = lacksBytes }
+            if let status = resource.joinUnresumable(self.follower, of: generation, at: offset) {
+                adopt(status)
+            } else {
+                isStranded = lacksBytes
+            }
         } else if let end, offset < end {
             // A player that comes back finds the transfer that it has left.
             followed = resource.takeUp(self.follower, offset..<end, of: generation)
@@ -147,7 +153,8 @@ package final class CacheReader {
         lastGiven = range
         // Fresh: fetched for this request, or for one that it joined.
         if isFresh { given.fetched += Int64(range.count) } else { given.stored += Int64(range.count) }
-        (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(Int64(range.count))
+        (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(
+            Int64(range.count))
         return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
     }
 
@@ -161,11 +168,13 @@ package final class CacheReader {
     /// Sees to it that the byte at `offset` comes.
     /// - Returns: nil where there is news already.
     private func waitForBytes() -> Step? {
-        if isBypassing && generation.isStored { return awaitWindow() }
+        if isBypassing && generation.isStored { return awaitBuffer() }
         let geometry = generation.geometry
         let found = filler.locate(
-            offset, in: geometry.chunkBytes(geometry.chunk(at: offset), length: generation.length), upTo: end, of: generation, resource, demand,
-            follower, from: start, following: followed, isMidway: offset > start, isThere: { look() != .absent }, wake: wakeUp())
+            offset, in: geometry.chunkBytes(geometry.chunk(at: offset), length: generation.length), upTo: end,
+            of: generation, resource, demand,
+            follower, from: start, following: followed, isMidway: offset > start, isThere: { look() != .absent },
+            wake: wakeUp())
         switch found {
         case .present:
             return nil
@@ -176,8 +185,8 @@ package final class CacheReader {
             // Where no origin is to be asked, say.
             if gap != nil, case .ended = fetch.view { return nil }
             return .wait
-        case .passing(let window):
-            passThrough(window)
+        case .passing(let buffer):
+            passThrough(buffer)
             return nil
         case .failed(let error):
             followed = nil
@@ -208,8 +217,8 @@ package final class CacheReader {
         return abandonGeneration()
     }
 
-    /// Without a length or a validator nothing tells whether a gap would be filled with the same version's bytes: the next request
-    /// fetches the whole anew.
+    /// Without a length or a validator nothing tells whether a gap would be filled with the same version's bytes: the
+    /// next request fetches the whole anew.
     private func abandonGeneration() -> Step {
         resource.invalidate(generation)
         filler.filler.store.retire(generation)
@@ -218,19 +227,22 @@ package final class CacheReader {
 
     /// The store has no room: what is still wanted comes past it.
     private func bypass() -> Step? {
-        guard let end, generation.head.rangeCondition != nil else { return .failed(.notStored("the cache has no room")) }
-        followed = filler.bypass(offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start)
+        guard let end, generation.head.rangeCondition != nil else {
+            return .failed(.notStored("the cache has no room"))
+        }
+        followed = filler.bypass(
+            offset..<end, of: generation, resource, demand, follower: follower, isMidway: offset > start)
         isBypassing = true
         lacksRoom = true
-        return awaitWindow()
+        return awaitBuffer()
     }
 
-    private func awaitWindow() -> Step? {
+    private func awaitBuffer() -> Step? {
         guard let followed else { return .failed(.unusable("nothing brings it any more")) }
         // In this order: one that has ended has nothing more to tell.
         let view = followed.view
-        if case .passing(let window, _, _, _)? = followed.opening {
-            passThrough(window)
+        if case .passing(let buffer, _, _, _)? = followed.opening {
+            passThrough(buffer)
             return nil
         }
         if case .ended(let end, _) = view {
@@ -240,13 +252,13 @@ package final class CacheReader {
         return followed.wait(follower, at: nil, wake: wakeUp()) ? .wait : nil
     }
 
-    private func passThrough(_ window: Generation) {
+    private func passThrough(_ buffer: Generation) {
         isBypassing = true
         lacksRoom = true
         lease = nil
         mapping = nil
         generation.endReading()
-        generation = window
+        generation = buffer
         generation.beginReading()
         readable = offset
     }

@@ -7,28 +7,30 @@ package final class Demand: Sendable {
     package let url: OriginURL
     /// nil for the whole.
     package let span: ByteRangeSpec?
-    package let treatment: Treatment
+    package let resolvedRule: ResolvedRule
     package let directives: RequestDirectives
     /// The client's; nil where there is none.
     private let request: RequestHead?
     private let isTransparent: Bool
     private let passesCookies: Bool
     private let referrer: Referrer
-    private let passedFields = Mutex<FieldLines?>(nil)
+    private let passedFields = Mutex<HeaderFields?>(nil)
 
     /// - Parameters:
     ///   - isTransparent: whether the client takes the proxy for the origin, or for the way there.
-    ///   - passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its cookies are meant for
+    ///   - passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its
+    ///     cookies are meant for
     ///     it.
     ///   - referrer: what the origin is told in `Referer`.
     package init(
-        url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives, treatment: Treatment = Treatment(),
+        url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives,
+        resolvedRule: ResolvedRule = ResolvedRule(),
         isTransparent: Bool = false, passesCookies: Bool = false, referrer: Referrer = .asSent
     ) {
         self.url = url
         self.span = span
         self.request = request
-        self.treatment = treatment
+        self.resolvedRule = resolvedRule
         self.isTransparent = isTransparent
         self.passesCookies = passesCookies
         self.referrer = referrer
@@ -36,25 +38,29 @@ package final class Demand: Sendable {
     }
 
     /// What the proxy fetches of its own accord.
-    convenience init(url: OriginURL, span: ByteRangeSpec?, treatment: Treatment) {
-        self.init(url: url, span: span, request: nil, directives: RequestDirectives(cacheControl: nil, pragma: nil), treatment: treatment)
+    convenience init(url: OriginURL, span: ByteRangeSpec?, resolvedRule: ResolvedRule) {
+        self.init(
+            url: url, span: span, request: nil, directives: RequestDirectives(cacheControl: nil, pragma: nil),
+            resolvedRule: resolvedRule)
     }
 
     /// The same demand, for another part.
     func of(_ span: ByteRangeSpec) -> Demand {
         Demand(
-            url: url, span: span, request: request, directives: directives, treatment: treatment, isTransparent: isTransparent,
+            url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
+            isTransparent: isTransparent,
             passesCookies: passesCookies, referrer: referrer)
     }
 
     /// Whether media is asked for, so that a web page cannot be the answer.
-    var expectsMedia: Bool { StrayPage.expectsMedia(at: url, request?.fields ?? FieldLines()) }
+    var expectsMedia: Bool { StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields()) }
 
-    /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak itself.
+    /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak
+    /// itself.
     ///
-    /// A browser keeps cookies by host, and to it every origin behind the proxy is the same host: where there are several, cookies stay
-    /// here, or they would reach origins that they were not meant for.
-    private var fields: FieldLines {
+    /// A browser keeps cookies by host, and to it every origin behind the proxy is the same host: where there are
+    /// several, cookies stay here, or they would reach origins that they were not meant for.
+    private var fields: HeaderFields {
         passedFields.withLock { known in
             let fields = known ?? fieldsToPass()
             known = fields
@@ -62,8 +68,8 @@ package final class Demand: Sendable {
         }
     }
 
-    private func fieldsToPass() -> FieldLines {
-        guard var fields = request?.fields else { return FieldLines() }
+    private func fieldsToPass() -> HeaderFields {
+        guard var fields = request?.fields else { return HeaderFields() }
         fields.removeHopByHop()
         fields.remove(allOf: Self.withheld)
         if !passesCookies { fields.remove("Cookie") }
@@ -73,10 +79,11 @@ package final class Demand: Sendable {
     }
 
     /// Those that go to the origin that the client has named.
-    package var sentFields: FieldLines { fields(to: url.absolute) }
+    package var sentFields: HeaderFields { fields(to: url.absolute) }
 
-    /// The same, with what the client says of caches on the way (RFC 9111 §5.2): for requests that are not for parts of what is known.
-    func openingFields(to url: String) -> FieldLines {
+    /// The same, with what the client says of caches on the way (RFC 9111 §5.2): for requests that are not for parts of
+    /// what is known.
+    func openingFields(to url: String) -> HeaderFields {
         var fields = fields(to: url)
         // What a rule says is there already.
         for name in ["Cache-Control", "Pragma"] as [StaticString] where fields.combined("\(name)") == nil {
@@ -86,24 +93,25 @@ package final class Demand: Sendable {
     }
 
     /// The client's fields and those that the rules have for this origin.
-    /// - Parameter url: what is asked for. Fields of the rules are for the origin that the client has named, and so are their namesakes of the
-    ///   client's (RFC 9110 §15.4): an origin that it sends us to gets neither, nor credentials.
-    func fields(to url: String) -> FieldLines {
+    /// - Parameter url: what is asked for. Fields of the rules are for the origin that the client has named, and so are
+    ///   their namesakes of the client's (RFC 9110 §15.4): an origin that it sends us to gets neither, nor credentials.
+    func fields(to url: String) -> HeaderFields {
         var fields = fields
         if url == self.url.absolute || OriginURL.areSameOrigin(url, self.url.absolute) {
-            for line in treatment.headers.lines { fields.replace(line.name, line.value) }
+            for line in resolvedRule.headers.lines { fields.replace(line.name, line.value) }
         } else {
-            for name in FieldLines.credentials + confined { fields.remove(name) }
+            for name in HeaderFields.credentials + confined { fields.remove(name) }
             if let value = fields["Referer"] { Referrer(redirected: value, to: url).replace(in: &fields) }
         }
         return fields
     }
 
     /// Names of fields that go along no redirect to another origin.
-    var confined: [String] { treatment.headers.lines.map(\.name) }
+    var confined: [String] { resolvedRule.headers.lines.map(\.name) }
 
     private static let withheld: FieldNames = [
-        "Host", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding", "Content-Length",
+        "Host", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
+        "Accept-Encoding", "Content-Length",
         "Cache-Control", "Pragma", "Expect",
     ]
 }

@@ -34,7 +34,8 @@ extension Fetch {
     // MARK: An answer about what is stored
 
     /// What the origin says of the generation that is there.
-    /// - Returns: whether that is all; else the answer is one about another version, or about none, and handled like a first one.
+    /// - Returns: whether that is all; else the answer is one about another version, or about none, and handled like a
+    ///   first one.
     private func settled(_ generation: Generation, _ head: UpstreamHead) throws(FillError) -> Bool {
         resource.changePlay { $0.lastUse = filler.settings.clock() }
         switch head.status {
@@ -70,18 +71,25 @@ extension Fetch {
     }
 
     private func isSameBytes(_ head: UpstreamHead, _ generation: Generation) -> Bool {
-        guard let condition = generation.head.rangeCondition, condition == Combining.condition(for: head.fields) else { return false }
+        guard let condition = generation.head.rangeCondition, condition == Combining.condition(for: head.fields) else {
+            return false
+        }
         return (head.status == 206 ? head.contentRange?.total : head.contentLength) == generation.length
     }
 
     // MARK: The first answer about a resource
 
-    private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool) throws(FillError) {
-        let answer = try Answer(head, asked: span, demand, times: ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now()), store)
-        if head.status == 200 || head.status == 206 { filler.balance.note(answer.windowLength, of: demand.url) }
+    private func open(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, owner: FollowerID, isShared: Bool)
+        throws(FillError)
+    {
+        let answer = try Answer(
+            head, asked: span, demand,
+            times: ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.now()), store)
+        if head.status == 200 || head.status == 206 { filler.balance.note(answer.bufferLength, of: demand.url) }
         // What cannot be told from another version is kept only where it comes as a whole, in one transfer.
         if mustComeWhole(head, answer) { return }
-        let isKept = isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
+        let isKept =
+            isShared && answer.isKeepable && (answer.generationHead.rangeCondition != nil || head.status == 200)
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.mayNotStore(reason) }
         if isKept, store.isKnown(resource.key, beside: validated) {
             // Imported while the answer was on its way: whoever waits looks again.
@@ -93,17 +101,21 @@ extension Fetch {
         let generation = makeGeneration(answer, isKept: isKept)
         let chunk = generation.geometry
         // A suffix begins anywhere: bytes before its first whole chunk are let go.
-        let start = chunk.chunkStart(chunk.chunk(at: answer.range.lowerBound +| (answer.range.lowerBound == 0 ? 0 : chunk.chunkSize -| 1)))
+        let start = chunk.chunkStart(
+            chunk.chunk(at: answer.range.lowerBound +| (answer.range.lowerBound == 0 ? 0 : chunk.chunkSize -| 1)))
         surplus = start -| answer.range.lowerBound
         position = start
         end = answer.range.upperBound
-        let isOnlyWay = !generation.isStored || generation.head.rangeCondition == nil || answer.total == nil || (head.status == 200 && span != nil)
+        let isUnresumable =
+            !generation.isStored || generation.head.rangeCondition == nil || answer.total == nil
+            || (head.status == 200 && span != nil)
         // What others have brought meanwhile is not fetched again, unless what lies beyond comes in no other way.
-        writer = store.writer(generation, at: start, stopsAtPresent: !isOnlyWay)
+        writer = store.writer(generation, at: start, stopsAtPresent: !isUnresumable)
         beginPlay(head, generation)
-        let range = start..<max(end, start)  // no trap: at least start
+        let range = start..<max(end, start) // no trap: at least start
         if generation.isStored {
-            let (isCurrent, previous) = resource.opened(generation, by: status, range, furthest: filler.readAhead, isOnlyWay: isOnlyWay)
+            let (isCurrent, previous) = resource.opened(
+                generation, by: status, range, furthest: filler.readAhead, isUnresumable: isUnresumable)
             guard isCurrent else {
                 // Invalidated, removed or imported while the answer was on its way: whoever waits looks again.
                 store.retire(generation)
@@ -113,17 +125,22 @@ extension Fetch {
         } else {
             let part = head.status == 206 ? answer.range : nil
             resource.passes(
-                .passing(generation, owner: owner, part: part, total: answer.total), by: status, range, furthest: filler.settings.windowReadAhead,
-                isOnlyWay: isOnlyWay)
+                .passing(generation, owner: owner, part: part, total: answer.total), by: status, range,
+                furthest: filler.settings.bufferReadAhead,
+                isUnresumable: isUnresumable)
         }
     }
 
     private func makeGeneration(_ answer: Answer, isKept: Bool) -> Generation {
-        guard isKept else { return store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength) }
-        do throws(StoreError) { return try store.makeGeneration(resource.key, head: answer.generationHead, length: answer.total) } catch {
+        guard isKept else {
+            return store.makeBuffer(resource.key, head: answer.generationHead, length: answer.bufferLength)
+        }
+        do throws(StoreError) {
+            return try store.makeGeneration(resource.key, head: answer.generationHead, length: answer.total)
+        } catch {
             store.reportDisk("keep what is fetched, so responses go on without the cache", error, label: "disk-write")
             status.foundNoRoom()
-            return store.makeWindow(resource.key, head: answer.generationHead, length: answer.windowLength)
+            return store.makeBuffer(resource.key, head: answer.generationHead, length: answer.bufferLength)
         }
     }
 
@@ -139,19 +156,19 @@ extension Fetch {
             position = 0
             end = length
             writer = store.writer(generation, at: 0, stopsAtPresent: false)
-            status.moved(to: 0..<length)  // no trap: a generation's length is none below 0
+            status.moved(to: 0..<length) // no trap: a generation's length is none below 0
         }
     }
 
     private func passOn(_ generation: Generation, _ head: UpstreamHead, owner: FollowerID) throws(FillError) {
         let matched = try match(head, generation, from: position)
         if case .whole = matched { surplus = position }
-        let window = store.makeWindow(resource.key, head: generation.head, length: generation.length)
-        writer = store.writer(window, at: position, stopsAtPresent: false)
+        let buffer = store.makeBuffer(resource.key, head: generation.head, length: generation.length)
+        writer = store.writer(buffer, at: position, stopsAtPresent: false)
         resource.passes(
-            .passing(window, owner: owner, part: nil, total: generation.length), by: status,
-            position..<end,  // no trap: a gap that is asked for has not been filled
-            furthest: filler.settings.windowReadAhead, isOnlyWay: true)
+            .passing(buffer, owner: owner, part: nil, total: generation.length), by: status,
+            position..<end, // no trap: a gap that is asked for has not been filled
+            furthest: filler.settings.bufferReadAhead, isUnresumable: true)
     }
 
     /// A transfer that broke goes on.
@@ -164,23 +181,33 @@ extension Fetch {
 
     /// Whether an answer brings bytes of this very generation, from `offset` on or from the start.
     private func match(_ head: UpstreamHead, _ generation: Generation, from offset: Int64) throws(FillError) -> Match {
-        // A name that stood for a public address and now stands for a private one: what pages of all sites may read is not added to from there.
+        // A name that stood for a public address and now stands for a private one: what pages of all sites may read is
+        // not added to from there.
         if generation.head.isPublic, !head.isFromPublicAddress { return try replace(generation) }
         switch head.status {
         case 206:
             guard Storing.isUncoded(head.fields) else { throw .unusable("the part is encoded") }
-            guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
-            guard part.total == generation.length || part.total == nil, isSameVersion(head, generation) else { return try replace(generation) }
-            guard range.lowerBound == offset else { throw .unusable("asked from byte \(offset), it answers from \(range.lowerBound)") }
-            // RFC 9110 §14.4: of a body that is longer or shorter than its Content-Range, nobody knows which bytes it has. A range that ends
-            // elsewhere than asked is one to be used all the same: up to what was asked, and what it lacks is asked for again.
+            guard let part = head.contentRange, let range = part.range else {
+                throw .unusable("a 206 without a usable Content-Range")
+            }
+            guard part.total == generation.length || part.total == nil, isSameVersion(head, generation) else {
+                return try replace(generation)
+            }
+            guard range.lowerBound == offset else {
+                throw .unusable("asked from byte \(offset), it answers from \(range.lowerBound)")
+            }
+            // RFC 9110 §14.4: of a body that is longer or shorter than its Content-Range, nobody knows which bytes it
+            // has. A range that ends elsewhere than asked is one to be used all the same: up to what was asked, and
+            // what it lacks is asked for again.
             guard head.contentLength.map({ $0 == range.upperBound -| range.lowerBound }) ?? true else {
                 throw .unusable("a 206 whose Content-Length is not that of its Content-Range")
             }
             answered = range
             return .part
         case 200:
-            guard Storing.isUncoded(head.fields), head.contentLength == generation.length, isSameVersion(head, generation), generation.head.rangeCondition != nil else {
+            guard Storing.isUncoded(head.fields), head.contentLength == generation.length,
+                isSameVersion(head, generation), generation.head.rangeCondition != nil
+            else {
                 return try replace(generation)
             }
             return .whole
@@ -214,28 +241,39 @@ struct Answer {
     /// A part of an unknown whole is nobody's but the one's who asked for it.
     var isKeepable: Bool { storing == .store && (total != nil || !isPart) }
     private let isPart: Bool
-    /// A window reaches to the last byte that comes, where more is not known.
-    var windowLength: Int64? { total ?? (range.upperBound < .max ? range.upperBound : nil) }
+    /// A buffer reaches to the last byte that comes, where more is not known.
+    var bufferLength: Int64? { total ?? (range.upperBound < .max ? range.upperBound : nil) }
 
-    init(_ head: UpstreamHead, asked span: UpstreamRequest.Span?, _ demand: Demand, times: ResponseTimes, _ store: CacheStore) throws(FillError) {
+    init(
+        _ head: UpstreamHead, asked span: UpstreamRequest.Span?, _ demand: Demand, times: ResponseTimes,
+        _ store: CacheStore
+    ) throws(FillError) {
         isPart = head.status == 206
         if isPart {
-            guard let part = head.contentRange, let range = part.range else { throw .unusable("a 206 without a usable Content-Range") }
-            guard Self.isExpected(range, of: part.total, span) else { throw .unusable("it answers with bytes \(range.lowerBound)-\(range.upperBound -| 1), which were not asked for") }
+            guard let part = head.contentRange, let range = part.range else {
+                throw .unusable("a 206 without a usable Content-Range")
+            }
+            guard Self.isExpected(range, of: part.total, span) else {
+                throw .unusable(
+                    "it answers with bytes \(range.lowerBound)-\(range.upperBound -| 1), which were not asked for")
+            }
             self.range = range
             total = part.total
         } else {
             total = head.contentLength
-            range = 0..<(total ?? .max)  // no trap: a declared length is none below 0
+            range = 0..<(total ?? .max) // no trap: a declared length is none below 0
         }
         let length = total ?? (range.upperBound < .max ? range.upperBound : 0)
         if length > Self.longest { throw .unusable("a length of \(length) bytes is more than can be handled") }
-        storing = Storing.decide(status: head.status, fields: head.fields, total: total, request: demand.directives, expectsMedia: demand.expectsMedia, demand.treatment)
+        storing = Storing.decide(
+            status: head.status, fields: head.fields, total: total, request: demand.directives,
+            expectsMedia: demand.expectsMedia, demand.resolvedRule)
         let fields = head.keptFields(receivedAt: times.validatedAt)
         // Of a part, the rest has the same status as the whole.
         generationHead = GenerationHead(
             status: isPart ? 200 : head.status, fields: storing == .store ? fields.worthKeeping : fields,
-            selecting: SelectingFields(response: head.fields, request: demand.sentFields, fingerprint: store.fingerprint), finalURL: head.finalURL,
+            variant: Variant(response: head.fields, request: demand.sentFields, fingerprint: store.fingerprint),
+            finalURL: head.finalURL,
             isPublic: head.isFromPublicAddress, storedAt: times.validatedAt, times: times)
     }
 
@@ -256,27 +294,32 @@ struct Answer {
 
 extension UpstreamHead {
     /// Whether this is a web page, and what is stored is not.
-    package func replacesMedia(_ stored: FieldLines, _ demand: Demand) -> Bool {
-        guard status == 200 || status == 206, !demand.treatment.storesPages, StrayPage.isPage(fields), !StrayPage.isPage(stored) else { return false }
+    package func replacesMedia(_ stored: HeaderFields, _ demand: Demand) -> Bool {
+        guard status == 200 || status == 206, !demand.resolvedRule.storesPages, StrayPage.isPage(fields),
+            !StrayPage.isPage(stored)
+        else { return false }
         return demand.expectsMedia || StrayPage.isMedia(stored)
     }
 
     /// Without what the connection to the origin needed, or what this proxy says itself.
     /// - Parameter receivedAt: seconds since 1970; stands for a `Date` that is missing (RFC 9110 §6.6.1).
-    func keptFields(receivedAt: Int64) -> FieldLines {
+    func keptFields(receivedAt: Int64) -> HeaderFields {
         var fields = self.fields
         fields.removeUnfitForClients()
         fields.remove("Accept-Ranges")
         // RFC 9110 §14.4: with other statuses it means nothing, and parts are told of by this proxy.
         fields.remove("Content-Range")
-        if status == 416, let contentRange, contentRange.range == nil { fields.append("Content-Range", contentRange.fieldValue) }
+        if status == 416, let contentRange, contentRange.range == nil {
+            fields.append("Content-Range", contentRange.fieldValue)
+        }
         if fields["Date"].flatMap(HTTPDate.parse) == nil { fields.replace("Date", HTTPDate.format(receivedAt)) }
         return fields
     }
 }
 
-extension FieldLines {
-    /// What concerns the connection to the origin only, what this proxy says itself, and lines that are no proper fields.
+extension HeaderFields {
+    /// What concerns the connection to the origin only, what this proxy says itself, and lines that are no proper
+    /// fields.
     package mutating func removeUnfitForClients() {
         removeHopByHop()
         remove(allOf: Self.ofTheProxy)

@@ -5,13 +5,15 @@ extension Fetch {
     /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
     func letPass() {
         guard let generation = writer?.generation else { return }
-        if generation.isStored, !generation.isRetired, end == .max, position > longestUnknownLength { stopStoring(generation, "its body is too long") }
+        if generation.isStored, !generation.isRetired, end == .max, position > longestUnknownLength {
+            stopStoring(generation, "its body is too long")
+        }
         guard !generation.isStored || generation.isRetired && end == .max else { return }
         discardPassed(of: generation)
     }
 
     private var longestUnknownLength: Int64 {
-        min(filler.settings.longestUnknownLength, store.longestFile, demand.treatment.largestStored ?? .max)
+        min(filler.settings.longestUnknownLength, store.longestFile, demand.resolvedRule.largestStored ?? .max)
     }
 
     /// Before its end is seen, nothing of a body of unknown length can be evicted: it needs the room itself.
@@ -25,22 +27,26 @@ extension Fetch {
     /// What comes in no other way passes through memory from here on.
     /// - Parameter reason: why it is not stored, for the log.
     /// - Returns: whether it does.
-    func overflow(_ reason: String) -> Bool {
-        guard let generation = writer?.generation, generation.isStored, end == .max || generation.head.rangeCondition == nil else { return false }
-        let window = store.makeWindow(resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
-        // Whoever reads in the chunk in progress goes on in the window too.
+    func spill(_ reason: String) -> Bool {
+        guard let generation = writer?.generation, generation.isStored,
+            end == .max || generation.head.rangeCondition == nil
+        else { return false }
+        let buffer = store.makeBuffer(
+            resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
+        // Whoever reads in the chunk in progress goes on in the buffer too.
         let start = generation.geometry.chunkStart(generation.geometry.chunk(at: position))
-        let former = writer, next = store.writer(window, at: start, stopsAtPresent: false)
+        let former = writer, next = store.writer(buffer, at: start, stopsAtPresent: false)
         guard next.copy(start..<position, of: generation) else { return false }
         if !generation.isRetired { stopStoring(generation, reason) }
         writer = next
-        status.overflowed(into: window, at: start, furthest: filler.settings.windowReadAhead)
+        status.spilled(into: buffer, at: start, furthest: filler.settings.bufferReadAhead)
         former?.close()
         return true
     }
 
     private func stopStoring(_ generation: Generation, _ reason: String) {
-        filler.logger.info("passed on without being stored, as \(reason)", metadata: ["resource": "\(resource.key.text)"])
+        filler.logger.info(
+            "passed on without being stored, as \(reason)", metadata: ["resource": "\(resource.key.text)"])
         resource.invalidate(generation)
         store.retire(generation)
     }

@@ -74,7 +74,8 @@ package final class Fetch: TransferDelegate {
     var heldExtents: [HeldLease] = []
 
     init(
-        _ status: SharedFetch, _ owner: LoopFiller, home: Int, _ purpose: Purpose, _ demand: Demand, _ range: Range<Int64>, isMidway: Bool
+        _ status: SharedFetch, _ owner: LoopFiller, home: Int, _ purpose: Purpose, _ demand: Demand,
+        _ range: Range<Int64>, isMidway: Bool
     ) {
         self.status = status
         self.owner = owner
@@ -97,7 +98,7 @@ package final class Fetch: TransferDelegate {
         // A broken transfer does not go on either.
         guard !owner.isOffline else { return finish(.failed(.offline)) }
         let request = request()
-        let wait = filler.manners.wait(before: request.url)
+        let wait = filler.backoff.wait(before: request.url)
         guard wait == 0 else {
             guard wait <= patience else { return fail(.busy(retryAfter: Int64(wait.rounded(.up)))) }
             return startLater(reason, afterSeconds: Self.spread(wait))
@@ -148,8 +149,11 @@ package final class Fetch: TransferDelegate {
             span = end == .max ? .from(position) : .bounded(position..<end)
         } else if case .opening(let wanted, _, _, let validated) = purpose {
             span = asksWhole ? nil : wanted
-            // RFC 9110 §13.2.2: the condition is looked at before the range; the part comes only where it is of another version.
-            if let validated, !asksUnconditionally { fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? [] }
+            // RFC 9110 §13.2.2: the condition is looked at before the range; the part comes only where it is of another
+            // version.
+            if let validated, !asksUnconditionally {
+                fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? []
+            }
         }
         var request = UpstreamRequest(url: url, method: .get, span: span, fields: fields, confined: demand.confined)
         request.priority = status.isForDownloads ? .download : .playback
@@ -164,7 +168,8 @@ package final class Fetch: TransferDelegate {
     /// A URL, if it is where the demanded one redirects to.
     func redirected(to final: String) -> String? {
         guard final != demand.url.absolute, let finalURL = try? OriginURL(url: final) else { return nil }
-        // No redirect, but another URL of the same key, by which somebody else asked: perhaps with a token that has expired.
+        // No redirect, but another URL of the same key, by which somebody else asked: perhaps with a token that has
+        // expired.
         let policy = filler.policy.value
         return policy.resolve(finalURL).key == policy.resolve(demand.url).key ? nil : final
     }
@@ -185,7 +190,7 @@ package final class Fetch: TransferDelegate {
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         guard !hasEnded else { return }
         status.answered(head.status)
-        filler.manners.note(head, asking: askedURL)
+        filler.backoff.note(head, asking: askedURL)
         do throws(FillError) {
             try accept(head)
         } catch {
@@ -213,10 +218,14 @@ package final class Fetch: TransferDelegate {
         }
         let dropped = min(surplus, Int64(bytes.count))
         surplus -= dropped
-        staging.next.append(UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)...].prefix(Int(min(answered.upperBound - received, Int64(bytes.count))))))
+        staging.next.append(
+            UnsafeRawBufferPointer(
+                rebasing: bytes[Int(dropped)...].prefix(Int(min(answered.upperBound - received, Int64(bytes.count))))))
         if staging.next.count >= Self.stagingBytes || isStopping && bytesToChunkEnd <= Int64(staging.count) {
             flush()
-        } else if !hasBegun, end - position > Int64(Self.onLoopBytes), let wanted = status.slowestFollower, wanted < position + Int64(staging.next.count) {
+        } else if !hasBegun, end - position > Int64(Self.onLoopBytes), let wanted = status.slowestFollower,
+            wanted < position + Int64(staging.next.count)
+        {
             hasBegun = true
             flush()
             yieldTurn()
@@ -239,7 +248,8 @@ package final class Fetch: TransferDelegate {
         return true
     }
 
-    /// Curl reads on for as long as there is something, up to a hundred buffers, and nobody else on this loop gets a turn.
+    /// Curl reads on for as long as there is something, up to a hundred buffers, and nobody else on this loop gets a
+    /// turn.
     private func yieldTurn() {
         guard !hasEnded, home == owner.loop.index else { return }
         isHeldBack = true
@@ -247,8 +257,8 @@ package final class Fetch: TransferDelegate {
         owner.loop.afterCallback { [self] in goOn() }
     }
 
-    /// Writes what came in. Curl hands bytes over in small pieces; the file system takes large ones better, and while another thread
-    /// is at it the next ones come in.
+    /// Writes what came in. Curl hands bytes over in small pieces; the file system takes large ones better, and while
+    /// another thread is at it the next ones come in.
     private func flush() {
         guard !hasEnded, !isWaitingForRoom, !staging.isWriting, let writer, !staging.next.isEmpty else { return }
         let count = isStopping ? upToChunkEnd(wantedOfNext) : wantedOfNext
@@ -274,7 +284,13 @@ package final class Fetch: TransferDelegate {
             advance(by: count)
             staging.wrote(count, of: buffer)
             guard !hasEnded else { break }
-            if position < end { stopAtChunkEnd() } else if staging.next.isEmpty { complete() } else { finish(.completed) }
+            if position < end {
+                stopAtChunkEnd()
+            } else if staging.next.isEmpty {
+                complete()
+            } else {
+                finish(.completed)
+            }
         case .met(let count):
             advance(by: count)
             finish(.stopped)
@@ -285,7 +301,7 @@ package final class Fetch: TransferDelegate {
         case .failed(let error):
             store.reportDisk("write what was fetched, so responses go on without the cache", error, label: "disk-write")
             staging.wrote(0, of: buffer)
-            if !hasEnded, !overflow("it could not be written") { finish(.failed(.notStored("\(error)"))) }
+            if !hasEnded, !spill("it could not be written") { finish(.failed(.notStored("\(error)"))) }
         }
         // Ended by someone else while another thread was writing.
         if hasEnded { writer?.close() } else { goOn() }
@@ -313,7 +329,8 @@ package final class Fetch: TransferDelegate {
     /// What is yet to be written of the chunk in progress.
     private var bytesToChunkEnd: Int64 {
         guard let generation = writer?.generation else { return .max }
-        return generation.geometry.chunkBytes(generation.geometry.chunk(at: position), length: generation.length).upperBound - position
+        return generation.geometry.chunkBytes(generation.geometry.chunk(at: position), length: generation.length)
+            .upperBound - position
     }
 
     /// Of so many bytes, those that end with a chunk; all, where the chunk's end is not among them.
@@ -347,14 +364,16 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded else { return }
         if !found, status.isAbandoned { stopIfAbandoned() }
         guard !hasEnded else { return }
-        guard found || makeRoomBehind() || overflow("the cache has no room") else { return finish(.failed(.notStored("nothing in the cache can be evicted"))) }
+        guard found || makeRoomBehind() || spill("the cache has no room") else {
+            return finish(.failed(.notStored("nothing in the cache can be evicted")))
+        }
         isWaitingForRoom = false
         goOn()
     }
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
-        if let error { filler.manners.note(error, asking: askedURL) }
+        if let error { filler.backoff.note(error, asking: askedURL) }
         guard !hasEnded else { return owner.ended(self) }
         transferEnd = TransferEnd(error: error)
         goOn()
@@ -370,15 +389,21 @@ package final class Fetch: TransferDelegate {
             writer.finish()
             return finish(.completed)
         }
-        // The origin sends less at a time than was asked for; the rest is asked for at once, unless that is next to nothing.
-        if position < end, position == answered.upperBound, position - answered.lowerBound >= Self.onLoopBytes { return start(.resume) }
-        guard position >= end else { return failOrRetry(.upstream(.broken(detail: "the body is \(end - position) bytes short")), isTransient: true) }
+        // The origin sends less at a time than was asked for; the rest is asked for at once, unless that is next to
+        // nothing.
+        if position < end, position == answered.upperBound, position - answered.lowerBound >= Self.onLoopBytes {
+            return start(.resume)
+        }
+        guard position >= end else {
+            return failOrRetry(
+                .upstream(.broken(detail: "the body is \(end - position) bytes short")), isTransient: true)
+        }
         finish(.completed)
     }
 
     // MARK: Going on
 
-    /// What a follower resumes after the horizon.
+    /// What a follower resumes after the window.
     private func resume() {
         guard !hasEnded else { return }
         transfer?.resume()
@@ -391,36 +416,49 @@ package final class Fetch: TransferDelegate {
         staging.next.removeAll()
         if leavePlay() { asksFirstURL = true }
         attempt += 1
-        if case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !asksFirstURL, let generation = knownGeneration,
-            urlOfGaps(generation) != demand.url.absolute {
+        if case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !asksFirstURL,
+            let generation = knownGeneration,
+            urlOfGaps(generation) != demand.url.absolute
+        {
             asksFirstURL = true
             return start(.resume)
         }
         if status.isAbandoned {
-            filler.logger.info("not fetched further, as nobody waits for it: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
+            filler.logger.info(
+                "not fetched further, as nobody waits for it: \(error)",
+                metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
             stopIfAbandoned()
             guard !hasEnded else { return }
         }
-        let canGoOn = knownGeneration == nil || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
+        let canGoOn =
+            knownGeneration == nil
+            || knownGeneration?.head.rangeCondition != nil && (knownGeneration?.head.status ?? 200) == 200
         // Who has a stored response is not kept waiting.
         let isWaitedFor = validated == nil || knownGeneration != nil
-        guard isTransient, canGoOn, isWaitedFor, !status.isForDownloads, let backoff = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1)) else {
+        guard isTransient, canGoOn, isWaitedFor, !status.isForDownloads,
+            let backoff = filler.settings.retry.delay(attempt: attempt, random: .random(in: 0..<1))
+        else {
             return fail(error)
         }
         patience = filler.settings.longestMidwayWait
-        let wait = filler.manners.wait(before: askedURL)
+        let wait = filler.backoff.wait(before: askedURL)
         guard wait <= patience else { return fail(.busy(retryAfter: Int64(wait.rounded(.up)))) }
         let delay = max(backoff, wait > 0 ? Self.spread(wait) : 0)
-        filler.logger.info("fetching again in \(delay) s: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
+        filler.logger.info(
+            "fetching again in \(delay) s: \(error)",
+            metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
         startLater(.resume, afterSeconds: delay)
     }
 
     private func fail(_ error: FillError) {
-        if case .originStatus(let code) = error, Reuse.isGone(status: code), let generation = knownGeneration, generation.isStored, !status.isForDownloads {
+        if case .originStatus(let code) = error, Reuse.isGone(status: code), let generation = knownGeneration,
+            generation.isStored, !status.isForDownloads
+        {
             filler.discard(generation, of: resource)
         }
         filler.metrics.errors.add(error.label)
-        filler.logger.info("not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
+        filler.logger.info(
+            "not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
         finish(.failed(error))
     }
 
@@ -447,7 +485,9 @@ package final class Fetch: TransferDelegate {
     }
 
     private func settle(_ result: FetchEnd) {
-        if demand.treatment.pins, let generation = writer?.generation, generation.isStored { filler.pin(generation, of: resource) }
+        if demand.resolvedRule.pins, let generation = writer?.generation, generation.isStored {
+            filler.pin(generation, of: resource)
+        }
         hasEnded = true
         endPlay()
         endLingering()
@@ -462,7 +502,9 @@ package final class Fetch: TransferDelegate {
     /// What no other transfer can complete is not kept: of unknown length, or without a validator.
     private func abandonIncomplete(_ result: FetchEnd) {
         if case .completed = result { return }
-        guard let generation = writer?.generation, generation.isStored, generation.length == nil || generation.head.rangeCondition == nil else { return }
+        guard let generation = writer?.generation, generation.isStored,
+            generation.length == nil || generation.head.rangeCondition == nil
+        else { return }
         resource.invalidate(generation)
         store.retire(generation)
     }
@@ -470,13 +512,17 @@ package final class Fetch: TransferDelegate {
     // MARK: What must stay
 
     private func hold(through offset: Int64) {
-        guard let generation = writer?.generation, generation.isStored, let reader = status.slowestFollower else { return }
+        guard let generation = writer?.generation, generation.isStored, let reader = status.slowestFollower else {
+            return
+        }
         let ordinal = generation.geometry.extent(at: offset)
         guard !heldExtents.contains(where: { $0.lease.ordinal == ordinal }) else { return }
         let slowest = generation.geometry.extent(at: max(reader, 0))
         heldExtents.removeAll { $0.lease.ordinal < slowest }
         // One slow reader among fast ones must not hold the whole cache.
-        if heldExtents.count > Int(filler.horizon(of: demand).limit / generation.geometry.extentSize) + 1 { heldExtents.removeFirst() }
+        if heldExtents.count > Int(filler.window(of: demand).limit / generation.geometry.extentSize) + 1 {
+            heldExtents.removeFirst()
+        }
         heldExtents.append(HeldLease(generation.leaseForWriting(ordinal)))
     }
 }

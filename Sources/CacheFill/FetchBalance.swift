@@ -3,8 +3,8 @@ import EventIO
 import HTTPModel
 import Synchronization
 
-/// Which loop a transfer runs on. Receiving and sending are half of the work each: with one player the other loop would idle. A short transfer
-/// stays where it is asked for: it is over before another thread has begun.
+/// Which loop a transfer runs on. Receiving and sending are half of the work each: with one player the other loop would
+/// idle. A short transfer stays where it is asked for: it is over before another thread has begun.
 final class FetchBalance: Sendable {
     private struct State {
         var fillers: [Int: LoopBound<LoopFiller>] = [:]
@@ -49,8 +49,8 @@ final class FetchBalance: Sendable {
     }
 }
 
-/// Whether something may be expected to be short, before its answer tells: as what its host sent last by a name that ends alike. A host of segments
-/// sends segments, and its subtitles say nothing of its films.
+/// Whether something may be expected to be short, before its answer tells: as what its host sent last by a name that
+/// ends alike. A host of segments sends segments, and its subtitles say nothing of its films.
 struct ExpectedLengths {
     /// By host, port and extension.
     private var haveBeenShort: [String: Bool] = [:]
@@ -67,14 +67,18 @@ struct ExpectedLengths {
     mutating func note(_ length: Int64?, of url: OriginURL) {
         let kind = Self.kind(of: url), isShort = length.map(Self.isShort) ?? false
         guard haveBeenShort[kind] != isShort else { return }
-        if haveBeenShort[kind] == nil, haveBeenShort.count >= Self.mostKinds { haveBeenShort.removeAll(keepingCapacity: true) }
+        if haveBeenShort[kind] == nil, haveBeenShort.count >= Self.mostKinds {
+            haveBeenShort.removeAll(keepingCapacity: true)
+        }
         haveBeenShort[kind] = isShort
     }
 
     private static func kind(of url: OriginURL) -> String {
         let path = url.pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }
         let tail = path.suffix(longestExtension + 1)
-        guard let dot = tail.lastIndex(of: UInt8(ascii: ".")), !tail[dot...].contains(UInt8(ascii: "/")) else { return url.authority }
+        guard let dot = tail.lastIndex(of: UInt8(ascii: ".")), !tail[dot...].contains(UInt8(ascii: "/")) else {
+            return url.authority
+        }
         return url.authority + String(Substring(tail[dot...]))
     }
 }
@@ -85,8 +89,8 @@ struct LoopLoads {
 
     mutating func add(_ loop: Int) { loads[loop] = 0 }
 
-    /// Home, where a transfer costs no switch of threads, unless the transfer is long and another loop has less than half to do of what home has with
-    /// the sending alone.
+    /// Home, where a transfer costs no switch of threads, unless the transfer is long and another loop has less than
+    /// half to do of what home has with the sending alone.
     mutating func place(from home: Int, isShort: Bool) -> Int {
         loads[home, default: 0] += 1
         let least = loads.min { ($0.value, $0.key) < ($1.value, $1.key) }!

@@ -29,7 +29,7 @@ package struct FollowerID: Hashable, Sendable {
 package enum Opening: Sendable {
     /// The resource's generation, from which anyone may read.
     case stored(Generation)
-    /// A response that is not stored: a window for the one who asked; others ask for themselves.
+    /// A response that is not stored: a buffer for the one who asked; others ask for themselves.
     /// - part: the bytes that come, where they are not the whole.
     /// - total: the length of the whole; nil where the origin keeps it to itself (`bytes 0-9/*`).
     case passing(Generation, owner: FollowerID, part: Range<Int64>?, total: Int64?)
@@ -46,7 +46,8 @@ package enum FetchEnd: Sendable {
     case failed(FillError)
 }
 
-/// One fetch: what it brings, how far it is, and who follows it. A value, without lock, clock and thread (`ResourceState`).
+/// One fetch: what it brings, how far it is, and who follows it. A value, without lock, clock and thread
+/// (`ResourceState`).
 struct FetchState {
     /// nil until the origin has said what the resource is.
     var opening: Opening?
@@ -59,7 +60,7 @@ struct FetchState {
     var end: FetchEnd?
     /// Whether it fills gaps of the current generation, so that others may follow it.
     var isShared: Bool
-    /// At the horizon: waits for its furthest follower.
+    /// At the window: waits for its furthest follower.
     private(set) var isPaused = false
     private(set) var followers: [FollowerID: Place] = [:]
     /// Those that are woken at the next news.
@@ -67,14 +68,14 @@ struct FetchState {
     /// The last follower's place, once nobody follows any more.
     private(set) var departed: Place?
     private(set) var wasLeftByDownload = false
-    /// How far past its furthest follower the fetch goes; past its slowest, once it overflowed.
-    let horizon: Horizon
-    /// In bytes; the horizon is never further, as what lies beyond could not be kept.
+    /// How far past its furthest follower the fetch goes; past its slowest, once it spilled.
+    let window: ReadAheadWindow
+    /// In bytes; the window is never further, as what lies beyond could not be kept.
     var furthest: Int64
-    /// Whether what it brings comes in no other way, so that followers wait for it however far ahead they are: the origin sends no ranges, or
-    /// nothing would tell whether another answer is of the same version.
-    var isOnlyWay = false
-    var overflow: Overflow?
+    /// Whether what it brings comes in no other way, so that followers wait for it however far ahead they are: the
+    /// origin sends no ranges, or nothing would tell whether another answer is of the same version.
+    var isUnresumable = false
+    var spill: Spill?
     /// Whether what it brings would be kept, if the store had room.
     var lacksRoom = false
     /// The status of the origin's last answer; nil before it.
@@ -84,10 +85,10 @@ struct FetchState {
     /// How far its transfer is, or was when it ended; nil before the first.
     var phase: UpstreamError.Phase?
 
-    /// From `start` on the bytes stand in a window in memory, as the store has no room and they come in no other way. It takes no more than
-    /// what its slowest follower has yet to read.
-    struct Overflow: Sendable {
-        let window: Generation
+    /// From `start` on the bytes stand in a buffer in memory, as the store has no room and they come in no other way.
+    /// It takes no more than what its slowest follower has yet to read.
+    struct Spill: Sendable {
+        let buffer: Generation
         let start: Int64
     }
 
@@ -105,7 +106,7 @@ struct FetchState {
 
     init(range: Range<Int64>, _ reach: ResourceState.Reach, isShared: Bool) {
         (self.range, frontier, received) = (range, range.lowerBound, range.lowerBound)
-        (horizon, furthest, self.isShared) = (reach.horizon, reach.furthest, isShared)
+        (window, furthest, self.isShared) = (reach.window, reach.furthest, isShared)
     }
 
     var isRunning: Bool { end == nil }
@@ -123,10 +124,12 @@ struct FetchState {
 
     /// Whether bytes of a chunk are yet to come from here, soon enough to wait for them.
     func brings(_ chunk: Range<Int64>) -> Bool {
-        isRunning && range.overlaps(chunk) && frontier < chunk.upperBound && (isOnlyWay || chunk.lowerBound - frontier <= Self.joinDistance)
+        isRunning && range.overlaps(chunk) && frontier < chunk.upperBound
+            && (isUnresumable || chunk.lowerBound - frontier <= Self.joinDistance)
     }
 
-    /// Whether the byte at `offset`, which is there, came from here for a follower. It may be there before the frontier tells.
+    /// Whether the byte at `offset`, which is there, came from here for a follower. It may be there before the frontier
+    /// tells.
     func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool {
         range.contains(offset) && offset - frontier < Self.joinDistance && offset >= followers[follower]?.freshFrom ?? 0
     }
@@ -154,16 +157,16 @@ struct FetchState {
     // MARK: How far
 
     /// It brings another stretch than was thought, from its start.
-    mutating func begin(_ range: Range<Int64>, isOnlyWay: Bool) {
+    mutating func begin(_ range: Range<Int64>, isUnresumable: Bool) {
         (self.range, frontier, received) = (range, range.lowerBound, range.lowerBound)
-        self.isOnlyWay = isOnlyWay
+        self.isUnresumable = isUnresumable
     }
 
     /// The origin has answered: what it is, and which bytes come.
-    mutating func opened(_ opening: Opening, _ range: Range<Int64>, furthest: Int64, isOnlyWay: Bool) {
+    mutating func opened(_ opening: Opening, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool) {
         self.opening = opening
         self.furthest = furthest
-        begin(range, isOnlyWay: isOnlyWay)
+        begin(range, isUnresumable: isUnresumable)
     }
 
     mutating func wrote(upTo frontier: Int64) { self.frontier = frontier }
@@ -191,17 +194,20 @@ struct FetchState {
         isRunning && !isPaused && followers.contains { $0.key.kind == .reader && !isAhead(of: $0.value, byQuarters: 4) }
     }
 
-    /// Whether so many quarters of the horizon, or more, have been taken in ahead of the furthest follower; of the slowest, where what it lacks
-    /// is kept in memory. Where nobody follows any more, whether all has been taken in that is fetched for one who may come back.
+    /// Whether so many quarters of the window, or more, have been taken in ahead of the furthest follower; of the
+    /// slowest, where what it lacks is kept in memory. Where nobody follows any more, whether all has been taken in
+    /// that is fetched for one who may come back.
     private func isAhead(byQuarters quarters: Int64) -> Bool {
         guard !followers.isEmpty else {
-            return departed.map { received - $0.offset >= min(furthest, horizon.reach(afterLeaving: $0.offset - $0.start)) } ?? false
+            return departed.map {
+                received - $0.offset >= min(furthest, window.reach(afterLeaving: $0.offset - $0.start))
+            } ?? false
         }
         let isBeyond = { isAhead(of: $0, byQuarters: quarters) }
-        return overflow == nil ? followers.values.allSatisfy(isBeyond) : followers.values.contains(where: isBeyond)
+        return spill == nil ? followers.values.allSatisfy(isBeyond) : followers.values.contains(where: isBeyond)
     }
 
     private func isAhead(of place: Place, byQuarters quarters: Int64) -> Bool {
-        received - place.offset >= min(furthest, horizon.reach(afterReading: place.offset - place.start)) / 4 * quarters
+        received - place.offset >= min(furthest, window.reach(afterReading: place.offset - place.start)) / 4 * quarters
     }
 }

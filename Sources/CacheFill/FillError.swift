@@ -26,7 +26,8 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
         case .originStatus(let status): "the origin answers \(status) when asked about what is cached"
         case .changed: "the origin's content has changed"
         case .unusable(let why): "the origin's answer cannot be used: \(why)"
-        case .strayPage(let type): "a web page (\(type)) came in place of the media, perhaps from a login or a captive portal: open the URL in a browser"
+        case .strayPage(let type):
+            "a web page (\(type)) came in place of the media, perhaps from a login or a captive portal: open the URL in a browser"
         case .notStored(let why): why
         case .offline: "this is not cached, and the proxy is offline"
         case .busy(let seconds): "the origin wants to be left alone for \(seconds) s"

@@ -50,8 +50,8 @@ struct TokenBucket: Sendable {
 
 /// What all downloads share: the rate of all together, and whose turn it is. From any thread.
 ///
-/// Playing goes first: while bytes come in for a reader, all downloads together get no more than a trickle, which keeps an origin that gives
-/// readers their bytes slowly from stopping them altogether.
+/// Playing goes first: while bytes come in for a reader, all downloads together get no more than a trickle, which keeps
+/// an origin that gives readers their bytes slowly from stopping them altogether.
 package final class DownloadLine: Sendable {
     /// Bytes per second that all downloads get while bytes come in for readers.
     package static let trickle: Int64 = 64 << 10
@@ -99,7 +99,9 @@ package final class DownloadLine: Sendable {
     fileprivate func reserve(_ bytes: Int64, _ own: inout TokenBucket) -> Bool {
         let now = nanoseconds()
         return state.withLock { state in
-            guard !own.isInDebt(at: now), !state.all.isInDebt(at: now), !state.isPlaying || !state.beside.isInDebt(at: now) else { return false }
+            guard !own.isInDebt(at: now), !state.all.isInDebt(at: now),
+                !state.isPlaying || !state.beside.isInDebt(at: now)
+            else { return false }
             own.take(bytes)
             state.all.take(bytes)
             if state.isPlaying { state.beside.take(bytes) }
@@ -143,12 +145,15 @@ package final class FillPace: Sendable {
     /// Bytes per second by both limits; nil for none.
     var rate: Int64? { [bucket.withLock { $0.rate }, line.rate].compactMap { $0 }.min() }
 
-    /// How far past what is in time a transfer goes at most, in bytes: what comes over and above is a small part of a second's worth.
-    var horizon: Int64 { rate.map { min(max($0 / 16, Horizon.first), Self.longestHorizon) } ?? Self.longestHorizon }
+    /// How far past what is in time a transfer goes at most, in bytes: what comes over and above is a small part of a
+    /// second's worth.
+    var window: Int64 {
+        rate.map { min(max($0 / 16, ReadAheadWindow.first), Self.longestWindow) } ?? Self.longestWindow
+    }
 
-    private static let longestHorizon: Int64 = 1 << 20
+    private static let longestWindow: Int64 = 1 << 20
 
-    /// How many of so many connections are of use: where a rate is to be kept, each brings its horizon over and above.
+    /// How many of so many connections are of use: where a rate is to be kept, each brings its window over and above.
     func connections(of count: Int) -> Int { rate.map { Int(max(1, min(Int64(count), $0 / Self.leastEach))) } ?? count }
 
     /// Bytes per second.

@@ -23,7 +23,8 @@ final class FillPromises: Sendable {
     func note(_ id: ObjectIdentifier, _ wanted: Int64, _ generation: Generation) {
         state.withLock { state in
             state.turn += 1
-            state.promises[id] = Promise(wanted: wanted, generation: generation, turn: state.promises[id]?.turn ?? state.turn)
+            state.promises[id] = Promise(
+                wanted: wanted, generation: generation, turn: state.promises[id]?.turn ?? state.turn)
         }
     }
 
@@ -36,7 +37,8 @@ final class FillPromises: Sendable {
         var others: [ObjectIdentifier: Int64] = [:]
         for promise in all.values where promise.turn < own.turn && promise.generation !== own.generation {
             let missing = promise.missing
-            others[ObjectIdentifier(promise.generation)] = max(others[ObjectIdentifier(promise.generation)] ?? 0, missing)
+            others[ObjectIdentifier(promise.generation)] = max(
+                others[ObjectIdentifier(promise.generation)] ?? 0, missing)
         }
         return (own.missing, others.values.reduce(0, +))
     }

@@ -10,18 +10,21 @@ package final class HeadFetch: TransferDelegate {
     private let deliver: (Result<UpstreamHead, FillError>) -> Void
     private let demand: Demand
     /// What asks whether a stored response still holds.
-    private let conditions: FieldLines?
+    private let conditions: HeaderFields?
     private let owner: LoopFiller
     private var head: UpstreamHead?
     /// Runs while the host wants to be left alone.
     private var timer: LoopTimer?
 
-    init(_ demand: Demand, conditions: FieldLines?, _ owner: LoopFiller, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) {
+    init(
+        _ demand: Demand, conditions: HeaderFields?, _ owner: LoopFiller,
+        deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
+    ) {
         self.demand = demand
         self.conditions = conditions
         self.owner = owner
         self.deliver = deliver
-        let wait = owner.filler.manners.wait(before: demand.url.absolute)
+        let wait = owner.filler.backoff.wait(before: demand.url.absolute)
         if wait == 0 {
             begin()
             return
@@ -40,7 +43,8 @@ package final class HeadFetch: TransferDelegate {
         var fields = demand.openingFields(to: demand.url.absolute)
         fields.lines += conditions?.lines ?? []
         transfer = owner.upstream.start(
-            UpstreamRequest(url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined), delegate: self)
+            UpstreamRequest(url: demand.url.absolute, method: .head, fields: fields, confined: demand.confined),
+            delegate: self)
     }
 
     package func cancel() {
@@ -51,14 +55,14 @@ package final class HeadFetch: TransferDelegate {
 
     package func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         self.head = head
-        owner.filler.manners.note(head, asking: demand.url.absolute)
+        owner.filler.backoff.note(head, asking: demand.url.absolute)
     }
 
     package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { true }
 
     package func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
         self.transfer = nil
-        if let error { owner.filler.manners.note(error, asking: demand.url.absolute) }
+        if let error { owner.filler.backoff.note(error, asking: demand.url.absolute) }
         if let head { return deliver(.success(head)) }
         deliver(.failure(.upstream(error ?? .broken(detail: "no answer"))))
     }
@@ -66,10 +70,16 @@ package final class HeadFetch: TransferDelegate {
 
 extension LoopFiller {
     /// Asks an origin for a head. Delivers once, unless cancelled.
-    /// - Parameter validated: the generation that is there: the origin is asked for its head only if that is another one.
+    /// - Parameter validated: the generation that is there: the origin is asked for its head only if that is another
+    ///   one.
     /// - Returns: nil where no origin is to be asked.
-    package func head(_ demand: Demand, validating validated: Generation? = nil, deliver: @escaping (Result<UpstreamHead, FillError>) -> Void) -> HeadFetch? {
+    package func head(
+        _ demand: Demand, validating validated: Generation? = nil,
+        deliver: @escaping (Result<UpstreamHead, FillError>) -> Void
+    ) -> HeadFetch? {
         guard !isOffline else { return nil }
-        return HeadFetch(demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, self, deliver: deliver)
+        return HeadFetch(
+            demand, conditions: validated.flatMap { Freshening.conditions(for: $0.head.fields) }, self, deliver: deliver
+        )
     }
 }

@@ -7,8 +7,8 @@ import Upstream
 
 /// Filling, as seen from one loop: the loop's transfers. Loop-bound.
 ///
-/// Each request that meets a gap gets a fetch of its own, kept in a dictionary for as long as it runs, unless a running one brings
-/// the same bytes soon. It runs here, unless another loop has much less to do (`FetchBalance`).
+/// Each request that meets a gap gets a fetch of its own, kept in a dictionary for as long as it runs, unless a running
+/// one brings the same bytes soon. It runs here, unless another loop has much less to do (`FetchBalance`).
 package final class LoopFiller {
     package let filler: CacheFiller
     package let loop: EventLoop
@@ -29,14 +29,18 @@ package final class LoopFiller {
 
     /// Finds out what a resource is, by fetching what is wanted of it: joined with others that do the same.
     /// - Parameters:
-    ///   - validated: the generation that is there: whether it still holds is asked at the same time, once for all who ask.
+    ///   - validated: the generation that is there: whether it still holds is asked at the same time, once for all who
+    ///     ask.
     ///   - alone: not joined and not kept: what others found was not for sharing, or what is there cannot be read.
     /// - Returns: nil where another generation is known by now.
     package func open(
-        _ resource: OpenResource, _ demand: Demand, validating validated: Generation? = nil, follower: FollowerID, alone: Bool
+        _ resource: OpenResource, _ demand: Demand, validating validated: Generation? = nil, follower: FollowerID,
+        alone: Bool
     ) -> (SharedFetch, isCollapsed: Bool)? {
         let span = openingSpan(demand.span)
-        let (range, reach) = (Self.expectedRange(span), ResourceState.Reach(horizon: filler.horizon(of: demand), furthest: filler.readAhead))
+        let (range, reach) = (
+            Self.expectedRange(span), ResourceState.Reach(window: filler.window(of: demand), furthest: filler.readAhead)
+        )
         let opened =
             alone
             ? (resource.openAlone(follower, at: range.lowerBound, range, reach), isNew: true)
@@ -59,17 +63,21 @@ package final class LoopFiller {
     ///   - end: where all that is wanted ends; nil where nothing may be asked for.
     ///   - start: where a reader began.
     ///   - followed: the fetch that it follows; it is left where that does not bring the byte.
-    ///   - isMidway: bytes before it have gone out, or nobody waits: a host that wants to be left alone is waited for longer.
+    ///   - isMidway: bytes before it have gone out, or nobody waits: a host that wants to be left alone is waited for
+    ///     longer.
     ///   - isThere: whether it is there by now.
     func locate(
-        _ offset: Int64, in chunk: Range<Int64>, upTo end: Int64?, of generation: Generation, _ resource: OpenResource, _ demand: Demand, _ follower: FollowerID,
-        from start: Int64?, following followed: SharedFetch?, isMidway: Bool, isThere: () -> Bool, wake: @escaping @Sendable () -> Void
+        _ offset: Int64, in chunk: Range<Int64>, upTo end: Int64?, of generation: Generation, _ resource: OpenResource,
+        _ demand: Demand, _ follower: FollowerID,
+        from start: Int64?, following followed: SharedFetch?, isMidway: Bool, isThere: () -> Bool,
+        wake: @escaping @Sendable () -> Void
     ) -> ResourceState.Whereabouts {
         assert(followed.map { $0.resource === resource } ?? true, "a fetch of another resource")
-        let request = ResourceState.Request(follower: follower, offset: offset, chunk: chunk, end: end ?? .max, start: start, followed: followed?.id)
+        let request = ResourceState.Request(
+            follower: follower, offset: offset, chunk: chunk, end: end ?? .max, start: start, followed: followed?.id)
         let reach = { [filler] () -> ResourceState.Reach? in
             guard end != nil, generation.isStored, generation.head.rangeCondition != nil else { return nil }
-            return ResourceState.Reach(horizon: filler.horizon(of: demand), furthest: filler.readAhead)
+            return ResourceState.Reach(window: filler.window(of: demand), furthest: filler.readAhead)
         }
         let found = resource.locate(request, in: generation, isThere: isThere, reach: reach, wake: wake)
         if case .coming(let id, let gap?) = found {
@@ -78,21 +86,23 @@ package final class LoopFiller {
         return found
     }
 
-    /// Goes on with a response past the cache, through a window in memory.
+    /// Goes on with a response past the cache, through a buffer in memory.
     func bypass(
-        _ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand, follower: FollowerID, isMidway: Bool
+        _ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand,
+        follower: FollowerID, isMidway: Bool
     ) -> SharedFetch {
         // Whole chunks: of one that is left incomplete nothing can be read.
-        let range = CacheStore.windowGeometry.roundedOut(wanted, length: generation.length)
+        let range = CacheStore.bufferGeometry.roundedOut(wanted, length: generation.length)
         let fetch = resource.openAlone(
             follower, at: wanted.lowerBound, range,
-            ResourceState.Reach(horizon: filler.horizon(of: demand), furthest: filler.settings.windowReadAhead))
+            ResourceState.Reach(window: filler.window(of: demand), furthest: filler.settings.bufferReadAhead))
         start(fetch, .bypass(generation, owner: follower), demand, range, .bypass, isMidway: isMidway)
         return fetch
     }
 
     private func start(
-        _ status: SharedFetch, _ purpose: Fetch.Purpose, _ demand: Demand, _ range: Range<Int64>, _ reason: FetchReason, isMidway: Bool = false
+        _ status: SharedFetch, _ purpose: Fetch.Purpose, _ demand: Demand, _ range: Range<Int64>, _ reason: FetchReason,
+        isMidway: Bool = false
     ) {
         let home = loop.index
         let length = range.upperBound < .max ? range.upperBound -| range.lowerBound : nil
@@ -100,7 +110,9 @@ package final class LoopFiller {
             let fetch = Fetch(status, filler, home: home, purpose, demand, range, isMidway: isMidway)
             filler.run(fetch, reason)
         }
-        guard let chosen = filler.balance.place(from: home, length: length, demand.url), chosen.loop !== loop else { return run(self) }
+        guard let chosen = filler.balance.place(from: home, length: length, demand.url), chosen.loop !== loop else {
+            return run(self)
+        }
         chosen.post(run)
     }
 
@@ -144,17 +156,18 @@ package final class LoopFiller {
 
     func letGo(_ prefetch: Prefetch) { prefetches[ObjectIdentifier(prefetch)] = nil }
 
-    /// Fills a resource beyond what is read of it, as its rule says: from `offset` to its end, and then what is before, if all of it is wanted.
-    /// It goes on when its reader has left, and is one for all readers.
+    /// Fills a resource beyond what is read of it, as its rule says: from `offset` to its end, and then what is before,
+    /// if all of it is wanted. It goes on when its reader has left, and is one for all readers.
     package func keepFilling(_ resource: OpenResource, _ generation: Generation, _ demand: Demand, from offset: Int64) {
         let start: Int64
-        switch demand.treatment.fill {
+        switch demand.resolvedRule.fill {
         case .read, .ahead: return
         case .end: start = offset
         case .whole: start = 0
         }
-        guard !isShutDown, !isOffline, !demand.treatment.isMetered, let length = generation.length, ResourceFill.isPossible(generation), length <= filler.largestFilled,
-            generation.coverage(of: start..<length) != .whole, !filler.manners.isDown(demand.url.absolute),
+        guard !isShutDown, !isOffline, !demand.resolvedRule.isMetered, let length = generation.length,
+            ResourceFill.isPossible(generation), length <= filler.largestFilled,
+            generation.coverage(of: start..<length) != .whole, !filler.backoff.isDown(demand.url.absolute),
             resource.beginFilling(generation, from: start)
         else { return }
         let fill = ResourceFill(resource, generation, demand, self)
@@ -165,7 +178,9 @@ package final class LoopFiller {
             if case .completed = end { return }
             resource.endFilling(generation)
             if case .failed(let error) = end {
-                filler.logger.info("not filled further: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(fill.position)"])
+                filler.logger.info(
+                    "not filled further: \(error)",
+                    metadata: ["resource": "\(resource.key.text)", "offset": "\(fill.position)"])
             }
         }
         fills[ObjectIdentifier(fill)] = fill
@@ -185,7 +200,8 @@ package final class LoopFiller {
             return .bounded(geometry.roundedOut(first..<last + 1, length: nil))
         case .from(let first): return .from(geometry.chunkStart(geometry.chunk(at: first)))
         case .suffix(let count):
-            // The start of the chunk in which the suffix begins is not known before the length is: so many bytes more reach it.
+            // The start of the chunk in which the suffix begins is not known before the length is: so many bytes more
+            // reach it.
             return .suffix(count + geometry.chunkSize - 1)
         }
     }

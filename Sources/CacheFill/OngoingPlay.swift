@@ -3,12 +3,13 @@ import Upstream
 
 /// What a play has got so far of a resource whose versions nothing strong tells apart, or that may not be stored.
 ///
-/// Origins that stitch advertisements into each answer do so behind a redirect: a player that puts parts together gets one version only where
-/// all of them come from where the first one came from.
+/// Origins that stitch advertisements into each answer do so behind a redirect: a player that puts parts together gets
+/// one version only where all of them come from where the first one came from.
 struct OngoingPlay {
     /// Where it comes from, where the first URL redirects; nil where it does not.
     var source: String?
-    /// By which two of its answers are told apart, as far as that goes; nil where the next one is expected to be another.
+    /// By which two of its answers are told apart, as far as that goes; nil where the next one is expected to be
+    /// another.
     var version: Version?
     /// Those that are under way.
     var transfers = 0

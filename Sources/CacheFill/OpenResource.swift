@@ -5,8 +5,8 @@ import Synchronization
 
 /// A resource in use: its current generation, and the fetches that are running for it.
 ///
-/// The lock and the shell of `ResourceState`: what that says is to be done is done here, when the lock is free again. Loops use it at once. Lock
-/// order: this lock before a generation's state.
+/// The lock and the shell of `ResourceState`: what that says is to be done is done here, when the lock is free again.
+/// Loops use it at once. Lock order: this lock before a generation's state.
 package final class OpenResource: Sendable {
     package let key: CacheKey
     private let state = Mutex(State())
@@ -31,7 +31,9 @@ package final class OpenResource: Sendable {
         fileprivate var pinning = Pinning.notYet
 
         /// Whether it is the resource's, and no other has taken its place.
-        fileprivate func isCurrent(_ generation: Generation) -> Bool { self.generation === generation && !generation.isRetired }
+        fileprivate func isCurrent(_ generation: Generation) -> Bool {
+            self.generation === generation && !generation.isRetired
+        }
 
         fileprivate mutating func forgetGeneration() {
             generation = nil
@@ -64,7 +66,8 @@ package final class OpenResource: Sendable {
         case unreadable
     }
 
-    /// - Returns: nil where the index has to be asked: who gets this answer asks it, and says what it has found (`lookedUp`).
+    /// - Returns: nil where the index has to be asked: who gets this answer asks it, and says what it has found
+    ///   (`lookedUp`).
     func view() -> View? {
         state.withLock { state in
             state.lastUse = MonotonicClock.nanoseconds()
@@ -137,7 +140,9 @@ package final class OpenResource: Sendable {
 
     /// Changes the state, and then does what that says is to be done.
     func change<Value>(_ change: (inout State) -> Value) -> Value {
-        let (value, effects, gone) = state.withLock { state in (change(&state), state.takeEffects(), state.resource.takeGone()) }
+        let (value, effects, gone) = state.withLock { state in
+            (change(&state), state.takeEffects(), state.resource.takeGone())
+        }
         for effect in effects { effect.run() }
         // Until here: it gives back memory.
         _ = gone
@@ -145,9 +150,12 @@ package final class OpenResource: Sendable {
     }
 
     /// Follows the opening fetch that is running, or becomes the one that starts it.
-    /// - Parameter validated: the generation whose origin is to be asked whether it still holds; nil where there is none.
+    /// - Parameter validated: the generation whose origin is to be asked whether it still holds; nil where there is
+    ///   none.
     /// - Returns: the fetch, and whether the caller has to start it; nil where another generation is known by now.
-    func open(_ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, _ reach: ResourceState.Reach) -> (SharedFetch, isNew: Bool)? {
+    func open(
+        _ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, _ reach: ResourceState.Reach
+    ) -> (SharedFetch, isNew: Bool)? {
         let opened: (FetchID, isNew: Bool)? = change { state in
             if let generation = state.generation, !generation.isRetired, generation !== validated { return nil }
             if let running = state.resource.followOpening(follower) { return (running, false) }
@@ -157,8 +165,11 @@ package final class OpenResource: Sendable {
     }
 
     /// A fetch that is for one request alone.
-    func openAlone(_ follower: FollowerID, at offset: Int64, _ range: Range<Int64>, _ reach: ResourceState.Reach) -> SharedFetch {
-        SharedFetch(resource: self, id: change { $0.resource.enter(range, reach, follower, at: offset, isOpening: false) })
+    func openAlone(_ follower: FollowerID, at offset: Int64, _ range: Range<Int64>, _ reach: ResourceState.Reach)
+        -> SharedFetch
+    {
+        SharedFetch(
+            resource: self, id: change { $0.resource.enter(range, reach, follower, at: offset, isOpening: false) })
     }
 
     /// Follows the opening fetch that is running, if there is one.
@@ -167,28 +178,34 @@ package final class OpenResource: Sendable {
     }
 
     /// Follows the running fetch by which alone the generation can be completed, so that it is not stopped before.
-    func joinOnlyWay(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> SharedFetch? {
-        change { state in state.isCurrent(generation) ? state.resource.followOnlyWay(follower, at: offset) : nil }
+    func joinUnresumable(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> SharedFetch? {
+        change { state in state.isCurrent(generation) ? state.resource.followUnresumable(follower, at: offset) : nil }
             .map { SharedFetch(resource: self, id: $0) }
     }
 
-    /// Follows the fetch that lingers, if what lies between it and `wanted` is there, and more is wanted: it is kept for that.
+    /// Follows the fetch that lingers, if what lies between it and `wanted` is there, and more is wanted: it is kept
+    /// for that.
     func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>, of generation: Generation) -> SharedFetch? {
-        change { state in state.isCurrent(generation) ? state.resource.followLingering(follower, wanted, generation.presence) : nil }
-            .map { SharedFetch(resource: self, id: $0) }
+        change { state in
+            state.isCurrent(generation) ? state.resource.followLingering(follower, wanted, generation.presence) : nil
+        }
+        .map { SharedFetch(resource: self, id: $0) }
     }
 
     /// Where a byte is (`ResourceState.locate`), and who is woken when there is news of it.
     /// - Parameters:
-    ///   - isThere: whether it is there by now. Called with the resource's lock held, as `reach` is: a look at the generation, the ledger and the settings.
+    ///   - isThere: whether it is there by now. Called with the resource's lock held, as `reach` is: a look at the
+    ///     generation, the ledger and the settings.
     ///   - wake: called once, from any thread, where it is on its way.
     func locate(
-        _ request: ResourceState.Request, in generation: Generation, isThere: () -> Bool, reach: () -> ResourceState.Reach?,
+        _ request: ResourceState.Request, in generation: Generation, isThere: () -> Bool,
+        reach: () -> ResourceState.Reach?,
         wake: @escaping @Sendable () -> Void
     ) -> ResourceState.Whereabouts {
         change { state in
             let found = state.resource.locate(
-                request, isCurrent: state.isCurrent(generation), in: generation, generation.presence, isThere: isThere, reach: reach)
+                request, isCurrent: state.isCurrent(generation), in: generation, generation.presence, isThere: isThere,
+                reach: reach)
             switch found {
             case .coming: state.wakers[request.follower] = wake
             case .present, .passing, .failed, .lost, .unsettled: state.wakers[request.follower] = nil
@@ -265,26 +282,35 @@ package final class OpenResource: Sendable {
     /// - Parameters:
     ///   - range: the bytes that the fetch brings.
     ///   - furthest: how far past its furthest follower it goes at most, in bytes.
-    /// - Returns: whether it is, and the generation that was current before. It is not where what it was asked about has changed meanwhile.
-    func opened(_ generation: Generation, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isOnlyWay: Bool) -> (isCurrent: Bool, previous: Generation?) {
+    /// - Returns: whether it is, and the generation that was current before. It is not where what it was asked about
+    ///   has changed meanwhile.
+    func opened(
+        _ generation: Generation, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool
+    ) -> (isCurrent: Bool, previous: Generation?) {
         change { state in
             guard state.resource.becomesCurrent(fetch.id) else { return (false, nil) }
             let previous = state.generation
             state.generation = generation
-            state.resource.ring(fetch.id) { $0.opened(.stored(generation), range, furthest: furthest, isOnlyWay: isOnlyWay) }
+            state.resource.ring(fetch.id) {
+                $0.opened(.stored(generation), range, furthest: furthest, isUnresumable: isUnresumable)
+            }
             return (true, previous)
         }
     }
 
     /// What an opening fetch found, or what one brings past the cache, is not kept.
-    func passes(_ opening: Opening, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isOnlyWay: Bool) {
+    func passes(_ opening: Opening, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool)
+    {
         change { state in
             state.resource.passes(fetch.id)
-            state.resource.ring(fetch.id) { $0.opened(opening, range, furthest: furthest, isOnlyWay: isOnlyWay) }
+            state.resource.ring(fetch.id) {
+                $0.opened(opening, range, furthest: furthest, isUnresumable: isUnresumable)
+            }
         }
     }
 
-    /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it already, and not kept.
+    /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it
+    /// already, and not kept.
     func outdateOpening() {
         state.withLock { $0.resource.outdateOpening() }
     }
@@ -313,10 +339,12 @@ package final class OpenResource: Sendable {
     /// About what it holds in memory.
     var memoryBytes: Int { state.withLock { $0.generation }?.memoryBytes ?? 0 }
 
-    /// When it was last used; nil while something runs here. What passes by has no generation here, and counts as its play.
+    /// When it was last used; nil while something runs here. What passes by has no generation here, and counts as its
+    /// play.
     var idleSince: UInt64? {
         state.withLock { state in
-            guard state.resource.isIdle, state.waiters.isEmpty, state.generation?.isInUse != true, state.play?.transfers ?? 0 == 0
+            guard state.resource.isIdle, state.waiters.isEmpty, state.generation?.isInUse != true,
+                state.play?.transfers ?? 0 == 0
             else { return nil }
             return max(state.lastUse, state.play?.lastUse ?? 0)
         }
@@ -350,6 +378,7 @@ extension OpenResource.State {
 
 extension Generation {
     fileprivate var presence: ResourceState.Presence {
-        ResourceState.Presence(geometry: geometry) { [self] range in gap(in: geometry.roundedOut(range, length: length)) }
+        ResourceState.Presence(geometry: geometry) { [self] range in gap(in: geometry.roundedOut(range, length: length))
+        }
     }
 }

@@ -38,7 +38,7 @@ package final class Prefetch {
     private var onEnd: ((End) -> Void)?
 
     private let key: CacheKey
-    private let treatment: Treatment
+    private let resolvedRule: ResolvedRule
     private let pins: Bool
     private var resource: OpenResource
     private var turns = 0
@@ -51,7 +51,8 @@ package final class Prefetch {
     private var opening: SharedFetch?
     private var fills: [ObjectIdentifier: Share] = [:]
     private var plan: BlockPlan?
-    /// How many may be at it: fewer than were ordered where the origin has refused one, or nothing but one transfer brings it.
+    /// How many may be at it: fewer than were ordered where the origin has refused one, or nothing but one transfer
+    /// brings it.
     private var connections = 1
     private var generation: Generation?
     private var isSettling = false
@@ -80,18 +81,19 @@ package final class Prefetch {
         self.pace = pace
         self.loop = loop
         onEnd = end
-        var (key, treatment) = loop.filler.policy.value.resolve(order.url)
-        // It follows its fetch closely, so that its pace is the fetch's: what comes at once, over and above, is less than a second's worth.
-        treatment.fill = .ahead(pace.horizon)
-        (self.key, self.treatment) = (key, treatment)
-        pins = treatment.pins || order.isPinned
+        var (key, resolvedRule) = loop.filler.policy.value.resolve(order.url)
+        // It follows its fetch closely, so that its pace is the fetch's: what comes at once, over and above, is less
+        // than a second's worth.
+        resolvedRule.fill = .ahead(pace.window)
+        (self.key, self.resolvedRule) = (key, resolvedRule)
+        pins = resolvedRule.pins || order.isPinned
         resource = loop.filler.resource(key)
         state = PrefetchState(first: order.first)
         loop.keep(self)
     }
 
     package func start() {
-        guard !treatment.bypasses else { return fail(.notStorable(.rule)) }
+        guard !resolvedRule.bypasses else { return fail(.notStorable(.rule)) }
         proceed()
     }
 
@@ -126,14 +128,17 @@ package final class Prefetch {
         return { bound.post { if $0.onEnd != nil { body($0) } } }
     }
 
-    private func demand(_ span: ByteRangeSpec?) -> Demand { Demand(url: order.url, span: span, treatment: treatment) }
+    private func demand(_ span: ByteRangeSpec?) -> Demand {
+        Demand(url: order.url, span: span, resolvedRule: resolvedRule)
+    }
 
-    /// - Returns: whether this generation is for requests with other fields, and another one was turned to (RFC 9111 §4.1).
+    /// - Returns: whether this generation is for requests with other fields, and another one was turned to (RFC 9111
+    ///   §4.1).
     private func turns(from generation: Generation) -> Bool {
-        let selecting = generation.head.selecting
-        guard !selecting.isEmpty else { return false }
-        let own = selecting.of(demand(nil).sentFields, fingerprint: loop.filler.store.fingerprint)
-        guard own != selecting else { return false }
+        let variant = generation.head.variant
+        guard !variant.isEmpty else { return false }
+        let own = variant.of(demand(nil).sentFields, fingerprint: loop.filler.store.fingerprint)
+        guard own != variant else { return false }
         leaveOpening()
         turns += 1
         if turns > 3 {
@@ -152,7 +157,9 @@ package final class Prefetch {
             return fill(generation, following: nil)
         }
         // It comes in one way only: with the transfer that runs, or all over again.
-        if let status = resource.joinOnlyWay(follower, of: generation, at: 0) { return fill(generation, following: status) }
+        if let status = resource.joinUnresumable(follower, of: generation, at: 0) {
+            return fill(generation, following: status)
+        }
         loop.filler.discard(generation, of: resource)
         restart(after: .fill(.changed))
     }
@@ -162,8 +169,12 @@ package final class Prefetch {
     // MARK: Unknown
 
     private func open() {
-        let first = mayAskForPart ? order.first.map { $0 - 1 } ?? (order.connections > 1 ? Self.openingBytes - 1 : nil) : nil
-        guard let (status, _) = loop.open(resource, demand(first.map { .bounded(first: 0, last: $0) }), follower: follower, alone: false) else {
+        let first =
+            mayAskForPart ? order.first.map { $0 - 1 } ?? (order.connections > 1 ? Self.openingBytes - 1 : nil) : nil
+        guard
+            let (status, _) = loop.open(
+                resource, demand(first.map { .bounded(first: 0, last: $0) }), follower: follower, alone: false)
+        else {
             return restart(after: .fill(.changed))
         }
         asksForPart = first != nil
@@ -238,13 +249,17 @@ package final class Prefetch {
 
     /// As many connections as may be, while there is something left to be handed out.
     private func beginOthers(_ generation: Generation) {
-        while self.generation === generation, fills.count < pace.connections(of: connections), let block = nextBlock(after: nil) {
+        while self.generation === generation, fills.count < pace.connections(of: connections),
+            let block = nextBlock(after: nil)
+        {
             begin(block, of: generation, following: nil)
         }
     }
 
     private func begin(_ block: Range<Int64>, of generation: Generation, following status: SharedFetch?) {
-        let fill = ResourceFill(resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(.download) : follower, pace: pace)
+        let fill = ResourceFill(
+            resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(.download) : follower,
+            pace: pace)
         fill.whereNext = { [unowned self] fill, _ in next(after: fill, generation) }
         fill.onAdvance = { [unowned self] in pinWhenThere(generation) }
         fill.onEnd = { [unowned self] fill, end in ended(fill, end, generation) }
@@ -274,7 +289,8 @@ package final class Prefetch {
         let rate = fill.flatMap { fills[ObjectIdentifier($0)]?.rate(at: now) }
         if let block = plan?.next(rate: rate, beside: left) { return block }
         // Only who has brought something has shown that the origin serves it.
-        guard fill != nil, let (id, place) = plan?.split(others, rate: rate), let taken = fills[id]?.fill.end(at: place) else { return nil }
+        guard fill != nil, let (id, place) = plan?.split(others, rate: rate), let taken = fills[id]?.fill.end(at: place)
+        else { return nil }
         return taken
     }
 
@@ -287,7 +303,8 @@ package final class Prefetch {
             guard onEnd != nil, self.generation === generation else { return }
             switch end {
             // The last one may have ended as another gave something back.
-            case .completed: if fills.isEmpty { plan?.isEmpty == false ? beginOthers(generation) : completed(generation) }
+            case .completed:
+                if fills.isEmpty { plan?.isEmpty == false ? beginOthers(generation) : completed(generation) }
             case .stopped, .failed(.changed): restart(after: .fill(.changed))
             // Some origins serve a client so many connections at once, and no more: the others go on.
             case .failed where !fills.isEmpty:
@@ -302,7 +319,9 @@ package final class Prefetch {
 
     /// For how long the origin wants to be left alone: the one that was asked, or the one that it has sent us to.
     private func wait(for generation: Generation) -> Double {
-        max(loop.filler.manners.wait(before: order.url.absolute), loop.filler.manners.wait(before: generation.head.finalURL))
+        max(
+            loop.filler.backoff.wait(before: order.url.absolute),
+            loop.filler.backoff.wait(before: generation.head.finalURL))
     }
 
     private func endFills() {
@@ -338,8 +357,12 @@ package final class Prefetch {
                 switch room {
                 case .success((missing + promised)...): break
                 case .success(let room):
-                    let others = promised > 0 ? ", beside \(ByteSize(bytes: promised)) for what is being downloaded" : ""
-                    prefetch.fail(.noRoom("\(ByteSize(bytes: missing)) of it are missing, and no more than \(ByteSize(bytes: max(0, room))) can be had\(others)"))
+                    let others =
+                        promised > 0 ? ", beside \(ByteSize(bytes: promised)) for what is being downloaded" : ""
+                    prefetch.fail(
+                        .noRoom(
+                            "\(ByteSize(bytes: missing)) of it are missing, and no more than \(ByteSize(bytes: max(0, room))) can be had\(others)"
+                        ))
                 case .failure(let error): prefetch.fail(.store(error))
                 }
             }
@@ -354,7 +377,9 @@ package final class Prefetch {
         store.perform { [state] in
             var isPinned = false
             // It may have been stopped on the way, and what it has brought removed.
-            do throws(StoreError) { isPinned = state.isWanted ? try store.setPinned(true, generation.key) : false } catch {
+            do throws(StoreError) {
+                isPinned = state.isWanted ? try store.setPinned(true, generation.key) : false
+            } catch {
                 logger.error("could not pin \(generation.key.text): \(error)")
             }
             let result = isPinned ? Pinning.done : .notYet
@@ -371,7 +396,9 @@ package final class Prefetch {
         isSettling = true
         let (store, wanted, pins, bound) = (loop.filler.store, wanted(of: length), pins, LoopBound(self, on: loop.loop))
         store.perform { [state] in
-            let outcome = Result { () throws(StoreError) in try store.settle(wanted, of: generation, isPinned: pins) { state.isWanted } }
+            let outcome = Result { () throws(StoreError) in
+                try store.settle(wanted, of: generation, isPinned: pins) { state.isWanted }
+            }
             bound.post { prefetch in
                 prefetch.isSettling = false
                 guard prefetch.onEnd != nil else { return }

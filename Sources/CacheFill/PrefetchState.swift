@@ -32,7 +32,9 @@ package final class PrefetchState: Sendable {
         if let settled = state.settled { return settled }
         guard let generation = state.generation else { return state.last }
         let total = generation.length.map { min($0, first ?? .max) }
-        return Progress(bytes: generation.presentBytes(of: 0..<(total ?? first ?? .max)), total: total, disposition: state.disposition)
+        return Progress(
+            bytes: generation.presentBytes(of: 0..<(total ?? first ?? .max)), total: total,
+            disposition: state.disposition)
     }
 
     /// Whether it still goes on.

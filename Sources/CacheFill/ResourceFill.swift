@@ -4,9 +4,9 @@ import EventIO
 
 /// Fills all gaps of a stretch of a generation, one after the other, whether or not somebody reads it. Loop-bound.
 ///
-/// It is a follower like a reader, one that is always at the frontier, or as far behind it as its *pace* says: so it shares the fetches of
-/// readers, keeps them from pausing, and lets nothing be held for it. A reader that wants bytes far from its frontier has a fetch of its own,
-/// which this one goes up to.
+/// It is a follower like a reader, one that is always at the frontier, or as far behind it as its *pace* says: so it
+/// shares the fetches of readers, keeps them from pausing, and lets nothing be held for it. A reader that wants bytes
+/// far from its frontier has a fetch of its own, which this one goes up to.
 ///
 ///     start ─▶ ▓▓▓▓▓▓▓▓▓▓▓░░░░░░░▓▓▓▓░░░░░░░▓▓▓▓▓ end
 ///                     position ─▶
@@ -53,14 +53,17 @@ package final class ResourceFill {
 
     /// Whether its gaps can be asked for: only where an answer tells that it is of the same version.
     package static func isPossible(_ generation: Generation) -> Bool {
-        generation.isStored && generation.length != nil && generation.head.rangeCondition != nil && generation.head.status == 200
+        generation.isStored && generation.length != nil && generation.head.rangeCondition != nil
+            && generation.head.status == 200
     }
 
     /// - Parameters:
-    ///   - generation: one that can be filled (`isPossible`), or one that the fetch brings which it follows from the start.
+    ///   - generation: one that can be filled (`isPossible`), or one that the fetch brings which it follows from the
+    ///     start.
     ///   - pace: how quickly it goes; nil for as fast as bytes come.
     package init(
-        _ resource: OpenResource, _ generation: Generation, _ demand: Demand, _ filler: LoopFiller, follower: FollowerID = FollowerID(.fill),
+        _ resource: OpenResource, _ generation: Generation, _ demand: Demand, _ filler: LoopFiller,
+        follower: FollowerID = FollowerID(.fill),
         pace: FillPace? = nil
     ) {
         self.resource = resource
@@ -131,7 +134,9 @@ package final class ResourceFill {
         }
     }
 
-    private var nextGap: Int64? { position < stretch.upperBound ? generation.gap(in: position..<stretch.upperBound)?.lowerBound : nil }
+    private var nextGap: Int64? {
+        position < stretch.upperBound ? generation.gap(in: position..<stretch.upperBound)?.lowerBound : nil
+    }
 
     /// Sees to it that a chunk comes.
     /// - Returns: whether there is something to wait for, or this has ended; else it is there by now.
@@ -139,7 +144,11 @@ package final class ResourceFill {
         let isInTime = followed.map(tell) ?? settleDebt()
         // Its pace keeps the fetch from bringing more; another one would come with its own start.
         guard isInTime, followed?.brings(chunk) == true || payDeposit() else {
-            if case .ended(.failed(let error), _)? = followed?.view { finish(.failed(error)) } else { waitForTurn(of: chunk) }
+            if case .ended(.failed(let error), _)? = followed?.view {
+                finish(.failed(error))
+            } else {
+                waitForTurn(of: chunk)
+            }
             return true
         }
         guard fruitless < Self.maxFruitless else {
@@ -148,7 +157,8 @@ package final class ResourceFill {
         }
         let isPossible = Self.isPossible(generation)
         let found = filler.locate(
-            position, in: chunk, upTo: isPossible ? stretch.upperBound : nil, of: generation, resource, demand, follower, from: nil, following: followed, isMidway: true,
+            position, in: chunk, upTo: isPossible ? stretch.upperBound : nil, of: generation, resource, demand,
+            follower, from: nil, following: followed, isMidway: true,
             isThere: { nextGap.map { $0 >= chunk.upperBound } ?? true }, wake: wakeUp())
         switch found {
         case .present:
@@ -174,14 +184,15 @@ package final class ResourceFill {
     /// The end of the fetch that it follows is the end of the resource.
     /// - Returns: whether there is something to wait for.
     private func awaitLength() -> Bool {
-        guard let followed = followed ?? resource.joinOnlyWay(follower, of: generation, at: position) else {
+        guard let followed = followed ?? resource.joinUnresumable(follower, of: generation, at: position) else {
             finish(.failed(.unusable("it has no length, and nothing brings it any more")))
             return true
         }
         self.followed = followed
         let view = followed.view
         switch view {
-        case .running(_, let frontier), .ended(_, let frontier): advance(to: min(max(position, frontier), stretch.upperBound))
+        case .running(_, let frontier), .ended(_, let frontier):
+            advance(to: min(max(position, frontier), stretch.upperBound))
         }
         if position >= stretch.upperBound {
             oweRest()
@@ -204,8 +215,10 @@ package final class ResourceFill {
 
     /// Why there is nothing to fill any more.
     private var retired: End {
-        if followed?.hasOverflowed == true { return .failed(.notStored("nothing in the cache can be evicted")) }
-        if generation.length == nil, case .running? = followed?.view { return .failed(.notStored("it has no length, and is too long or finds no room")) }
+        if followed?.hasSpilled == true { return .failed(.notStored("nothing in the cache can be evicted")) }
+        if generation.length == nil, case .running? = followed?.view {
+            return .failed(.notStored("it has no length, and is too long or finds no room"))
+        }
         if case .ended(.failed(let error), _)? = followed?.view { return .failed(error) }
         return .stopped
     }
@@ -245,7 +258,7 @@ package final class ResourceFill {
         return true
     }
 
-    private func ahead(_ pace: FillPace) -> Int64 { pace.rate == nil ? 0 : min(pace.horizon, Int64(rest.count)) }
+    private func ahead(_ pace: FillPace) -> Int64 { pace.rate == nil ? 0 : min(pace.window, Int64(rest.count)) }
 
     /// What has come of this stretch, and nobody waits for any more, others wait for.
     private func oweRest() {

@@ -6,17 +6,18 @@ struct FetchID: Hashable, Sendable {
     fileprivate let value: UInt64
 }
 
-/// The fetches of a resource, and the one answer to where its bytes are: there, on their way, or for the one who asks to fetch.
+/// The fetches of a resource, and the one answer to where its bytes are: there, on their way, or for the one who asks
+/// to fetch.
 ///
 ///     a byte is absent ──┬── the fetch that is followed ──┬── brings it soon ──────────── wait
 ///                        │                                ├── has failed ──────────────── failed
-///                        │                                └── goes on in a window ─────── passing
+///                        │                                └── goes on in a buffer ─────── passing
 ///                        ├── another one brings it soon ───── follow that ────────────── wait
 ///                        └── nobody does ──┬── it can be asked for ── enter a new fetch ─ wait, once it is started
 ///                                          └── it cannot, or is out of date ──────────── lost
 ///
-/// A value, without lock, clock and thread: events go in, and what has to be done about them comes out, as actions. What is present changes under a
-/// lock of its own, so that it is given as a parameter, and looked at while this is.
+/// A value, without lock, clock and thread: events go in, and what has to be done about them comes out, as actions.
+/// What is present changes under a lock of its own, so that it is given as a parameter, and looked at while this is.
 struct ResourceState {
     enum Action: Equatable {
         /// There is news for one who waits.
@@ -52,7 +53,8 @@ struct ResourceState {
         return actions
     }
 
-    /// What is left of fetches that are over since the last time: it may hold much memory, which is given back outside of the lock.
+    /// What is left of fetches that are over since the last time: it may hold much memory, which is given back outside
+    /// of the lock.
     mutating func takeGone() -> [FetchState] {
         guard !gone.isEmpty else { return [] }
         defer { gone = [] }
@@ -62,14 +64,17 @@ struct ResourceState {
     /// Whether no fetch runs, and none has followers.
     var isIdle: Bool { fetches.isEmpty }
 
-    /// Looks at a fetch where it stands, or changes it without telling anybody; nil where it is over and nobody follows it.
+    /// Looks at a fetch where it stands, or changes it without telling anybody; nil where it is over and nobody follows
+    /// it.
     @discardableResult
     mutating func with<Value>(_ id: FetchID, _ body: (inout FetchState) -> Value) -> Value? {
         fetches.index(forKey: id).map { body(&fetches.values[$0]) }
     }
 
     /// Fetches that others may follow.
-    private var shared: some Sequence<(key: FetchID, value: FetchState)> { fetches.lazy.filter { $0.value.isShared && $0.value.isRunning } }
+    private var shared: some Sequence<(key: FetchID, value: FetchState)> {
+        fetches.lazy.filter { $0.value.isShared && $0.value.isRunning }
+    }
 
     // MARK: Where bytes are
 
@@ -100,7 +105,7 @@ struct ResourceState {
     /// How far a fetch goes.
     struct Reach {
         /// Past who follows it.
-        let horizon: Horizon
+        let window: ReadAheadWindow
         /// The same at most, in bytes.
         let furthest: Int64
     }
@@ -120,14 +125,15 @@ struct ResourceState {
         case unsettled
     }
 
-    /// Finds the byte that is needed. Afterwards its follower follows what is `coming`; what it followed before where the byte is `present` or `passing`; and
-    /// else nothing.
+    /// Finds the byte that is needed. Afterwards its follower follows what is `coming`; what it followed before where
+    /// the byte is `present` or `passing`; and else nothing.
     /// - Parameters:
     ///   - isCurrent: whether the generation is the resource's; of another one nothing is fetched.
     ///   - isThere: whether the byte is there by now.
     ///   - reach: how far a new fetch would go; nil where nothing may be asked for.
     mutating func locate(
-        _ request: Request, isCurrent: Bool, in generation: Generation, _ presence: Presence, isThere: () -> Bool, reach: () -> Reach?
+        _ request: Request, isCurrent: Bool, in generation: Generation, _ presence: Presence, isThere: () -> Bool,
+        reach: () -> Reach?
     ) -> Whereabouts {
         if isThere() { return .present }
         if let id = request.followed, let answer = followed(id, request, generation) { return answer }
@@ -142,14 +148,18 @@ struct ResourceState {
         return .coming(demand(gap, request, reach), new: gap)
     }
 
-    /// What the fetch that is followed says; nil where it is left, as it has ended, or came by here and what it brought is gone again.
+    /// What the fetch that is followed says; nil where it is left, as it has ended, or came by here and what it brought
+    /// is gone again.
     private mutating func followed(_ id: FetchID, _ request: Request, _ generation: Generation) -> Whereabouts? {
-        let (window, brings, failure) = with(id) { fetch in
-            let overflow = fetch.overflow.flatMap { $0.window !== generation && request.offset >= $0.start ? $0.window : nil }
-            let failure: FillError? = if case .failed(let error)? = fetch.end { error } else { nil }
-            return (overflow, fetch.brings(request.chunk), failure)
-        } ?? (nil, false, nil)
-        if let window { return .passing(window) }
+        let (buffer, brings, failure) =
+            with(id) { fetch in
+                let spill = fetch.spill.flatMap {
+                    $0.buffer !== generation && request.offset >= $0.start ? $0.buffer : nil
+                }
+                let failure: FillError? = if case .failed(let error)? = fetch.end { error } else { nil }
+                return (spill, fetch.brings(request.chunk), failure)
+            } ?? (nil, false, nil)
+        if let buffer { return .passing(buffer) }
         if brings { return wait(request.follower, for: id) }
         leave(request.follower, id)
         return failure.map { .failed($0) }
@@ -160,10 +170,12 @@ struct ResourceState {
         return .coming(id, new: nil)
     }
 
-    /// What a new fetch brings: up to what is there, and up to what another one is about to bring, unless that ends with this one's begin.
+    /// What a new fetch brings: up to what is there, and up to what another one is about to bring, unless that ends
+    /// with this one's begin.
     private func gap(for wanted: Range<Int64>, _ presence: Presence) -> Range<Int64>? {
         guard var gap = presence.gap(wanted), gap.contains(wanted.lowerBound) else { return nil }
-        for (_, fetch) in shared where !fetch.isAbandoned && fetch.frontier > gap.lowerBound && fetch.frontier < gap.upperBound {
+        for (_, fetch) in shared
+        where !fetch.isAbandoned && fetch.frontier > gap.lowerBound && fetch.frontier < gap.upperBound {
             gap = gap.lowerBound..<presence.geometry.chunkStart(presence.geometry.chunk(at: fetch.frontier))
         }
         return gap.contains(wanted.lowerBound) ? gap : nil
@@ -181,7 +193,8 @@ struct ResourceState {
         for (id, fetch) in shared where fetch.isAbandoned { actions.append(.tell(id, .endLinger)) }
         lingering = nil
         var fetch = FetchState(range: gap, reach, isShared: true)
-        fetch.enter(request.follower, at: FetchState.Place(start: request.start ?? request.offset, offset: request.offset))
+        fetch.enter(
+            request.follower, at: FetchState.Place(start: request.start ?? request.offset, offset: request.offset))
         fetch.waiting = [request.follower]
         return add(fetch)
     }
@@ -189,7 +202,9 @@ struct ResourceState {
     // MARK: Following
 
     /// Enters a fetch that is not for gaps: for one request alone, or an opening (`isOpening`).
-    mutating func enter(_ range: Range<Int64>, _ reach: Reach, _ follower: FollowerID, at offset: Int64, isOpening: Bool) -> FetchID {
+    mutating func enter(
+        _ range: Range<Int64>, _ reach: Reach, _ follower: FollowerID, at offset: Int64, isOpening: Bool
+    ) -> FetchID {
         var fetch = FetchState(range: range, reach, isShared: false)
         fetch.enter(follower, at: FetchState.Place(start: offset, offset: offset))
         let id = add(fetch)
@@ -205,20 +220,24 @@ struct ResourceState {
     }
 
     /// Follows the running fetch by which alone the rest can come, so that it does not end before that is needed.
-    mutating func followOnlyWay(_ follower: FollowerID, at offset: Int64) -> FetchID? {
-        guard let id = shared.first(where: { $0.value.isOnlyWay })?.key else { return nil }
+    mutating func followUnresumable(_ follower: FollowerID, at offset: Int64) -> FetchID? {
+        guard let id = shared.first(where: { $0.value.isUnresumable })?.key else { return nil }
         follow(follower, id, at: FetchState.Place(start: offset, offset: offset))
         return id
     }
 
-    /// Follows the fetch that lingers, before its bytes are needed, if what lies between it and what is wanted is there.
+    /// Follows the fetch that lingers, before its bytes are needed, if what lies between it and what is wanted is
+    /// there.
     mutating func followLingering(_ follower: FollowerID, _ wanted: Range<Int64>, _ presence: Presence) -> FetchID? {
-        guard let id = lingering, let fetch = fetches[id], fetch.isRunning, fetch.isAbandoned, wanted.contains(fetch.frontier),
-            fetch.frontier - wanted.lowerBound <= min(fetch.furthest, fetch.horizon.limit)
+        guard let id = lingering, let fetch = fetches[id], fetch.isRunning, fetch.isAbandoned,
+            wanted.contains(fetch.frontier),
+            fetch.frontier - wanted.lowerBound <= min(fetch.furthest, fetch.window.limit)
         else { return nil }
         let chunk = presence.geometry.chunkStart(presence.geometry.chunk(at: fetch.frontier))
         guard chunk <= wanted.lowerBound || presence.gap(wanted.lowerBound..<chunk) == nil else { return nil }
-        follow(follower, id, at: FetchState.Place(start: wanted.lowerBound, offset: wanted.lowerBound, freshFrom: fetch.frontier))
+        follow(
+            follower, id,
+            at: FetchState.Place(start: wanted.lowerBound, offset: wanted.lowerBound, freshFrom: fetch.frontier))
         return id
     }
 
@@ -236,7 +255,8 @@ struct ResourceState {
     }
 
     /// Waits for the next news of a fetch.
-    /// - Returns: whether there will be some: it runs, and its frontier is no further than `offset`, or, without one, it has not opened yet.
+    /// - Returns: whether there will be some: it runs, and its frontier is no further than `offset`, or, without one,
+    ///   it has not opened yet.
     mutating func wait(_ follower: FollowerID, _ id: FetchID, at offset: Int64?) -> Bool {
         with(id) { fetch in
             guard fetch.isRunning, offset.map({ fetch.frontier <= $0 }) ?? (fetch.opening == nil) else { return false }
@@ -247,7 +267,10 @@ struct ResourceState {
 
     /// Follows no longer. A fetch without followers comes to an end, when it has lingered.
     mutating func leave(_ follower: FollowerID, _ id: FetchID) {
-        guard let (isAbandoned, isRunning) = with(id, { $0.leave(follower) ? ($0.isAbandoned, $0.isRunning) : nil }) ?? nil else { return }
+        guard
+            let (isAbandoned, isRunning) = with(id, { $0.leave(follower) ? ($0.isAbandoned, $0.isRunning) : nil })
+                ?? nil
+        else { return }
         if !isAbandoned { return goOn(id) }
         if isRunning { actions.append(.tell(id, .considerStopping)) } else { remove(id) }
     }
@@ -312,7 +335,8 @@ struct ResourceState {
         return true
     }
 
-    /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it already, and not kept.
+    /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it
+    /// already, and not kept.
     mutating func outdateOpening() { opening = nil }
 
     /// The current generation goes. What a running opening finds out about it is for those who wait for it already.

@@ -1,6 +1,7 @@
 import CachePolicy
 
-/// The resources in use, by key, and those that are kept open in case. Each has a file descriptor, and holds heads and tables in memory.
+/// The resources in use, by key, and those that are kept open in case. Each has a file descriptor, and holds heads and
+/// tables in memory.
 struct ResourceTable {
     private var resources: [CacheKey: OpenResource] = [:]
     /// Resources kept open at most, unless more are in use.
@@ -19,13 +20,14 @@ struct ResourceTable {
 
     func open(_ key: CacheKey) -> OpenResource? { resources[key] }
 
-    /// - Returns: the one that is open, or a new one; and those that are closed for it, to be released where no lock is held.
+    /// - Returns: the one that is open, or a new one; and those that are closed for it, to be released where no lock is
+    ///   held.
     mutating func resource(_ key: CacheKey) -> (OpenResource, closed: [OpenResource]) {
         if let resource = resources[key] { return (resource, []) }
         var closed = resources.count >= capacity ? close(downTo: capacity / 4 * 3) : []
         unweighed += 1
-        // Weighing looks at all of them: the more there are, the more have to be new. An open resource holds some 8 KiB, so that those which are new by
-        // then hold a tenth of the limit.
+        // Weighing looks at all of them: the more there are, the more have to be new. An open resource holds some 8
+        // KiB, so that those which are new by then hold a tenth of the limit.
         if unweighed >= max(32, resources.count / 8) {
             unweighed = 0
             closed += close(downToBytes: Self.mostBytes)
@@ -47,10 +49,11 @@ struct ResourceTable {
     private mutating func close(downToBytes most: Int) -> [OpenResource] {
         var surplus = resources.values.reduce(-most) { $0 + $1.memoryBytes }
         guard surplus > 0 else { return [] }
-        return close(longestIdle.prefix { resource in
-            defer { surplus -= resource.memoryBytes }
-            return surplus > 0
-        })
+        return close(
+            longestIdle.prefix { resource in
+                defer { surplus -= resource.memoryBytes }
+                return surplus > 0
+            })
     }
 
     /// Closes the longest unused resources. One that a reader still holds is merely opened again by the next.
@@ -59,7 +62,8 @@ struct ResourceTable {
     }
 
     private var longestIdle: [OpenResource] {
-        resources.values.compactMap { resource in resource.idleSince.map { (resource, $0) } }.sorted { $0.1 < $1.1 }.map(\.0)
+        resources.values.compactMap { resource in resource.idleSince.map { (resource, $0) } }.sorted { $0.1 < $1.1 }
+            .map(\.0)
     }
 
     private mutating func close(_ idle: ArraySlice<OpenResource>) -> [OpenResource] {

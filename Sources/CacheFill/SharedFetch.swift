@@ -3,12 +3,15 @@ import DiskCache
 import EventIO
 import Upstream
 
-/// A fetch, for all loops: how far it is, and who follows it. The fetch itself lives on one loop; what all may know is a part of its resource's state.
+/// A fetch, for all loops: how far it is, and who follows it. The fetch itself lives on one loop; what all may know is
+/// a part of its resource's state.
 package struct SharedFetch: Sendable, Hashable {
     let resource: OpenResource
     let id: FetchID
 
-    package static func == (first: SharedFetch, second: SharedFetch) -> Bool { first.resource === second.resource && first.id == second.id }
+    package static func == (first: SharedFetch, second: SharedFetch) -> Bool {
+        first.resource === second.resource && first.id == second.id
+    }
 
     package func hash(into hasher: inout Hasher) {
         hasher.combine(ObjectIdentifier(resource))
@@ -17,15 +20,19 @@ package struct SharedFetch: Sendable, Hashable {
 
     // MARK: For who follows it
 
-    /// What a follower sees. It is there for as long as somebody follows, also when the fetch has ended; who leaves has to have looked: for what is over, and
-    /// nobody follows, the answers are a fetch's that was stopped and has found nothing.
+    /// What a follower sees. It is there for as long as somebody follows, also when the fetch has ended; who leaves has
+    /// to have looked: for what is over, and nobody follows, the answers are a fetch's that was stopped and has found
+    /// nothing.
     package enum View: Sendable {
         case running(range: Range<Int64>, frontier: Int64)
         case ended(FetchEnd, frontier: Int64)
     }
 
     package var view: View {
-        read { fetch in fetch.end.map { .ended($0, frontier: fetch.frontier) } ?? .running(range: fetch.range, frontier: fetch.frontier) }
+        read { fetch in
+            fetch.end.map { .ended($0, frontier: fetch.frontier) }
+                ?? .running(range: fetch.range, frontier: fetch.frontier)
+        }
             ?? .ended(.stopped, frontier: 0)
     }
 
@@ -35,7 +42,7 @@ package struct SharedFetch: Sendable, Hashable {
     var lacksRoom: Bool { read { $0.lacksRoom } ?? false }
 
     /// Whether it has gone on in memory, as the store has no room.
-    var hasOverflowed: Bool { read { $0.overflow != nil } ?? false }
+    var hasSpilled: Bool { read { $0.spill != nil } ?? false }
 
     /// The status of the origin's last answer; nil before it.
     package var answer: Int? { read { $0.answer } ?? nil }
@@ -53,7 +60,9 @@ package struct SharedFetch: Sendable, Hashable {
     func brings(_ chunk: Range<Int64>) -> Bool { read { $0.brings(chunk) } ?? false }
 
     /// Whether the byte at `offset`, which is there, came from here for a follower.
-    func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool { read { $0.hasBrought(offset, to: follower) } ?? false }
+    func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool {
+        read { $0.hasBrought(offset, to: follower) } ?? false
+    }
 
     /// Tells how far a follower has read; a fetch that paused for it goes on.
     /// - Parameter start: where it began, if the fetch does not know yet.
@@ -61,8 +70,8 @@ package struct SharedFetch: Sendable, Hashable {
         resource.change { $0.resource.advance(follower, id, to: offset, from: start) }
     }
 
-    /// Calls `wake` once, at the next news. If there are some already (the frontier is past `offset`, the fetch has ended, or has found what it
-    /// opens while `offset` is nil), nothing is registered.
+    /// Calls `wake` once, at the next news. If there are some already (the frontier is past `offset`, the fetch has
+    /// ended, or has found what it opens while `offset` is nil), nothing is registered.
     /// - Returns: whether `wake` will be called.
     package func wait(_ follower: FollowerID, at offset: Int64?, wake: @escaping @Sendable () -> Void) -> Bool {
         resource.change { state in
@@ -93,23 +102,25 @@ package struct SharedFetch: Sendable, Hashable {
     func foundNoRoom() { note { $0.lacksRoom = true } }
 
     /// The generation that it was asked about still holds.
-    func validated(_ generation: Generation, status: Int) { ring { $0.opening = .validated(generation, status: status) } }
+    func validated(_ generation: Generation, status: Int) {
+        ring { $0.opening = .validated(generation, status: status) }
+    }
 
     /// A fetch for a gap turned out to bring the whole, as the origin sends no ranges.
-    func moved(to range: Range<Int64>) { ring { $0.begin(range, isOnlyWay: true) } }
+    func moved(to range: Range<Int64>) { ring { $0.begin(range, isUnresumable: true) } }
 
-    /// What comes from `start` on goes into a window.
+    /// What comes from `start` on goes into a buffer.
     /// - Parameter furthest: how far past its furthest follower it goes at most, in bytes.
-    func overflowed(into window: Generation, at start: Int64, furthest: Int64) {
+    func spilled(into buffer: Generation, at start: Int64, furthest: Int64) {
         ring { fetch in
-            fetch.overflow = FetchState.Overflow(window: window, start: start)
+            fetch.spill = FetchState.Spill(buffer: buffer, start: start)
             fetch.furthest = furthest
         }
     }
 
     func published(_ frontier: Int64) { ring { $0.wrote(upTo: frontier) } }
 
-    /// Pauses at the horizon. Answers whether it did; then a follower's `advance` resumes.
+    /// Pauses at the window. Answers whether it did; then a follower's `advance` resumes.
     /// - Parameters:
     ///   - received: up to where it has taken bytes in.
     ///   - position: up to where they are in the file.
@@ -152,7 +163,9 @@ package struct SharedFetch: Sendable, Hashable {
 
     // MARK: -
 
-    private func read<Value>(_ value: (FetchState) -> Value) -> Value? { resource.look { $0.resource.with(id) { value($0) } } }
+    private func read<Value>(_ value: (FetchState) -> Value) -> Value? {
+        resource.look { $0.resource.with(id) { value($0) } }
+    }
 
     private func note(_ change: (inout FetchState) -> Void) { resource.look { _ = $0.resource.with(id, change) } }
 

@@ -1,6 +1,7 @@
 import DiskCache
 
-/// What a transfer has brought and is not written yet. While another thread writes one buffer, the other takes what comes in.
+/// What a transfer has brought and is not written yet. While another thread writes one buffer, the other takes what
+/// comes in.
 ///
 ///     written ─▶ [ in hand ][ next ] ◀─ received
 struct Staging {

@@ -1,5 +1,6 @@
-/// Which addresses the proxy may connect to. Public ones always; this host, its networks and special blocks only where a line of
-/// `allow` names the host or the address: otherwise any web page could read the local network through the proxy.
+/// Which addresses the proxy may connect to. Public ones always; this host, its networks and special blocks only where
+/// a line of `allow` names the host or the address: otherwise any web page could read the local network through the
+/// proxy.
 package struct AddressPolicy: Sendable {
     private let hosts: Set<String>
     private let networks: [IPNetwork]
@@ -8,7 +9,8 @@ package struct AddressPolicy: Sendable {
     /// How the network leads IPv6 to IPv4, as far as somebody has asked.
     package var translations: Set<TranslationPrefix> = []
 
-    /// - Parameter allow: host names, IP addresses and CIDR blocks: `nas.local`, `127.0.0.1`, `192.168.1.0/24`, `fd00::/8`.
+    /// - Parameter allow: host names, IP addresses and CIDR blocks: `nas.local`, `127.0.0.1`, `192.168.1.0/24`,
+    ///   `fd00::/8`.
     package init(allow: [String]) throws(AddressPolicyError) {
         var hosts: Set<String> = []
         var networks: [IPNetwork] = []
@@ -37,12 +39,17 @@ package struct AddressPolicy: Sendable {
     package func isPublic(_ address: IPAddress) -> Bool {
         guard !local.contains(address) else { return false }
         let translated = translated(address)
-        // That some prefix is one of translation is the word of a name server: it opens nothing where anything else could be.
-        guard address.isPublic || !translated.isEmpty && SpecialNetwork.localTranslation.contains(address) else { return false }
+        // That some prefix is one of translation is the word of a name server: it opens nothing where anything else
+        // could be.
+        guard address.isPublic || !translated.isEmpty && SpecialNetwork.localTranslation.contains(address) else {
+            return false
+        }
         return translated.allSatisfy { $0.isPublic && !local.contains($0) }
     }
 
-    private func translated(_ address: IPAddress) -> [IPAddress] { translations.compactMap { $0.embedded(in: address) } }
+    private func translated(_ address: IPAddress) -> [IPAddress] {
+        translations.compactMap { $0.embedded(in: address) }
+    }
 
     /// The same for a machine on these networks.
     package func on(_ local: LocalNetworks, _ translations: Set<TranslationPrefix> = []) -> AddressPolicy {

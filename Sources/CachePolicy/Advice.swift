@@ -1,4 +1,5 @@
-/// What helps against an error, as a value: a program that embeds the cache changes a setting, and a command has a flag for it.
+/// What helps against an error, as a value: a program that embeds the cache changes a setting, and a command has a flag
+/// for it.
 package enum Advice: Sendable, Equatable {
     /// Let a private host be fetched from.
     case allow(host: String)

@@ -10,7 +10,9 @@ package struct ByteSize: Sendable, Equatable, CustomStringConvertible {
     package init?(_ text: String) {
         let trimmed = text.filter { $0 != " " && $0 != "_" }
         let digits = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
-        guard let number = Double(digits), number.isFinite, let factor = Self.factors[trimmed.dropFirst(digits.count).lowercased()] else { return nil }
+        guard let number = Double(digits), number.isFinite,
+            let factor = Self.factors[trimmed.dropFirst(digits.count).lowercased()]
+        else { return nil }
         let bytes = number * factor
         guard bytes < 9.2e18, let whole = Int64(whole: bytes.rounded()) else { return nil }
         self.bytes = whole

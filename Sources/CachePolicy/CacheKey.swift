@@ -2,8 +2,8 @@ import HTTPModel
 
 /// What a resource is found by: a URL in the one spelling that all its spellings share (RFC 3986 §6.2.2 and §6.2.3).
 ///
-/// Scheme and host are in lower case, a default port and a fragment are gone, percent-encoding is normalised. Dot segments are
-/// left alone: origins differ in what they make of them. Always ASCII.
+/// Scheme and host are in lower case, a default port and a fragment are gone, percent-encoding is normalised. Dot
+/// segments are left alone: origins differ in what they make of them. Always ASCII.
 package struct CacheKey: Sendable, Hashable {
     package let text: String
 

@@ -2,8 +2,8 @@ import HTTPModel
 
 /// The one place where offsets become chunks and extents.
 ///
-/// A **chunk** is the unit of presence. An **extent** is 64 chunks in a row, so that one word is its bitmap. Ranges are half-open,
-/// offsets and lengths are bytes, ordinals of chunks and extents count from 0 at the resource's first byte.
+/// A **chunk** is the unit of presence. An **extent** is 64 chunks in a row, so that one word is its bitmap. Ranges are
+/// half-open, offsets and lengths are bytes, ordinals of chunks and extents count from 0 at the resource's first byte.
 ///
 ///     offset  0        chunkSize                          extentSize
 ///             |  chunk 0  |  chunk 1  |  ...  |  chunk 63  |  chunk 64  |  ...
@@ -76,10 +76,11 @@ package struct ChunkGeometry: Sendable, Hashable {
     ///     result        [===========)
     package func roundedOut(_ range: Range<Int64>, length: Int64?) -> Range<Int64> {
         let chunks = chunks(touching: range)
-        return (chunkStart(chunks.lowerBound)..<chunkStart(chunks.upperBound)).clamped(to: bounds(length))  // no trap: starts grow with the ordinal
+        // no trap: starts grow with the ordinal
+        return (chunkStart(chunks.lowerBound)..<chunkStart(chunks.upperBound)).clamped(to: bounds(length))
     }
 
-    private func bounds(_ length: Int64?) -> Range<Int64> { 0..<max(0, length ?? .max) }  // no trap: not below 0
+    private func bounds(_ length: Int64?) -> Range<Int64> { 0..<max(0, length ?? .max) } // no trap: not below 0
 
     // MARK: - Counts
 

@@ -7,8 +7,9 @@ package struct ContentSafety: Sendable, Equatable {
     /// Nothing in it can run, also where it is opened in a tab of its own.
     package let isInert: Bool
 
-    /// - Parameter fields: of the response. With several types, or none, a browser chooses one itself: then it is neither.
-    package init(_ fields: FieldLines) {
+    /// - Parameter fields: of the response. With several types, or none, a browser chooses one itself: then it is
+    ///   neither.
+    package init(_ fields: HeaderFields) {
         let lines = fields.lines.filter { ASCII.equalIgnoringCase($0.name, "Content-Type") }
         let type = lines.count == 1 && !lines[0].value.contains(",") ? Self.essence(lines[0].value) : ""
         // RFC 7303 §4.2: XML of any kind is a page to a browser, with scripts.
@@ -20,13 +21,15 @@ package struct ContentSafety: Sendable, Equatable {
 
     /// Playlists, subtitles, and what media and keys are called by servers that know no better.
     private static let media: Set<String> = [
-        "application/vnd.apple.mpegurl", "application/x-mpegurl", "application/dash+xml", "application/vnd.ms-sstr+xml", "application/mp4", "application/ogg",
+        "application/vnd.apple.mpegurl", "application/x-mpegurl", "application/dash+xml", "application/vnd.ms-sstr+xml",
+        "application/mp4", "application/ogg",
         "text/vtt", "application/x-subrip", "application/ttml+xml", "application/octet-stream", "binary/octet-stream",
     ]
 
     /// Images but SVG, fonts, and media that are not called audio or video.
     private static let inert: Set<String> = [
-        "application/mp4", "application/ogg", "image/apng", "image/avif", "image/bmp", "image/gif", "image/heic", "image/heif", "image/jpeg", "image/jxl",
+        "application/mp4", "application/ogg", "image/apng", "image/avif", "image/bmp", "image/gif", "image/heic",
+        "image/heif", "image/jpeg", "image/jxl",
         "image/png", "image/tiff", "image/vnd.microsoft.icon", "image/webp", "image/x-icon", "application/font-woff",
     ]
 

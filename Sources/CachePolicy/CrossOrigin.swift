@@ -2,8 +2,8 @@ import HTTPModel
 
 /// Which pages' scripts may read what the proxy answers (CORS: Fetch standard §3.2).
 ///
-/// In path form a browser takes the proxy for the media's origin, and what the origin itself says of other sites means nothing there. Then
-/// the proxy decides:
+/// In path form a browser takes the proxy for the media's origin, and what the origin itself says of other sites means
+/// nothing there. Then the proxy decides:
 ///
 /// | | media, playlists, subtitles, keys | all else |
 /// |---|---|---|
@@ -30,7 +30,8 @@ package enum CrossOrigin: Sendable, Equatable {
         case .own: self = .nobody(isPrivate: true)
         case .foreign(let origin):
             // `null` is any sandboxed page.
-            guard let origin, let page = try? OriginURL(url: origin), origin == page.origin, policy().names(page.host) else {
+            guard let origin, let page = try? OriginURL(url: origin), origin == page.origin, policy().names(page.host)
+            else {
                 self = .nobody(isPrivate: true)
                 return
             }
@@ -38,12 +39,14 @@ package enum CrossOrigin: Sendable, Equatable {
         }
     }
 
-    package var fields: FieldLines {
+    package var fields: HeaderFields {
         switch self {
-        case .everyone: Self.lines(("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", Self.exposed))
+        case .everyone:
+            Self.lines(("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", Self.exposed))
         case .only(let origin, let showsCache):
             Self.lines(
-                ("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", Self.exposed + (showsCache ? ", Age, Cache-Status" : "")),
+                ("Access-Control-Allow-Origin", origin),
+                ("Access-Control-Expose-Headers", Self.exposed + (showsCache ? ", Age, Cache-Status" : "")),
                 ("Vary", "Origin"))
         // RFC 9110 §12.5.5: a browser's cache must not give this answer to a page that may read it.
         case .nobody(isPrivate: false): Self.lines(("Vary", "Origin"))
@@ -53,14 +56,16 @@ package enum CrossOrigin: Sendable, Equatable {
 
     private static let exposed = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
-    /// What a browser is answered that asks before it sends a request (§3.2.2). The pages that may send one are those that may read the answer,
-    /// as far as that is known before anything is asked of the origin.
+    /// What a browser is answered that asks before it sends a request (§3.2.2). The pages that may send one are those
+    /// that may read the answer, as far as that is known before anything is asked of the origin.
     /// - Parameters:
     ///   - request: an OPTIONS request.
     ///   - host: what the target names.
     ///   - isOpen: whether the origin is asked without anything that a rule adds.
     /// - Returns: nil where it is no such question.
-    package static func preflight(_ request: RequestHead, host: String, isOpen: Bool, policy: AddressPolicy, _ trusted: WebOrigins) -> FieldLines? {
+    package static func preflight(
+        _ request: RequestHead, host: String, isOpen: Bool, policy: AddressPolicy, _ trusted: WebOrigins
+    ) -> HeaderFields? {
         guard request.value(of: "Access-Control-Request-Method") != nil else { return nil }
         let isPublic = isOpen && !policy.names(host) && IPAddress(host).map(policy.isPublic) != false
         let requester = Requester(request, trusted)
@@ -87,7 +92,7 @@ package enum CrossOrigin: Sendable, Equatable {
     /// What players send. Others could mean anything to an origin, to which the request does not come from the page.
     private static let usual = "Range, If-Range, If-None-Match, If-Modified-Since, Accept, Authorization"
 
-    private static func lines(_ lines: (String, String)...) -> FieldLines {
-        FieldLines(lines.map { .init(name: $0.0, value: $0.1) })
+    private static func lines(_ lines: (String, String)...) -> HeaderFields {
+        HeaderFields(lines.map { .init(name: $0.0, value: $0.1) })
     }
 }

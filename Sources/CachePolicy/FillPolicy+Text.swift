@@ -26,6 +26,8 @@ extension FillPolicy {
     /// - Throws: where so far ahead makes no sense.
     package static func check(distance bytes: Int64) throws(RuleError) {
         guard bytes > 0 else { throw RuleError("ahead by nothing is read; write read") }
-        guard bytes <= furthest else { throw RuleError("that far ahead is the end; write end, or ahead 1TiB at the most") }
+        guard bytes <= furthest else {
+            throw RuleError("that far ahead is the end; write end, or ahead 1TiB at the most")
+        }
     }
 }

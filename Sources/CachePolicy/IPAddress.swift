@@ -36,8 +36,8 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Four decimal numbers, or the forms of RFC 4291 §2.2, in brackets or without; nil for anything else. Numbers with leading
-    /// zeros, which some take for octal, zones, and the short forms of inet_aton are refused.
+    /// Four decimal numbers, or the forms of RFC 4291 §2.2, in brackets or without; nil for anything else. Numbers with
+    /// leading zeros, which some take for octal, zones, and the short forms of inet_aton are refused.
     package init?(_ text: String) {
         var bytes = text.utf8[...]
         let isBracketed = bytes.first == UInt8(ascii: "[") && bytes.last == UInt8(ascii: "]")
@@ -63,12 +63,13 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
 extension IPAddress {
     private static func dotted(_ v4: UInt32) -> String {
-        [24, 16, 8, 0].map { String(v4 >> UInt32($0) & 0xFF) }.joined(separator: ".")  // no trap: known numbers
+        [24, 16, 8, 0].map { String(v4 >> UInt32($0) & 0xFF) }.joined(separator: ".") // no trap: known numbers
     }
 
     /// RFC 5952 §4: the first of the longest runs of two or more zero groups is left out.
     private var colonSeparated: String {
-        let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { half >> UInt64($0) & 0xFFFF } }  // no trap: known numbers
+        // no trap: known numbers
+        let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { half >> UInt64($0) & 0xFFFF } }
         let hex = { (part: ArraySlice<UInt64>) in part.map { String($0, radix: 16) }.joined(separator: ":") }
         guard let gap = Self.longestZeroRun(groups) else { return hex(groups[...]) }
         return hex(groups[..<gap.lowerBound]) + "::" + hex(groups[gap.upperBound...])
@@ -111,7 +112,9 @@ extension IPAddress {
     }
 
     private static func firstGap(_ text: Substring.UTF8View) -> Substring.UTF8View.Index? {
-        zip(text.indices, text.indices.dropFirst()).first { text[$0] == UInt8(ascii: ":") && text[$1] == UInt8(ascii: ":") }?.0
+        zip(text.indices, text.indices.dropFirst()).first {
+            text[$0] == UInt8(ascii: ":") && text[$1] == UInt8(ascii: ":")
+        }?.0
     }
 
     /// Groups of 16 bits; an IPv4 address may be the last two of a whole text. None for an empty text.
@@ -145,9 +148,10 @@ extension IPAddress {
 // MARK: - Reach
 
 extension IPAddress {
-    /// Whether the address belongs to the Internet at large, as opposed to this host, its networks, and blocks kept for special uses: what the
-    /// registries of special-purpose addresses (RFC 6890, https://www.iana.org/assignments/iana-ipv4-special-registry and
-    /// .../iana-ipv6-special-registry) do not call globally reachable. An IPv6 address that stands for an IPv4 one is judged as that.
+    /// Whether the address belongs to the Internet at large, as opposed to this host, its networks, and blocks kept for
+    /// special uses: what the registries of special-purpose addresses (RFC 6890,
+    /// https://www.iana.org/assignments/iana-ipv4-special-registry and .../iana-ipv6-special-registry) do not call
+    /// globally reachable. An IPv6 address that stands for an IPv4 one is judged as that.
     ///
     /// Whether it is one of this machine's own, only `AddressPolicy` knows.
     package var isPublic: Bool {
@@ -155,7 +159,9 @@ extension IPAddress {
         switch address.family {
         case .v4: return !SpecialNetwork.v4.contains { $0.network.contains(address) }
         case .v6:
-            guard SpecialNetwork.globalUnicast.contains(address), !SpecialNetwork.v6.contains(where: { $0.network.contains(address) }) else { return false }
+            guard SpecialNetwork.globalUnicast.contains(address),
+                !SpecialNetwork.v6.contains(where: { $0.network.contains(address) })
+            else { return false }
             return address.embeddedIn6to4?.isPublic ?? true
         }
     }
@@ -177,7 +183,8 @@ extension IPAddress {
     /// 64:ff9b::/96, the prefix of NAT64 (RFC 6052 §2.1)
     private var isTranslated: Bool { family == .v6 && high == 0x0064_FF9B_0000_0000 && low >> 32 == 0 }
 
-    /// The IPv4 address that packets to this address end up at, where it is mapped or translated; else the address itself.
+    /// The IPv4 address that packets to this address end up at, where it is mapped or translated; else the address
+    /// itself.
     package var unwrapped: IPAddress {
         isMapped || isTranslated ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self
     }

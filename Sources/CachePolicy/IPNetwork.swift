@@ -15,8 +15,8 @@ struct IPNetwork: Sendable, Hashable {
     /// Whether all addresses of a family are in it: no network, but a way to all, as some tunnels have it.
     var isEverything: Bool { prefixLength == 0 }
 
-    /// `address` or `address/bits`; bits of the address beyond the prefix do not matter. A block of mapped IPv4 addresses becomes
-    /// the block of these IPv4 addresses, as the addresses themselves do when they are judged.
+    /// `address` or `address/bits`; bits of the address beyond the prefix do not matter. A block of mapped IPv4
+    /// addresses becomes the block of these IPv4 addresses, as the addresses themselves do when they are judged.
     init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(String(Substring(parts[0]))) else { return nil }
@@ -31,9 +31,11 @@ struct IPNetwork: Sendable, Hashable {
         guard address.family == base.family else { return false }
         // Shifting a word by its width or more leaves 0, so that bits beyond the prefix fall out, and all do for /0.
         switch base.family {
-        case .v4: return (address.low ^ base.low) >> UInt64(32 - prefixLength) == 0  // no trap: at most 32
-        case .v6 where prefixLength <= 64: return (address.high ^ base.high) >> UInt64(64 - prefixLength) == 0  // no trap: at most 64
-        case .v6: return address.high == base.high && (address.low ^ base.low) >> UInt64(128 - prefixLength) == 0  // no trap: at most 128
+        case .v4: return (address.low ^ base.low) >> UInt64(32 - prefixLength) == 0 // no trap: at most 32
+        // no trap: at most 64
+        case .v6 where prefixLength <= 64: return (address.high ^ base.high) >> UInt64(64 - prefixLength) == 0
+        // no trap: at most 128
+        case .v6: return address.high == base.high && (address.low ^ base.low) >> UInt64(128 - prefixLength) == 0
         }
     }
 }

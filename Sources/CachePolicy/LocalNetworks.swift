@@ -1,5 +1,6 @@
-/// The addresses of this machine and the networks that it is on. What is at them is private, whatever range they are of: a service on a public
-/// address of this machine may trust those who connect from here, and so may a neighbour on its network.
+/// The addresses of this machine and the networks that it is on. What is at them is private, whatever range they are
+/// of: a service on a public address of this machine may trust those who connect from here, and so may a neighbour on
+/// its network.
 package struct LocalNetworks: Sendable, Equatable {
     private let networks: Set<IPNetwork>
     /// Whether this machine has an IPv6 address that reaches further than its link.
@@ -10,8 +11,10 @@ package struct LocalNetworks: Sendable, Equatable {
 
     /// - Parameter interfaces: addresses of this machine, each with the length of its network's prefix.
     package init(_ interfaces: [(address: IPAddress, prefixLength: Int)]) {
-        networks = Set(interfaces.map { IPNetwork(base: $0.address, prefixLength: $0.prefixLength) }.filter { !$0.isEverything })
-            .union(interfaces.map { IPNetwork(base: $0.address) })
+        networks = Set(
+            interfaces.map { IPNetwork(base: $0.address, prefixLength: $0.prefixLength) }.filter { !$0.isEverything }
+        )
+        .union(interfaces.map { IPNetwork(base: $0.address) })
         hasIPv6 = interfaces.contains { $0.address.family == .v6 && !$0.address.staysOnLink }
     }
 

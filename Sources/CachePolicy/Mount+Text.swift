@@ -4,7 +4,8 @@ extension Mount {
     /// From `/tv/=https://origin/vod/`.
     package init(parsing text: String) throws(OriginURLError) {
         guard let sign = text.firstIndex(of: "=") else {
-            throw OriginURLError(reason: "'\(text)' says not what is mounted; write it like /tv/=https://origin.example/vod/")
+            throw OriginURLError(
+                reason: "'\(text)' says not what is mounted; write it like /tv/=https://origin.example/vod/")
         }
         try self.init(path: String(text[..<sign]), url: String(text[sign...].dropFirst()))
     }
@@ -13,20 +14,31 @@ extension Mount {
     package init(path: String, url: String) throws(OriginURLError) {
         try Self.check(path)
         let origin: OriginURL
-        do throws(OriginURLError) { origin = try OriginURL(url: url) } catch { throw OriginURLError(reason: "'\(url)' cannot be mounted: \(error.reason)") }
-        guard !origin.pathAndQuery.contains("?") else { throw OriginURLError(reason: "'\(url)' cannot be mounted: remove the query") }
-        guard origin.pathAndQuery.hasSuffix("/") else { throw OriginURLError(reason: "'\(url)' cannot be mounted: write \(origin.absolute)/") }
+        do throws(OriginURLError) { origin = try OriginURL(url: url) } catch {
+            throw OriginURLError(reason: "'\(url)' cannot be mounted: \(error.reason)")
+        }
+        guard !origin.pathAndQuery.contains("?") else {
+            throw OriginURLError(reason: "'\(url)' cannot be mounted: remove the query")
+        }
+        guard origin.pathAndQuery.hasSuffix("/") else {
+            throw OriginURLError(reason: "'\(url)' cannot be mounted: write \(origin.absolute)/")
+        }
         self.init(path: path, origin: origin)
     }
 
     private static func check(_ path: String) throws(OriginURLError) {
         guard path.hasPrefix("/"), path.hasSuffix("/") else {
             let name = path.split(separator: "/").joined(separator: "/")
-            throw OriginURLError(reason: "'\(path)' is no place for a mount: begin and end it with /\(name.isEmpty ? "" : ", such as /\(name)/")")
+            throw OriginURLError(
+                reason:
+                    "'\(path)' is no place for a mount: begin and end it with /\(name.isEmpty ? "" : ", such as /\(name)/")"
+            )
         }
         let segments = path.dropFirst().dropLast().split(separator: "/", omittingEmptySubsequences: false)
         guard path == "/" || segments.allSatisfy(isPlain) else {
-            throw OriginURLError(reason: "'\(path)' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/")
+            throw OriginURLError(
+                reason:
+                    "'\(path)' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/")
         }
         guard !isReserved(path) else {
             throw OriginURLError(reason: "'\(path)' is the proxy's own: mount at another place, such as /tv/")

@@ -1,7 +1,7 @@
 import HTTPModel
 
-/// A path of the proxy behind which a part of one origin is: with `/tv/` for `https://origin/vod/`, the target `/tv/film.mp4` means
-/// `https://origin/vod/film.mp4`.
+/// A path of the proxy behind which a part of one origin is: with `/tv/` for `https://origin/vod/`, the target
+/// `/tv/film.mp4` means `https://origin/vod/film.mp4`.
 package struct Mount: Sendable, Equatable {
     /// Begins and ends with "/".
     package let path: String
@@ -13,7 +13,8 @@ package struct Mount: Sendable, Equatable {
         self.origin = origin
     }
 
-    /// What the proxy keeps for itself, also where a mount's path is "/". A mount at or below one of these would never be reached.
+    /// What the proxy keeps for itself, also where a mount's path is "/". A mount at or below one of these would never
+    /// be reached.
     private static let reserved = ["/api/", "/healthz/", "/http/", "/https/", "/metrics/", "/stats/"]
 
     /// Whether the proxy answers such a target itself, or reads a URL in it, whatever is mounted.
@@ -31,10 +32,12 @@ package struct Mount: Sendable, Equatable {
             throw OriginURLError(reason: "the path holds a \"..\" segment: write the path that it leads to")
         }
         // Scheme, host and port are the mount's, and a path follows them: nothing in it can become another host.
-        return OriginURL(scheme: origin.scheme, host: origin.host, port: origin.port, pathAndQuery: origin.pathAndQuery + sent)
+        return OriginURL(
+            scheme: origin.scheme, host: origin.host, port: origin.port, pathAndQuery: origin.pathAndQuery + sent)
     }
 
-    /// Whether a segment is "..", as any origin may understand it: percent-encoded, between backslashes, before a parameter.
+    /// Whether a segment is "..", as any origin may understand it: percent-encoded, between backslashes, before a
+    /// parameter.
     private static func climbs(_ path: Substring.UTF8View) -> Bool {
         decoded(path).split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }.contains { segment in
             segment.prefix { $0 != UInt8(ascii: ";") }.elementsEqual("..".utf8)
@@ -59,14 +62,17 @@ package struct Mount: Sendable, Equatable {
 }
 
 extension Sequence<Mount> {
-    /// What a target means that is below one of these mounts: below the one with the longest path. Nil where it is below none.
+    /// What a target means that is below one of these mounts: below the one with the longest path. Nil where it is
+    /// below none.
     /// - Parameter target: in origin form, with its query.
     /// - Throws: where it would lead out of the mount.
     package func url(for target: String) throws(OriginURLError) -> OriginURL? {
         guard !Mount.isReserved(target) else { return nil }
         let path = target.prefix { $0 != "?" && $0 != "#" }
         var longest: Mount?
-        for mount in self where path.hasPrefix(mount.path) && mount.path.count > longest?.path.count ?? 0 { longest = mount }
+        for mount in self where path.hasPrefix(mount.path) && mount.path.count > longest?.path.count ?? 0 {
+            longest = mount
+        }
         return try longest?.url(for: target)
     }
 }

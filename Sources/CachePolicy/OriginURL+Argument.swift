@@ -38,5 +38,7 @@ extension OriginURL {
         }
     }
 
-    fileprivate var isOfThisMachine: Bool { host == "localhost" || host == "[::1]" || host.hasPrefix("127.") && IPAddress(host) != nil }
+    fileprivate var isOfThisMachine: Bool {
+        host == "localhost" || host == "[::1]" || host.hasPrefix("127.") && IPAddress(host) != nil
+    }
 }

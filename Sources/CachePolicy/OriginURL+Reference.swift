@@ -6,7 +6,9 @@ extension OriginURL {
     package func resolving(_ reference: String) -> OriginURL? {
         let reference = PercentEncoding.encodingNonASCII(ASCII.trimmed(reference.utf8)).prefix { $0 != "#" }
         if Self.hasScheme(reference) { return (try? OriginURL(url: String(reference)))?.withoutDotSegments }
-        if reference.hasPrefix("//") { return (try? OriginURL(url: scheme.rawValue + ":" + reference))?.withoutDotSegments }
+        if reference.hasPrefix("//") {
+            return (try? OriginURL(url: scheme.rawValue + ":" + reference))?.withoutDotSegments
+        }
         let path = pathAndQuery.prefix { $0 != "?" }
         let target: Substring
         switch reference.first {
@@ -34,6 +36,8 @@ extension OriginURL {
         }
         // What ends in a dot segment names a directory.
         if let last = segments.last, last == "." || last == ".." { kept.append("") }
-        return OriginURL(scheme: scheme, host: host, port: port, pathAndQuery: "/" + kept.joined(separator: "/") + pathAndQuery.dropFirst(path.count))
+        return OriginURL(
+            scheme: scheme, host: host, port: port,
+            pathAndQuery: "/" + kept.joined(separator: "/") + pathAndQuery.dropFirst(path.count))
     }
 }

@@ -2,7 +2,8 @@ import HTTPModel
 
 /// Request targets that name a resource of an origin.
 extension OriginURL {
-    /// Whether a target does, well-formed or not: `/https/host/path`, `/https://host/path`, and either with the whole URL percent-encoded.
+    /// Whether a target does, well-formed or not: `/https/host/path`, `/https://host/path`, and either with the whole
+    /// URL percent-encoded.
     package static func isTarget(_ target: String) -> Bool {
         prefixes.contains(where: target.hasPrefix) || isEncoded(target)
     }
@@ -14,7 +15,8 @@ extension OriginURL {
     /// Such as `/https%3A%2F%2F`: no name of a file begins so.
     private static func encodedScheme(of target: String) -> Substring? {
         // Nearly all targets have none, and each request is looked at.
-        guard target.utf8.prefix(longestSchemeStart).contains(where: { $0 == UInt8(ascii: "%") || $0 == ASCII.colon }) else { return nil }
+        guard target.utf8.prefix(longestSchemeStart).contains(where: { $0 == UInt8(ascii: "%") || $0 == ASCII.colon })
+        else { return nil }
         for scheme in Scheme.allCases {
             for sign in ["%3A%2F%2F", ":%2F%2F", "%3A//"] {
                 let prefix = "/" + scheme.rawValue + sign
@@ -28,9 +30,11 @@ extension OriginURL {
     /// Bytes of `/https` and of what follows it.
     private static let longestSchemeStart = 7
 
-    /// A target as it is without the encoding that a client gives to a URL which it takes for a segment of a path; nil where it has none.
+    /// A target as it is without the encoding that a client gives to a URL which it takes for a segment of a path; nil
+    /// where it has none.
     ///
-    /// Where a slash stands in the rest as it is, only what is before the host was encoded, and what is encoded in the path is the origin's.
+    /// Where a slash stands in the rest as it is, only what is before the host was encoded, and what is encoded in the
+    /// path is the origin's.
     package static func decodedTarget(_ target: String) -> String? {
         guard let scheme = encodedScheme(of: target) else { return nil }
         let rest = target.dropFirst(scheme.count)

@@ -26,8 +26,8 @@ package struct OriginURL: Sendable, Hashable {
         self.pathAndQuery = pathAndQuery
     }
 
-    /// From the target of a request to the proxy: `/https/host[:port]/path?query`, `/https://host[:port]/path?query`, or `/http`
-    /// likewise.
+    /// From the target of a request to the proxy: `/https/host[:port]/path?query`, `/https://host[:port]/path?query`,
+    /// or `/http` likewise.
     package init(target: String) throws(OriginURLError) {
         self = try OriginURLParser(Self.decodedTarget(target) ?? target).parseTarget()
     }

@@ -6,10 +6,13 @@ struct OriginURLParser {
 
     init(_ text: String) { rest = Array(text.utf8)[...] }
 
-    /// `/https/host/path` and `/https://host/path`. Whoever merges slashes on the way makes the latter `/https:/host/path`.
+    /// `/https/host/path` and `/https://host/path`. Whoever merges slashes on the way makes the latter
+    /// `/https:/host/path`.
     func parseTarget() throws(OriginURLError) -> OriginURL {
         var parser = self
-        guard parser.take("/") else { throw OriginURLError(reason: "the path must be /https/host/path or /http/host/path") }
+        guard parser.take("/") else {
+            throw OriginURLError(reason: "the path must be /https/host/path or /http/host/path")
+        }
         let scheme = try parser.takeScheme()
         guard parser.takeSlashes() else { throw .noHost }
         parser.decodeBrackets()
@@ -32,11 +35,14 @@ struct OriginURLParser {
         return try parser.parse(after: scheme)
     }
 
-    /// What people leave out: `example.org/film.mp4`, `localhost:8000/film.mp4`. A scheme has no dot in practice, and is followed by no digit.
+    /// What people leave out: `example.org/film.mp4`, `localhost:8000/film.mp4`. A scheme has no dot in practice, and
+    /// is followed by no digit.
     private var beginsWithHost: Bool {
         var parser = self
         let name = Self.lowercased(parser.take(while: Self.isSchemeCharacter))
-        guard !name.isEmpty, OriginURL.Scheme(rawValue: name) == nil, !parser.rest.starts(with: "://".utf8) else { return false }
+        guard !name.isEmpty, OriginURL.Scheme(rawValue: name) == nil, !parser.rest.starts(with: "://".utf8) else {
+            return false
+        }
         if parser.take(":") { return parser.rest.first.map(ASCII.isDigit) ?? false }
         return parser.rest.first == UInt8(ascii: "/") || parser.rest.isEmpty && name.contains(".")
     }
@@ -49,7 +55,8 @@ struct OriginURLParser {
             throw OriginURLError(reason: "credentials in the URL are not supported: remove what stands before the @")
         }
         let (host, port) = try Self.split(authority)
-        return OriginURL(scheme: scheme, host: try Self.host(host), port: try Self.port(port), pathAndQuery: try takePathAndQuery())
+        return OriginURL(
+            scheme: scheme, host: try Self.host(host), port: try Self.port(port), pathAndQuery: try takePathAndQuery())
     }
 
     // MARK: - Scheme
@@ -75,7 +82,9 @@ struct OriginURLParser {
     }
 
     /// The port is what follows the colon; colons in brackets belong to an address.
-    private static func split(_ authority: ArraySlice<UInt8>) throws(OriginURLError) -> (ArraySlice<UInt8>, ArraySlice<UInt8>?) {
+    private static func split(_ authority: ArraySlice<UInt8>) throws(OriginURLError) -> (
+        ArraySlice<UInt8>, ArraySlice<UInt8>?
+    ) {
         let isAddress = authority.first == UInt8(ascii: "[")
         let tail = isAddress ? authority.drop { $0 != UInt8(ascii: "]") } : authority
         guard let colon = tail.firstIndex(of: ASCII.colon) else { return (authority, nil) }
@@ -86,7 +95,9 @@ struct OriginURLParser {
         guard !bytes.isEmpty else { throw .noHost }
         let name = lowercased(bytes)
         if bytes.first == UInt8(ascii: "[") {
-            guard bytes.last == UInt8(ascii: "]"), IPAddress(name) != nil else { throw .badHost(name, "it is not an IPv6 address") }
+            guard bytes.last == UInt8(ascii: "]"), IPAddress(name) != nil else {
+                throw .badHost(name, "it is not an IPv6 address")
+            }
             return name
         }
         guard bytes.allSatisfy({ $0 < 0x80 }) else { throw .badHost(name, "write it in its ASCII form, xn--...") }
@@ -113,9 +124,12 @@ struct OriginURLParser {
     private mutating func takePathAndQuery() throws(OriginURLError) -> String {
         let sent = take { $0 != UInt8(ascii: "#") }
         guard sent.allSatisfy({ $0 > ASCII.space && $0 != 0x7F }) else {
-            throw OriginURLError(reason: "the URL holds a space or a control character: percent-encode it, a space as %20")
+            throw OriginURLError(
+                reason: "the URL holds a space or a control character: percent-encode it, a space as %20")
         }
-        let path = sent.allSatisfy { $0 < 0x80 } ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
+        let path =
+            sent.allSatisfy { $0 < 0x80 }
+            ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
         return path.utf8.first == UInt8(ascii: "/") ? path : "/" + path
     }
 
@@ -148,7 +162,9 @@ extension OriginURLError {
 
     fileprivate static func noScheme(_ text: ArraySlice<UInt8>) -> OriginURLError {
         // What stands before an @ may be a password.
-        let shown = text.count > 64 || text.contains(UInt8(ascii: "@")) ? "" : ", as in https://\(OriginURLParser.printable(text))"
+        let shown =
+            text.count > 64 || text.contains(UInt8(ascii: "@"))
+            ? "" : ", as in https://\(OriginURLParser.printable(text))"
         return OriginURLError(reason: "the URL has no scheme: write https:// before it\(shown)")
     }
 

@@ -24,14 +24,14 @@ package struct Presence: Sendable, Hashable {
     /// How many chunks in a row are absent, beginning with `bit`; 0 to `64 - bit`.
     package func runOfAbsent(from bit: Int) -> Int {
         precondition(0...64 ~= bit, "an extent has bits 0 to 63")
-        return min((bits >> UInt64(bit)).trailingZeroBitCount, 64 - bit)  // no trap: checked above
+        return min((bits >> UInt64(bit)).trailingZeroBitCount, 64 - bit) // no trap: checked above
     }
 
     /// A word in which the bits of a range, within 0..<64, are set.
     package static func mask(_ range: Range<Int>) -> UInt64 {
         precondition(range.lowerBound >= 0 && range.upperBound <= 64, "an extent has bits 0 to 63")
         // Swift's `<<` by 64 gives 0, so that 0..<64 becomes 0 - 1, all ones.
-        return (1 << UInt64(range.upperBound)) &- (1 << UInt64(range.lowerBound))  // no trap: checked above
+        return (1 << UInt64(range.upperBound)) &- (1 << UInt64(range.lowerBound)) // no trap: checked above
     }
 
     /// The maximal runs of present chunks, in order.

@@ -24,15 +24,17 @@ package struct ProxyPolicy: Sendable, Equatable {
     package init() {}
 
     /// What a URL is found by, and how it is handled.
-    package func resolve(_ url: OriginURL) -> (key: CacheKey, treatment: Treatment) {
+    package func resolve(_ url: OriginURL) -> (key: CacheKey, resolvedRule: ResolvedRule) {
         let effects = rules.effects(on: url)
-        return (effects.key(of: url), effects.treatment(under: self))
+        return (effects.key(of: url), effects.resolvedRule(under: self))
     }
 
-    /// Looks for what a person calls by a URL: under the key that the rules give it, then under the URL itself, which may have been read
-    /// off a list of keys.
+    /// Looks for what a person calls by a URL: under the key that the rules give it, then under the URL itself, which
+    /// may have been read off a list of keys.
     /// - Parameter look: what is there under a key; nil for nothing.
-    package func find<Value, Failure: Error>(_ url: OriginURL, _ look: (CacheKey) throws(Failure) -> Value?) throws(Failure) -> Value? {
+    package func find<Value, Failure: Error>(_ url: OriginURL, _ look: (CacheKey) throws(Failure) -> Value?)
+        throws(Failure) -> Value?
+    {
         let (key, plain) = (resolve(url).key, url.cacheKey)
         if let value = try look(key) { return value }
         return key == plain ? nil : try look(plain)

@@ -42,7 +42,8 @@ package enum RangeSet: Sendable, Equatable {
                 continue
             }
             let end = max(last.range.upperBound, range.upperBound)
-            parts[parts.count - 1] = (min(last.place, place), last.range.lowerBound..<end)  // no trap: not before the last one's end
+            // no trap: not before the last one's end
+            parts[parts.count - 1] = (min(last.place, place), last.range.lowerBound..<end)
         }
         return parts.sorted { $0.place < $1.place }.map(\.range)
     }
@@ -53,7 +54,9 @@ package enum RangeSet: Sendable, Equatable {
         guard specs.count <= mostAsked else { return nil }
         let first = specs.min { ($0.first ?? .max) < ($1.first ?? .max) }
         // From the start there is something, unless there is nothing at all. Else only a suffix is sure to be inside.
-        return first?.first == 0 ? first : specs.max { ($0.suffix ?? 0) < ($1.suffix ?? 0) }.flatMap { ($0.suffix ?? 0) > 0 ? $0 : nil } ?? first
+        return first?.first == 0
+            ? first
+            : specs.max { ($0.suffix ?? 0) < ($1.suffix ?? 0) }.flatMap { ($0.suffix ?? 0) > 0 ? $0 : nil } ?? first
     }
 }
 

@@ -6,11 +6,19 @@ package enum ReceivedContent: Sendable, Equatable {
     /// - Parameter type: its `Content-Type`.
     /// - Returns: nil for media, and for what nobody can tell.
     package init?(type: String, _ url: OriginURL) {
-        if StrayPage.isPage(type: type) { self = .page } else if StrayPage.isPlaylist(type: type, url) { self = .playlist } else { return nil }
+        if StrayPage.isPage(type: type) {
+            self = .page
+        } else if StrayPage.isPlaylist(type: type, url) {
+            self = .playlist
+        } else {
+            return nil
+        }
     }
 
     /// Whether it is worth looking: what is named like a film and not refused as a page is one.
-    package static func mayBeNoMedia(_ url: OriginURL) -> Bool { !StrayPage.expectsMedia(at: url) || StrayPage.isPlaylist(type: "", url) }
+    package static func mayBeNoMedia(_ url: OriginURL) -> Bool {
+        !StrayPage.expectsMedia(at: url) || StrayPage.isPlaylist(type: "", url)
+    }
 
     package func text(_ type: String) -> String {
         switch self {

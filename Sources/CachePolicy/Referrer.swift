@@ -1,15 +1,15 @@
 import HTTPModel
 
-/// What an origin is told of the page that a player is on, as browsers tell it where no policy says otherwise (Referrer Policy §3.7,
-/// strict-origin-when-cross-origin): its own pages by their URL, others by their origin, and nothing of a page that came by https where it is
-/// asked by http.
+/// What an origin is told of the page that a player is on, as browsers tell it where no policy says otherwise (Referrer
+/// Policy §3.7, strict-origin-when-cross-origin): its own pages by their URL, others by their origin, and nothing of a
+/// page that came by https where it is asked by http.
 package enum Referrer: Sendable, Equatable {
     /// As the player has sent it, to whom the proxy is no more than the way.
     case asSent
     case page(String)
     case none
 
-    package func replace(in fields: inout FieldLines) {
+    package func replace(in fields: inout HeaderFields) {
         switch self {
         case .asSent: return
         case .page(let url): fields.replace("Referer", url)
@@ -17,7 +17,8 @@ package enum Referrer: Sendable, Equatable {
         }
     }
 
-    /// The field for an origin that the player knows by a name of the proxy's: `http://PROXY/https/host/page` is `https://host/page` there.
+    /// The field for an origin that the player knows by a name of the proxy's: `http://PROXY/https/host/page` is
+    /// `https://host/page` there.
     /// - Parameters:
     ///   - value: the field as the player has sent it.
     ///   - mounts: below which the proxy has pages of origins.
@@ -44,6 +45,7 @@ package enum Referrer: Sendable, Equatable {
 
     private static func told(of page: OriginURL, to target: OriginURL) -> String? {
         if OriginURL.areSameOrigin(page, target) { return page.absolute }
-        return page.scheme == .https && target.scheme == .http ? nil : page.scheme.rawValue + "://" + page.authority + "/"
+        return page.scheme == .https && target.scheme == .http
+            ? nil : page.scheme.rawValue + "://" + page.authority + "/"
     }
 }

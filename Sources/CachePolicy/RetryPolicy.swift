@@ -1,4 +1,5 @@
-/// How long to wait before a broken transfer is tried again: twice as long each time, spread so that clients do not come at once.
+/// How long to wait before a broken transfer is tried again: twice as long each time, spread so that clients do not
+/// come at once.
 package struct RetryPolicy: Sendable, Equatable {
     /// Attempts in all, the first included.
     package var maxAttempts = 4

@@ -9,8 +9,9 @@ struct SpecialNetwork: Sendable {
         (self.network, self.name) = (network, name)
     }
 
-    /// All that is assigned for global use (RFC 4291 §2.4). What lies outside is loopback, link-local, unique local, multicast, for discarding
-    /// (100::/64), for segment routing (5f00::/16), for the NAT64 of a network (64:ff9b:1::/48), or unassigned.
+    /// All that is assigned for global use (RFC 4291 §2.4). What lies outside is loopback, link-local, unique local,
+    /// multicast, for discarding (100::/64), for segment routing (5f00::/16), for the NAT64 of a network
+    /// (64:ff9b:1::/48), or unassigned.
     static let globalUnicast = SpecialNetwork("2000::/3", "global unicast").network
 
     /// For translation by prefixes of networks' own, and nothing else (RFC 8215).
@@ -24,7 +25,8 @@ struct SpecialNetwork: Sendable {
         // Clouds serve their credentials here.
         SpecialNetwork("169.254.0.0/16", "link-local, RFC 3927"),
         SpecialNetwork("172.16.0.0/12", "private use, RFC 1918"),
-        // With the two anycast addresses in it that are global: they lead to the network's own servers (RFC 7723, RFC 8155).
+        // With the two anycast addresses in it that are global: they lead to the network's own servers (RFC 7723, RFC
+        // 8155).
         SpecialNetwork("192.0.0.0/24", "protocol assignments, RFC 6890"),
         SpecialNetwork("192.0.2.0/24", "documentation, RFC 5737"),
         SpecialNetwork("192.88.99.0/24", "6to4 relays, deprecated, RFC 7526"),

@@ -27,29 +27,34 @@ package enum Storing: Sendable, Equatable {
     ///   - total: the length of the whole, where it is known.
     ///   - expectsMedia: whether media was asked for.
     package static func decide(
-        status: Int, fields: FieldLines, total: Int64?, request: RequestDirectives, expectsMedia: Bool, _ treatment: Treatment
+        status: Int, fields: HeaderFields, total: Int64?, request: RequestDirectives, expectsMedia: Bool,
+        _ resolvedRule: ResolvedRule
     ) -> Storing {
-        if treatment.bypasses { return .pass(.rule) }
-        // §3: of final status codes this cache understands those of media. Errors of an origin are not kept, however long they hold.
+        if resolvedRule.bypasses { return .pass(.rule) }
+        // §3: of final status codes this cache understands those of media. Errors of an origin are not kept, however
+        // long they hold.
         guard status == 200 || status == 206 else { return .pass(.status) }
         let response = CacheControl(parsing: fields.combined("Cache-Control"))
-        // §5.2.2.5: also where the directive comes with arguments, or where others contradict it. §5.2.2.3: but with `must-understand` it is
-        // meant for caches that do not know the status. `private`, `s-maxage` and `Authorization` bind shared caches (§3.5, §5.2.2.7,
-        // §5.2.2.10); `Set-Cookie` forbids nothing (§7.3) and is not kept.
-        if response.noStore && !response.mustUnderstand && !treatment.ignoresNoStore { return .pass(.noStore) }
-        if request.control.noStore && !treatment.ignoresNoStore { return .pass(.requestNoStore) }
+        // §5.2.2.5: also where the directive comes with arguments, or where others contradict it. §5.2.2.3: but with
+        // `must-understand` it is meant for caches that do not know the status. `private`, `s-maxage` and
+        // `Authorization` bind shared caches (§3.5, §5.2.2.7, §5.2.2.10); `Set-Cookie` forbids nothing (§7.3) and is
+        // not kept.
+        if response.noStore && !response.mustUnderstand && !resolvedRule.ignoresNoStore { return .pass(.noStore) }
+        if request.control.noStore && !resolvedRule.ignoresNoStore { return .pass(.requestNoStore) }
         // §4.1: nothing would ever match it.
-        if SelectingFields.names(in: fields) == nil { return .pass(.varyAny) }
+        if Variant.names(in: fields) == nil { return .pass(.varyAny) }
         // RFC 9110 §8.4: ranges count bytes of the encoded form, which another answer may not share.
         guard isUncoded(fields) else { return .pass(.encoded) }
-        if expectsMedia, !treatment.storesPages, StrayPage.isPage(fields) { return .pass(.page) }
+        if expectsMedia, !resolvedRule.storesPages, StrayPage.isPage(fields) { return .pass(.page) }
         guard fields.canBeKept else { return .pass(.fields) }
-        if let most = treatment.largestStored, let total, total > most { return .pass(.tooLong) }
+        if let most = resolvedRule.largestStored, let total, total > most { return .pass(.tooLong) }
         return .store
     }
 
-    package static func isUncoded(_ fields: FieldLines) -> Bool {
-        let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(ASCII.trimmed($0)) }
+    package static func isUncoded(_ fields: HeaderFields) -> Bool {
+        let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map {
+            ASCII.lowercased(ASCII.trimmed($0))
+        }
         return codings.allSatisfy { ["", "identity"].contains($0) }
     }
 }

@@ -1,13 +1,17 @@
 import HTTPModel
 
-/// A *stray page* is a web page that comes where media was asked for: that of a captive portal, a login form, a "not found" with status 200.
-/// It says nothing about the media, and must neither be stored in its place nor put an end to what is stored.
+/// A *stray page* is a web page that comes where media was asked for: that of a captive portal, a login form, a "not
+/// found" with status 200. It says nothing about the media, and must neither be stored in its place nor put an end to
+/// what is stored.
 package enum StrayPage {
     /// Whether a response is a web page, by its `Content-Type`.
-    package static func isPage(_ fields: FieldLines) -> Bool { fields["Content-Type"].map(isPage(type:)) ?? false }
+    package static func isPage(_ fields: HeaderFields) -> Bool { fields["Content-Type"].map(isPage(type:)) ?? false }
 
-    /// The type of a response that is a web page, without its parameters: what an origin writes there is not for logs and terminals.
-    package static func pageType(_ fields: FieldLines) -> String? { fields["Content-Type"].map(essence).flatMap { pageTypes.contains($0) ? $0 : nil } }
+    /// The type of a response that is a web page, without its parameters: what an origin writes there is not for logs
+    /// and terminals.
+    package static func pageType(_ fields: HeaderFields) -> String? {
+        fields["Content-Type"].map(essence).flatMap { pageTypes.contains($0) ? $0 : nil }
+    }
 
     static func isPage(type: String) -> Bool { pageTypes.contains(essence(of: type)) }
 
@@ -18,23 +22,30 @@ package enum StrayPage {
 
     /// Whether what a URL names, or what a browser asks for, is media. Other URLs may well be those of pages.
     /// - Parameter request: the client's fields.
-    package static func expectsMedia(at url: OriginURL, _ request: FieldLines = FieldLines()) -> Bool {
-        if let name = fileExtension(of: url), mediaExtensions.contains(name) || playlistExtensions.contains(name) { return true }
+    package static func expectsMedia(at url: OriginURL, _ request: HeaderFields = HeaderFields()) -> Bool {
+        if let name = fileExtension(of: url), mediaExtensions.contains(name) || playlistExtensions.contains(name) {
+            return true
+        }
         // Fetch metadata (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header): the element that it is for.
         return request["Sec-Fetch-Dest"].map { mediaDestinations.contains(ASCII.lowercased($0)) } ?? false
     }
 
     /// Whether what is stored is known to be media, so that a page cannot be its next version.
-    package static func isMedia(_ stored: FieldLines) -> Bool {
+    package static func isMedia(_ stored: HeaderFields) -> Bool {
         guard let type = stored["Content-Type"].map(essence) else { return false }
-        return mediaTypes.contains(type) || playlistTypes.contains(type) || ["video/", "audio/", "image/"].contains { type.hasPrefix($0) }
+        return mediaTypes.contains(type) || playlistTypes.contains(type)
+            || ["video/", "audio/", "image/"].contains { type.hasPrefix($0) }
     }
 
     /// In lower case and without its parameters.
-    private static func essence(of type: String) -> String { ASCII.lowercased(ASCII.trimmed(type.prefix { $0 != ";" })) }
+    private static func essence(of type: String) -> String {
+        ASCII.lowercased(ASCII.trimmed(type.prefix { $0 != ";" }))
+    }
 
     private static func fileExtension(of url: OriginURL) -> String? {
-        guard let name = url.path.split(separator: "/", omittingEmptySubsequences: false).last, let dot = name.lastIndex(of: ".") else { return nil }
+        guard let name = url.path.split(separator: "/", omittingEmptySubsequences: false).last,
+            let dot = name.lastIndex(of: ".")
+        else { return nil }
         return ASCII.lowercased(name[name.index(after: dot)...])
     }
 
@@ -46,12 +57,15 @@ package enum StrayPage {
 
     /// Beside `video/*`, `audio/*` and `image/*`.
     private static let mediaTypes: Set<String> = [
-        "application/octet-stream", "binary/octet-stream", "application/mp4", "application/ogg", "application/x-matroska", "application/mxf",
-        "text/vtt", "application/x-subrip", "application/ttml+xml", "application/vnd.rn-realmedia", "application/vnd.ms-asf",
+        "application/octet-stream", "binary/octet-stream", "application/mp4", "application/ogg",
+        "application/x-matroska", "application/mxf",
+        "text/vtt", "application/x-subrip", "application/ttml+xml", "application/vnd.rn-realmedia",
+        "application/vnd.ms-asf",
     ]
 
     private static let playlistTypes: Set<String> = [
-        "application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl", "audio/x-mpegurl", "application/dash+xml", "application/vnd.ms-sstr+xml",
+        "application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl", "audio/x-mpegurl",
+        "application/dash+xml", "application/vnd.ms-sstr+xml",
         "application/xspf+xml", "audio/x-scpls",
     ]
 

@@ -10,7 +10,9 @@ package struct TimeSpan: Sendable, Equatable, CustomStringConvertible {
     package init?(_ text: String) {
         let trimmed = text.filter { $0 != " " }
         let digits = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
-        guard let number = Double(digits), number.isFinite, let factor = Self.factors[trimmed.dropFirst(digits.count).lowercased()] else { return nil }
+        guard let number = Double(digits), number.isFinite,
+            let factor = Self.factors[trimmed.dropFirst(digits.count).lowercased()]
+        else { return nil }
         let seconds = number * factor
         guard seconds <= 1000 * 365.25 * 86400, let whole = Int64(whole: seconds.rounded()) else { return nil }
         self.seconds = whole

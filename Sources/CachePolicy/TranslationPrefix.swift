@@ -1,4 +1,5 @@
-/// A prefix by which a network leads IPv6 to IPv4 (NAT64): packets to an address below it end up at the IPv4 address that is in it.
+/// A prefix by which a network leads IPv6 to IPv4 (NAT64): packets to an address below it end up at the IPv4 address
+/// that is in it.
 ///
 ///     bits     0      32      40      48      56      64      72      80      88      96     104    127
 ///     /32      prefix │ IPv4                          │ u │ suffix
@@ -27,12 +28,15 @@ package struct TranslationPrefix: Sendable, Hashable {
     package static func told(by address: IPAddress) -> [TranslationPrefix] {
         guard address.family == .v6 else { return [] }
         return lengths.map { TranslationPrefix(of: address, length: $0) }.filter { prefix in
-            prefix.embedded(in: address).map(probed.contains) == true && (prefix.length > reserved || address.octets[reserved] == 0)
+            prefix.embedded(in: address).map(probed.contains) == true
+                && (prefix.length > reserved || address.octets[reserved] == 0)
         }
     }
 
     private init(of address: IPAddress, length: Int) {
-        (base, self.length) = (IPAddress(octets: address.octets.prefix(length) + [UInt8](repeating: 0, count: 16 - length)), length)
+        (base, self.length) = (
+            IPAddress(octets: address.octets.prefix(length) + [UInt8](repeating: 0, count: 16 - length)), length
+        )
     }
 
     /// The IPv4 address that packets to an address end up at; nil where the address is not below the prefix.
@@ -48,8 +52,10 @@ package struct TranslationPrefix: Sendable, Hashable {
 extension IPAddress {
     /// All 16 of an IPv6 address.
     fileprivate var octets: [UInt8] {
-        // no trap: known numbers
-        [high, low].flatMap { half in stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: half >> UInt64($0)) } }
+        [high, low].flatMap { half in
+            // no trap: known numbers
+            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: half >> UInt64($0)) }
+        }
     }
 
     fileprivate init(octets: [UInt8]) {

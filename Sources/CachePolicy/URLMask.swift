@@ -2,15 +2,19 @@ import HTTPModel
 
 /// Takes the secrets out of URLs that are shown: `https://***@host/film.mp4?id=7&token=***`.
 ///
-/// A secret is what stands before the `@` of an authority, and the value of a parameter whose name is known to carry one, in a query, in a
-/// fragment, or in a path (`/hdntl=…/`, `;jsessionid=…`). It works on any text that has URLs in it, such as a line of a log or of JSON, also
-/// where a URL stands percent-encoded inside another one.
+/// A secret is what stands before the `@` of an authority, and the value of a parameter whose name is known to carry
+/// one, in a query, in a fragment, or in a path (`/hdntl=…/`, `;jsessionid=…`). It works on any text that has URLs in
+/// it, such as a line of a log or of JSON, also where a URL stands percent-encoded inside another one.
 package struct URLMask: Sendable, Equatable {
-    /// Names of parameters that carry secrets, in lower case; `*` is any run of characters. `docs/SECURITY.md` lists them.
+    /// Names of parameters that carry secrets, in lower case; `*` is any run of characters. `docs/SECURITY.md` lists
+    /// them.
     package static let standardNames = [
-        "*access_key*", "*access-key*", "*accesskey*", "*api_key*", "*api-key*", "*apikey*", "*bearer*", "*credential*", "*jwt*", "*passwd*",
-        "*password*", "*secret*", "*session*", "*signature*", "*token*", "auth", "auth-*", "auth_*", "authkey", "authorization", "hash", "hdnea",
-        "hdntl", "hdnts", "hmac", "key", "lsig", "md5", "oauth*", "otp", "pass", "policy", "pwd", "sid", "sig", "sign", "ticket", "user",
+        "*access_key*", "*access-key*", "*accesskey*", "*api_key*", "*api-key*", "*apikey*", "*bearer*", "*credential*",
+        "*jwt*", "*passwd*",
+        "*password*", "*secret*", "*session*", "*signature*", "*token*", "auth", "auth-*", "auth_*", "authkey",
+        "authorization", "hash", "hdnea",
+        "hdntl", "hdnts", "hmac", "key", "lsig", "md5", "oauth*", "otp", "pass", "policy", "pwd", "sid", "sig", "sign",
+        "ticket", "user",
         "username", "verify", "x-auth*",
     ]
 
@@ -23,7 +27,8 @@ package struct URLMask: Sendable, Equatable {
 
     private init(globs: [Glob]) { names = globs }
 
-    /// - Parameter names: those of further parameters, with `*` for any run of characters; upper and lower case are alike.
+    /// - Parameter names: those of further parameters, with `*` for any run of characters; upper and lower case are
+    ///   alike.
     /// - Throws: for what is no name of a parameter.
     package init(adding names: [String]) throws(RuleError) {
         for name in names { _ = try IgnoredQuery.ParameterPattern(name) }
@@ -32,7 +37,9 @@ package struct URLMask: Sendable, Equatable {
 
     /// The text with its secrets masked. What is masked already stays as it is.
     package func masked(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "%") }) else { return text }
+        guard
+            text.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "%") })
+        else { return text }
         return String(decoding: masked(Array(text.utf8)), as: UTF8.self)
     }
 
@@ -174,14 +181,18 @@ private struct SecretScanner {
         {
             (digits, depth) = (digits + 2, depth + 1)
         }
-        guard digits + 1 < text.count, let high = ASCII.hexValue(text[digits]), let low = ASCII.hexValue(text[digits + 1]) else {
+        guard digits + 1 < text.count, let high = ASCII.hexValue(text[digits]),
+            let low = ASCII.hexValue(text[digits + 1])
+        else {
             return Unit(byte: text[place], depth: 0, end: place + 1)
         }
         return Unit(byte: high << 4 | low, depth: depth, end: digits + 2)
     }
 
     /// White space, control characters and quotes, none of them encoded or escaped.
-    private static func endsURL(_ unit: Unit) -> Bool { unit.depth == 0 && (unit.byte <= ASCII.space || unit.byte == 0x7F || unit.byte == ASCII.quote) }
+    private static func endsURL(_ unit: Unit) -> Bool {
+        unit.depth == 0 && (unit.byte <= ASCII.space || unit.byte == 0x7F || unit.byte == ASCII.quote)
+    }
 
     private mutating func note(_ unit: Unit) {
         trail.append(ASCII.lowercased(unit.byte))

@@ -13,7 +13,9 @@ package struct WebOrigins: Sendable, Equatable {
         var origins: Set<String> = []
         for text in texts {
             guard let url = try? OriginURL(url: text), url.pathAndQuery == "/" else {
-                throw RuleError("'\(text)' is not the origin of a page; write it like https://player.example or http://localhost:8080")
+                throw RuleError(
+                    "'\(text)' is not the origin of a page; write it like https://player.example or http://localhost:8080"
+                )
             }
             origins.insert(url.origin)
         }
@@ -24,8 +26,8 @@ package struct WebOrigins: Sendable, Equatable {
     func contain(_ origin: String) -> Bool { origins.contains(origin) }
 }
 
-/// Who sends a request, as far as browsers tell. They send `Sec-Fetch-Site` to https and to this machine only; `Origin` with each request whose
-/// answer a script could read.
+/// Who sends a request, as far as browsers tell. They send `Sec-Fetch-Site` to https and to this machine only; `Origin`
+/// with each request whose answer a script could read.
 package enum Requester: Sendable, Equatable {
     /// A program, a person who typed the URL, or a page of the target's own site.
     case own
@@ -39,11 +41,15 @@ package enum Requester: Sendable, Equatable {
         let isElsewhere = site != nil && site != "same-origin" && site != "none"
         guard let origin = request.value(of: "Origin") else {
             // A page can keep its address to itself, but not give another one.
-            self = isElsewhere ? Self.page(request.value(of: "Referer").flatMap { try? OriginURL(url: $0) }?.origin, trusted) : .own
+            self =
+                isElsewhere
+                ? Self.page(request.value(of: "Referer").flatMap { try? OriginURL(url: $0) }?.origin, trusted) : .own
             return
         }
         // `Host` is known to be the proxy's own. The scheme is not: TLS may end before the proxy.
-        if !isElsewhere, let page = try? OriginURL(url: origin), let host = request.value(of: "Host"), ASCII.equalIgnoringCase(page.authority, host) {
+        if !isElsewhere, let page = try? OriginURL(url: origin), let host = request.value(of: "Host"),
+            ASCII.equalIgnoringCase(page.authority, host)
+        {
             self = .own
         } else {
             self = Self.page(origin, trusted)

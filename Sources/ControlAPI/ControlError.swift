@@ -30,13 +30,15 @@ package struct ControlError: AdvisedError {
     }
 
     static func unauthorized(_ token: ControlToken) -> ControlError {
-        var error = ControlError(401, "this needs the token that stands in \(token.path): send Authorization: Bearer TOKEN")
+        var error = ControlError(
+            401, "this needs the token that stands in \(token.path): send Authorization: Bearer TOKEN")
         error.field = ("WWW-Authenticate", "Bearer")
         return error
     }
 
     package static func notCached(_ url: String) -> ControlError {
-        let hint = url.contains(URLMask.replacement) ? ": *** stands for a secret, which --secrets (secrets=true) shows" : ""
+        let hint =
+            url.contains(URLMask.replacement) ? ": *** stands for a secret, which --secrets (secrets=true) shows" : ""
         return ControlError(404, "nothing of \(url) is cached\(hint)")
     }
 
@@ -44,9 +46,12 @@ package struct ControlError: AdvisedError {
     package init(_ error: any Error) {
         switch error {
         case let error as ControlError: self = error
-        case ImportError.exists: self.init(409, "something of that URL is cached already: remove it first, or have it replaced")
-        case ImportError.noRoom: self.init(507, "the cache has no room for it: make it larger, or remove or unpin something")
-        case ImportError.wrongLength(let expected, let got): self.init(400, "\(got) bytes came instead of the \(expected) that were announced")
+        case ImportError.exists:
+            self.init(409, "something of that URL is cached already: remove it first, or have it replaced")
+        case ImportError.noRoom:
+            self.init(507, "the cache has no room for it: make it larger, or remove or unpin something")
+        case ImportError.wrongLength(let expected, let got):
+            self.init(400, "\(got) bytes came instead of the \(expected) that were announced")
         case ImportError.tooLong: self.init(413, "it is longer than a cache can handle")
         case ImportError.store(let error): self.init(error as any Error)
         case StoreError.setting(let reason): self.init(422, reason)
@@ -80,7 +85,8 @@ package struct ControlError: AdvisedError {
 
     /// Some of its bytes are not cached.
     package static func incomplete(_ url: String, missing: [ByteSpan]) -> ControlError {
-        var error = ControlError(409, "\(url) is not complete: \(missing.reduce(0) { $0 +| $1.count }) of its bytes are not cached")
+        var error = ControlError(
+            409, "\(url) is not complete: \(missing.reduce(0) { $0 +| $1.count }) of its bytes are not cached")
         error.missing = missing
         return error
     }
@@ -94,7 +100,8 @@ package struct ControlError: AdvisedError {
 
     /// As a line of JSON.
     var line: [UInt8] {
-        (try? ControlJSON.line(Body(error: description, missing: missing, download: download))) ?? Array("{\"error\":\"the reason cannot be written as JSON\"}\n".utf8)
+        (try? ControlJSON.line(Body(error: description, missing: missing, download: download)))
+            ?? Array("{\"error\":\"the reason cannot be written as JSON\"}\n".utf8)
     }
 }
 

@@ -33,6 +33,8 @@ struct LimitChange: ReceivedValue {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         maxSize = try members.decodeIfThere(ReceivedSize.self, forKey: .maxSize)?.bytes
         minFree = try members.decodeIfThere(ReceivedSize.self, forKey: .minFree)?.bytes
-        guard maxSize != nil || minFree != nil else { throw ControlError(422, "nothing to change: give max_size, min_free or both") }
+        guard maxSize != nil || minFree != nil else {
+            throw ControlError(422, "nothing to change: give max_size, min_free or both")
+        }
     }
 }

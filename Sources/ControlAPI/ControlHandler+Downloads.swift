@@ -9,13 +9,16 @@ extension ControlHandler {
     func listDownloads(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let ids = try parameters.ids().map(Set.init)
         // Who names one wants to see it, whatever became of it.
-        let states = try parameters.states() ?? (ids == nil ? Set(DownloadState.allCases.filter { !$0.hasEnded }) : Set(DownloadState.allCases))
+        let states =
+            try parameters.states()
+            ?? (ids == nil ? Set(DownloadState.allCases.filter { !$0.hasEnded }) : Set(DownloadState.allCases))
         let category = parameters["category"]
         let limit = try parameters.number("limit", in: 1...Int(Int32.max))
         let offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
         answer(exchange) { [downloads] _ in
-            let listing = downloads.board.listing {
-                states.contains($0.state) && ids?.contains($0.id) ?? true && (category == nil || $0.category == category)
+            let listing = downloads.snapshots.listing {
+                states.contains($0.state) && ids?.contains($0.id) ?? true
+                    && (category == nil || $0.category == category)
             }
             let page = listing.downloads.dropFirst(offset).prefix(limit ?? .max)
             return DownloadPage(downloads: Array(page), summary: listing.summary, total: listing.downloads.count)
@@ -28,12 +31,15 @@ extension ControlHandler {
             perform(exchange) { [downloads] _ in
                 let orders = try ReceivedJSON.decode(ReceivedOrders.self, from: body).orders
                 var newest: Int64 = 0
-                _ = downloads.board.listing { report in
+                _ = downloads.snapshots.listing { report in
                     newest = max(newest, report.id)
                     return false
                 }
                 let reports = try downloads.perform { try $0.add(orders) }
-                return (isNew: reports.contains { $0.id > newest }, line: try ControlJSON.line(DownloadList(downloads: reports), masked: mask))
+                return (
+                    isNew: reports.contains { $0.id > newest },
+                    line: try ControlJSON.line(DownloadList(downloads: reports), masked: mask)
+                )
             } then: { exchange, added in
                 // RFC 9110 §15.3.2: what was ordered before is not made anew.
                 exchange.respond(added.isNew ? 201 : 200, json: added.line)
@@ -47,28 +53,32 @@ extension ControlHandler {
         case (let ids?, false): selection = .ids(ids)
         case (let ids?, true): selection = .possible(ids)
         case (nil, true): selection = .all
-        case (nil, false): throw ControlError(400, "say which downloads: id=3,7 or all=true, or both for those of them for which it is possible")
+        case (nil, false):
+            throw ControlError(
+                400, "say which downloads: id=3,7 or all=true, or both for those of them for which it is possible")
         }
         receiveJSON(ReceivedChange.self, exchange) { [self] received in
-            answer(exchange) { [downloads] _ in DownloadList(downloads: try downloads.perform { try $0.change(selection, received.change) }) }
+            answer(exchange) { [downloads] _ in
+                DownloadList(downloads: try downloads.perform { try $0.change(selection, received.change) })
+            }
         }
     }
 
     // MARK: Settings
 
     func reportDownloadSettings(_ exchange: Exchange) {
-        answer(exchange) { [downloads] _ in downloads.board.summary.settings }
+        answer(exchange) { [downloads] _ in downloads.snapshots.summary.settings }
     }
 
     func changeDownloadSettings(_ exchange: Exchange) {
         receiveJSON(ReceivedDownloadSettings.self, exchange) { [self] change in
             answer(exchange) { [downloads] _ in
                 downloads.perform { manager in
-                    var settings = manager.board.summary.settings
+                    var settings = manager.snapshots.summary.settings
                     if let maxActive = change.maxActive { settings.maxActive = maxActive }
                     if let limitRate = change.limitRate { settings.limitRate = limitRate == 0 ? nil : limitRate }
                     manager.set(settings)
-                    return manager.board.summary
+                    return manager.snapshots.summary
                 }
             }
         }
@@ -79,7 +89,9 @@ extension ControlHandler {
     func listDownloadHistory(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let limit = try parameters.number("limit", in: 1...Int(Int32.max))
         let category = parameters["category"]
-        answer(exchange) { [downloads] _ in DownloadList(downloads: downloads.perform { $0.history(limit: limit, category: category) }) }
+        answer(exchange) { [downloads] _ in
+            DownloadList(downloads: downloads.perform { $0.history(limit: limit, category: category) })
+        }
     }
 
     func clearDownloadHistory(_ exchange: Exchange) {
@@ -109,13 +121,15 @@ extension ControlParameters {
     fileprivate func states() throws(ControlError) -> Set<DownloadState>? {
         guard let text = self["state"] else { return nil }
         if text == "all" { return Set(DownloadState.allCases) }
-        return Set(try text.split(separator: ",", omittingEmptySubsequences: false).map { name throws(ControlError) in
-            guard let state = DownloadState(rawValue: String(name)) else {
-                let names = DownloadState.allCases.map(\.rawValue).joined(separator: ", ")
-                throw ControlError(400, "state is all, or some of \(names) with commas between, not \(name.prefix(100))")
-            }
-            return state
-        })
+        return Set(
+            try text.split(separator: ",", omittingEmptySubsequences: false).map { name throws(ControlError) in
+                guard let state = DownloadState(rawValue: String(name)) else {
+                    let names = DownloadState.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ControlError(
+                        400, "state is all, or some of \(names) with commas between, not \(name.prefix(100))")
+                }
+                return state
+            })
     }
 }
 
@@ -133,8 +147,13 @@ private struct ReceivedOrders: ReceivedValue {
 
     init(from decoder: any Decoder) throws {
         try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
-        orders = try decoder.container(keyedBy: CodingKeys.self).decode([ReceivedOrder].self, forKey: .downloads).map(\.order)
-        guard !orders.isEmpty else { throw ControlError(422, "there is nothing to download: list at least one, such as {\"url\": \"https://example.org/film.mp4\"}") }
+        orders = try decoder.container(keyedBy: CodingKeys.self).decode([ReceivedOrder].self, forKey: .downloads).map(
+            \.order)
+        guard !orders.isEmpty else {
+            throw ControlError(
+                422,
+                "there is nothing to download: list at least one, such as {\"url\": \"https://example.org/film.mp4\"}")
+        }
     }
 }
 
@@ -156,10 +175,18 @@ private struct ReceivedOrder: Decodable {
         order.first = try members.decodeIfThere(ReceivedSize.self, forKey: .first)?.bytes
         order.limitRate = try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes
         if order.limitRate == 0 { order.limitRate = nil }
-        if let priority = try members.decodeIfThere(DownloadPriority.self, forKey: .priority, form: DownloadPriority.form) { order.priority = priority }
-        if let connections = try members.decodeIfThere(Int.self, forKey: .connections, form: "a whole number") { order.connections = connections }
+        if let priority = try members.decodeIfThere(
+            DownloadPriority.self, forKey: .priority, form: DownloadPriority.form)
+        {
+            order.priority = priority
+        }
+        if let connections = try members.decodeIfThere(Int.self, forKey: .connections, form: "a whole number") {
+            order.connections = connections
+        }
         order.category = try members.decodeIfThere(String.self, forKey: .category, form: "a text")
-        if let isPinned = try members.decodeIfThere(Bool.self, forKey: .pinned, form: "true or false") { order.isPinned = isPinned }
+        if let isPinned = try members.decodeIfThere(Bool.self, forKey: .pinned, form: "true or false") {
+            order.isPinned = isPinned
+        }
         self.order = order
     }
 }
@@ -220,9 +247,12 @@ private struct ReceivedDownloadSettings: ReceivedValue {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         let range = DownloadSettings.maxActiveRange
         maxActive = try members.decodeIfThere(
-            Int.self, forKey: .maxActive, form: "a number of \(range.lowerBound) to \(range.upperBound)", range.contains)
+            Int.self, forKey: .maxActive, form: "a number of \(range.lowerBound) to \(range.upperBound)", range.contains
+        )
         limitRate = try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes
-        guard maxActive != nil || limitRate != nil else { throw ControlError(422, "nothing to change: give max_active, limit_rate or both") }
+        guard maxActive != nil || limitRate != nil else {
+            throw ControlError(422, "nothing to change: give max_active, limit_rate or both")
+        }
     }
 }
 

@@ -7,26 +7,28 @@ extension ControlHandler {
     /// Tells what happens to downloads, as server-sent events, until the client leaves.
     func followDownloads(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let events = DownloadEvents(
-            downloads.board, session: session, ids: try parameters.ids().map(Set.init), hasEnded: try parameters.flag("ended"),
+            downloads.snapshots, session: session, ids: try parameters.ids().map(Set.init),
+            hasEnded: try parameters.flag("ended"),
             lastID: exchange.request.value(of: "Last-Event-ID"), mask: mask(for: exchange))
         var response = Response(200, length: nil)
         response.field("Content-Type", "text/event-stream")
         response.field("Cache-Control", "no-store")
         // The answer does not end, so no other can follow it.
         (response.closes, response.isEndless) = (true, true)
-        exchange.respond(response, body: DownloadEventSource(exchange, downloads.board, events))
+        exchange.respond(response, body: DownloadEventSource(exchange, downloads.snapshots, events))
     }
 }
 
 /// The events for one client. Loop-bound.
 ///
-/// The board holds states and not events, so that a slow client misses what was between two of its batches, and costs one batch at the most.
+/// The snapshots holds states and not events, so that a slow client misses what was between two of its batches, and
+/// costs one batch at the most.
 private final class DownloadEventSource: BodySource {
     private let exchange: Exchange
-    private let board: DownloadBoard
+    private let snapshots: DownloadSnapshots
     private var events: DownloadEvents
     private var part = BytesSource([])
-    /// Set by whoever changes the board, from any thread.
+    /// Set by whoever changes the snapshots, from any thread.
     private let news = News()
     /// nil before the client takes anything: an answer to HEAD has no body.
     private var watch: UInt64?
@@ -55,8 +57,8 @@ private final class DownloadEventSource: BodySource {
         func take() -> Bool { isThere.exchange(false, ordering: .acquiringAndReleasing) }
     }
 
-    init(_ exchange: Exchange, _ board: DownloadBoard, _ events: DownloadEvents) {
-        (self.exchange, self.board, self.events) = (exchange, board, events)
+    init(_ exchange: Exchange, _ snapshots: DownloadSnapshots, _ events: DownloadEvents) {
+        (self.exchange, self.snapshots, self.events) = (exchange, snapshots, events)
     }
 
     func next(limit: Int) -> BodyStep {
@@ -104,7 +106,7 @@ private final class DownloadEventSource: BodySource {
         pulse = LoopTimer(on: exchange.loop) { [weak self] in self?.beat() }
         pulse?.schedule(afterSeconds: Self.pulseSeconds)
         let (bound, news) = (LoopBound(exchange, on: exchange.loop), news)
-        watch = board.watch {
+        watch = snapshots.watch {
             if news.come() { bound.post { $0.resume() } }
         }
     }
@@ -116,7 +118,7 @@ private final class DownloadEventSource: BodySource {
     }
 
     func finish() {
-        if let watch { board.unwatch(watch) }
+        if let watch { snapshots.unwatch(watch) }
         (pace, pulse) = (nil, nil)
     }
 }

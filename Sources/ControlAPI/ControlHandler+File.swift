@@ -5,13 +5,14 @@ import EventIO
 import HTTPTransport
 
 extension ControlHandler {
-    /// Tells where the complete file of a resource is, and keeps it as it is until the client closes the connection. With `growing` also where
-    /// that of an incomplete one is: then, as it comes, also what is there of it.
+    /// Tells where the complete file of a resource is, and keeps it as it is until the client closes the connection.
+    /// With `growing` also where that of an incomplete one is: then, as it comes, also what is there of it.
     func holdFile(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let url = try parameters.requiredURL()
         let isGrowing = try parameters.flag("growing")
         perform(exchange, isLong: true) { [policy] store in
-            let hold = try isGrowing ? store.growingFile(of: url, policy.value) : store.completeFile(of: url, policy.value)
+            let hold =
+                try isGrowing ? store.growingFile(of: url, policy.value) : store.completeFile(of: url, policy.value)
             return (hold, try ControlJSON.line(HeldFile(path: hold.path, length: hold.length)))
         } then: { exchange, held in
             var response = Response(200, length: nil)
@@ -25,7 +26,9 @@ extension ControlHandler {
 
 extension CacheStore {
     fileprivate func growingFile(of url: OriginURL, _ policy: ProxyPolicy) throws -> FileHold {
-        guard let hold = try policy.find(url, { key throws(StoreError) in try holdGrowing(key) }) else { throw ControlError.notCached(url.absolute) }
+        guard let hold = try policy.find(url, { key throws(StoreError) in try holdGrowing(key) }) else {
+            throw ControlError.notCached(url.absolute)
+        }
         return hold
     }
 
@@ -61,7 +64,8 @@ package struct GrownFile: Codable, Sendable {
     }
 }
 
-/// A line, and then, until the client goes away, nothing; or a line now and then of what has come, where it grows. Loop-bound.
+/// A line, and then, until the client goes away, nothing; or a line now and then of what has come, where it grows.
+/// Loop-bound.
 private final class HoldSource: BodySource {
     private let exchange: Exchange
     private var hold: FileHold?
@@ -85,10 +89,12 @@ private final class HoldSource: BodySource {
         // What the client has is worth nothing then. Also when all was told: it may still be copying.
         guard !hold.isLost else { return .cut }
         isPaced = true
-        let timer = pace ?? LoopTimer(on: exchange.loop) { [weak self] in
-            self?.isPaced = false
-            self?.exchange.resume()
-        }
+        let timer =
+            pace
+            ?? LoopTimer(on: exchange.loop) { [weak self] in
+                self?.isPaced = false
+                self?.exchange.resume()
+            }
         pace = timer
         timer.schedule(afterSeconds: Self.stepSeconds)
         guard !news.isEmpty else { return .wait }

@@ -23,15 +23,19 @@ extension ControlHandler {
         }
     }
 
-    private static func keptFields(_ request: RequestHead) throws(ControlError) -> FieldLines {
-        var fields = FieldLines()
+    private static func keptFields(_ request: RequestHead) throws(ControlError) -> HeaderFields {
+        var fields = HeaderFields()
         if let type = request.value(of: "Content-Type") { fields.append("Content-Type", type) }
         if let tag = request.value(of: "ETag") {
-            guard EntityTag(parsing: tag) != nil else { throw ControlError(400, "ETag is no entity tag: write it in double quotes, such as \"v1\"") }
+            guard EntityTag(parsing: tag) != nil else {
+                throw ControlError(400, "ETag is no entity tag: write it in double quotes, such as \"v1\"")
+            }
             fields.append("ETag", tag)
         }
         if let date = request.value(of: "Last-Modified") {
-            guard HTTPDate.parse(date) != nil else { throw ControlError(400, "Last-Modified is not a date: write it as \(HTTPDate.format(784_111_777))") }
+            guard HTTPDate.parse(date) != nil else {
+                throw ControlError(400, "Last-Modified is not a date: write it as \(HTTPDate.format(784_111_777))")
+            }
             fields.append("Last-Modified", date)
         }
         return fields
@@ -91,7 +95,9 @@ private final class ImportAnswer: BodySink {
         piece = []
         work { importer in
             try bytes.withUnsafeBytes { try importer.write($0) }
-        } then: { answer, _ in answer.goOn() }
+        } then: { answer, _ in
+            answer.goOn()
+        }
     }
 
     /// The thread has done what there was.
@@ -111,7 +117,9 @@ private final class ImportAnswer: BodySink {
             try importer.finish()
         } then: { answer, report in
             answer.isOver = true
-            do { answer.exchange.respond(201, json: try ControlJSON.line(report, masked: answer.mask)) } catch { answer.exchange.respond(ControlError(error)) }
+            do { answer.exchange.respond(201, json: try ControlJSON.line(report, masked: answer.mask)) } catch {
+                answer.exchange.respond(ControlError(error))
+            }
         }
     }
 

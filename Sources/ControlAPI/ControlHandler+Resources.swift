@@ -9,7 +9,9 @@ extension ControlHandler {
     /// One resource, or a page of all.
     func find(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         guard let url = try parameters.url() else { return try list(exchange, parameters) }
-        if let other = ["sort", "filter", "after", "limit", "offset"].first(where: parameters.has) { throw ControlError(400, "\(other) does not go with url") }
+        if let other = ["sort", "filter", "after", "limit", "offset"].first(where: parameters.has) {
+            throw ControlError(400, "\(other) does not go with url")
+        }
         answer(exchange) { [policy] in try $0.existing(url, policy.value) }
     }
 
@@ -20,7 +22,10 @@ extension ControlHandler {
         var query = ResourceQuery()
         if let sort = parameters["sort"] {
             guard let order = ResourceQuery.Order(rawValue: sort) else {
-                throw ControlError(400, "sort is \(ResourceQuery.Order.allCases.map(\.rawValue).joined(separator: ", ")), not \(sort.prefix(100))")
+                throw ControlError(
+                    400,
+                    "sort is \(ResourceQuery.Order.allCases.map(\.rawValue).joined(separator: ", ")), not \(sort.prefix(100))"
+                )
             }
             query.order = order
         }
@@ -38,7 +43,9 @@ extension ControlHandler {
         receiveJSON(ResourceChange.self, exchange) { [self] change in
             answer(exchange) { [policy] store in
                 let policy = policy.value
-                guard try policy.find(url, { try store.setPinned(change.pinned, $0) ? true : nil }) != nil else { throw ControlError.notCached(url.absolute) }
+                guard try policy.find(url, { try store.setPinned(change.pinned, $0) ? true : nil }) != nil else {
+                    throw ControlError.notCached(url.absolute)
+                }
                 return try store.existing(url, policy)
             }
         }
@@ -50,14 +57,20 @@ extension ControlHandler {
         case (let url?, false, nil):
             answer(exchange) { [policy, downloads] store in
                 let policy = policy.value
-                if let download = downloads.board.unfinished(of: url, under: policy) { throw ControlError.beingDownloaded(url.absolute, by: download.id) }
-                guard let report = try policy.find(url, { try store.remove($0, isDryRun: isDryRun) }) else { throw ControlError.notCached(url.absolute) }
+                if let download = downloads.snapshots.unfinished(of: url, under: policy) {
+                    throw ControlError.beingDownloaded(url.absolute, by: download.id)
+                }
+                guard let report = try policy.find(url, { try store.remove($0, isDryRun: isDryRun) }) else {
+                    throw ControlError.notCached(url.absolute)
+                }
                 return report
             }
         case (nil, true, nil):
             answer(exchange) { try $0.removeAll(before: nil, isDryRun: isDryRun) }
         case (nil, false, let text?):
-            guard let span = TimeSpan(text) else { throw ControlError(400, "older_than is a time such as 30d, 12h or 90m, not \(text.prefix(100))") }
+            guard let span = TimeSpan(text) else {
+                throw ControlError(400, "older_than is a time such as 30d, 12h or 90m, not \(text.prefix(100))")
+            }
             answer(exchange) { [now] in try $0.removeAll(before: now() -| span.seconds, isDryRun: isDryRun) }
         default:
             throw ControlError(400, "say what to remove: one of url=URL, all=true or older_than=30d")

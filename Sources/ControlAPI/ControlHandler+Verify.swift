@@ -4,10 +4,13 @@ import HTTPTransport
 import Synchronization
 
 extension ControlHandler {
-    /// Reads everything again, and tells how far it is, line by line; the last line is what was found. Ends when the client leaves.
+    /// Reads everything again, and tells how far it is, line by line; the last line is what was found. Ends when the
+    /// client leaves.
     func verify(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let repairs = try parameters.flag("repair")
-        guard audits.begin() else { throw ControlError(409, "a verification is running already: wait until it has ended") }
+        guard audits.begin() else {
+            throw ControlError(409, "a verification is running already: wait until it has ended")
+        }
         let news = AuditNews()
         let source = AuditSource(news)
         var response = Response(200, length: nil)
@@ -29,7 +32,8 @@ extension ControlHandler {
     }
 }
 
-/// Who may read everything: one at a time, as it takes a thread for long that others need, and the disk. All loops of a proxy share it.
+/// Who may read everything: one at a time, as it takes a thread for long that others need, and the disk. All loops of a
+/// proxy share it.
 package final class AuditTurn: Sendable {
     private let isTaken = Mutex(false)
 
@@ -46,7 +50,8 @@ package final class AuditTurn: Sendable {
     package func end() { isTaken.withLock { $0 = false } }
 }
 
-/// What the thread that reads everything has to tell the loop: of several progress reports the last, and no more than a few each second.
+/// What the thread that reads everything has to tell the loop: of several progress reports the last, and no more than a
+/// few each second.
 package final class AuditNews: Sendable {
     private let state = Mutex(State())
 
@@ -72,11 +77,13 @@ package final class AuditNews: Sendable {
 
     /// - Parameter now: on the monotonic clock, in nanoseconds.
     /// - Returns: whether anybody still wants to know.
-    package func note(_ progress: AuditProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool {
+    package func note(_ progress: AuditProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool
+    {
         let (isWanted, isNews) = state.withLock { state in
             state.progress = progress
             // no trap: a clock that counts from the start of the machine
-            guard state.isWanted, !state.isDue, state.toldAt.map({ now >= $0 + Self.intervalNanoseconds }) ?? true else { return (state.isWanted, false) }
+            guard state.isWanted, !state.isDue, state.toldAt.map({ now >= $0 + Self.intervalNanoseconds }) ?? true
+            else { return (state.isWanted, false) }
             (state.toldAt, state.isDue) = (now, true)
             return (true, true)
         }

@@ -7,7 +7,8 @@ import HTTPModel
 import HTTPTransport
 import Metrics
 
-/// Answers what is not media: statistics and health as pages, the administration of the cache and its downloads below `/api/v1`. Loop-bound.
+/// Answers what is not media: statistics and health as pages, the administration of the cache and its downloads below
+/// `/api/v1`. Loop-bound.
 package final class ControlHandler: RequestHandler {
     let store: CacheStore
     let policy: Current<ProxyPolicy>
@@ -29,7 +30,8 @@ package final class ControlHandler: RequestHandler {
     ///   - snapshot: the counters now. Called on a loop: it must not block.
     ///   - now: the time, in seconds since 1970.
     package init(
-        store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?, audits: AuditTurn, downloads: DownloadManager, session: String,
+        store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?,
+        audits: AuditTurn, downloads: DownloadManager, session: String,
         snapshot: @escaping @Sendable () -> StatsSnapshot,
         now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
@@ -45,7 +47,8 @@ package final class ControlHandler: RequestHandler {
     }
 
     /// No page of another site may even embed an answer, and nothing in one is taken for a page.
-    private static let ownFields = Array("Cross-Origin-Resource-Policy: same-origin\r\nX-Content-Type-Options: nosniff\r\n".utf8)
+    private static let ownFields = Array(
+        "Cross-Origin-Resource-Policy: same-origin\r\nX-Content-Type-Options: nosniff\r\n".utf8)
 
     package func handle(_ exchange: Exchange) {
         exchange.ownFields = Self.ownFields
@@ -57,7 +60,8 @@ package final class ControlHandler: RequestHandler {
 
     // MARK: Who may ask
 
-    /// Beyond the loopback whoever reads shows a token, and everywhere a page does: one below a mount may have this very site.
+    /// Beyond the loopback whoever reads shows a token, and everywhere a page does: one below a mount may have this
+    /// very site.
     private func checkReading(_ request: RequestHead) throws(ControlError) {
         guard readToken != nil || Self.isOfPage(request) else { return }
         let authorization = request.value(of: "Authorization")
@@ -65,7 +69,8 @@ package final class ControlHandler: RequestHandler {
         throw .unauthorized(readToken ?? token)
     }
 
-    /// Whether a script could read the answer. Who follows a link from elsewhere sees it, and the page with the link does not.
+    /// Whether a script could read the answer. Who follows a link from elsewhere sees it, and the page with the link
+    /// does not.
     private static func isOfPage(_ request: RequestHead) -> Bool {
         switch request.value(of: "Sec-Fetch-Site") {
         case nil, "none": false
@@ -78,7 +83,10 @@ package final class ControlHandler: RequestHandler {
 
     private func administer(_ exchange: Exchange, _ target: String, _ path: Substring) throws(ControlError) {
         guard let route = ControlRoute(rawValue: String(path)) else {
-            throw ControlError(404, "there is nothing at \(path.prefix(200)), but at \(ControlRoute.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw ControlError(
+                404,
+                "there is nothing at \(path.prefix(200)), but at \(ControlRoute.allCases.map(\.rawValue).joined(separator: ", "))"
+            )
         }
         let method = exchange.request.method.name
         if method == "OPTIONS" { return exchange.respond(204, text: "") { $0.field("Allow", route.allowed) } }
@@ -89,7 +97,9 @@ package final class ControlHandler: RequestHandler {
             try checkReading(exchange.request)
         }
         let parameters = try ControlParameters(target: target, known: route.parameters(method))
-        guard try !parameters.showsSecrets() || token.isShown(by: exchange.request.value(of: "Authorization")) else { throw .unauthorized(token) }
+        guard try !parameters.showsSecrets() || token.isShown(by: exchange.request.value(of: "Authorization")) else {
+            throw .unauthorized(token)
+        }
         switch (route, method) {
         case (.cache, "PATCH"): changeLimits(exchange)
         case (.cache, _): report(exchange)
@@ -116,7 +126,9 @@ package final class ControlHandler: RequestHandler {
     }
 
     /// Does what blocks on a thread of the store's and answers with what it gives, as JSON.
-    func answer<Value: Encodable & Sendable>(_ exchange: Exchange, _ work: @escaping @Sendable (CacheStore) throws -> Value) {
+    func answer<Value: Encodable & Sendable>(
+        _ exchange: Exchange, _ work: @escaping @Sendable (CacheStore) throws -> Value
+    ) {
         let mask = mask(for: exchange)
         perform(exchange) { store in
             try ControlJSON.line(work(store), masked: mask)
@@ -125,7 +137,8 @@ package final class ControlHandler: RequestHandler {
         }
     }
 
-    /// Does what blocks on a thread of the store's and goes on with its result on the loop; what it throws is the answer.
+    /// Does what blocks on a thread of the store's and goes on with its result on the loop; what it throws is the
+    /// answer.
     /// - Parameter isLong: whether it may read whole files.
     func perform<Value: Sendable>(
         _ exchange: Exchange, isLong: Bool = false, _ work: @escaping @Sendable (CacheStore) throws -> Value,
@@ -151,7 +164,9 @@ package final class ControlHandler: RequestHandler {
         case .get, .head: break
         case .options: return exchange.respond(204, text: "") { $0.field("Allow", "GET, HEAD, OPTIONS") }
         case .other(let name):
-            return exchange.respond(405, text: "\(name) is not supported here; use GET or HEAD", closes: true) { $0.field("Allow", "GET, HEAD, OPTIONS") }
+            return exchange.respond(405, text: "\(name) is not supported here; use GET or HEAD", closes: true) {
+                $0.field("Allow", "GET, HEAD, OPTIONS")
+            }
         }
         switch path {
         case "/stats":
@@ -159,7 +174,8 @@ package final class ControlHandler: RequestHandler {
             stats(exchange)
         case "/healthz": exchange.respond(200, text: "ok")
         case _ where Self.isHome(path): exchange.respond(200, text: home)
-        default: exchange.respond(404, text: "there is nothing at \(path.prefix(200)); \(places); statistics are at /stats")
+        default:
+            exchange.respond(404, text: "there is nothing at \(path.prefix(200)); \(places); statistics are at /stats")
         }
     }
 
@@ -175,7 +191,9 @@ package final class ControlHandler: RequestHandler {
         }
         let mounts = policy.mounts.map(\.path).sorted()
         if !mounts.isEmpty { lines.append("Mounted here: \(mounts.joined(separator: ", ")).") }
-        if mounts.isEmpty, !policy.servesAnyOrigin { lines.append("It serves nothing: any_origin is false, and nothing is mounted.") }
+        if mounts.isEmpty, !policy.servesAnyOrigin {
+            lines.append("It serves nothing: any_origin is false, and nothing is mounted.")
+        }
         lines.append("Statistics are at /stats, health is at /healthz, what is cached at /api/v1/resources,")
         lines.append("what is downloaded at /api/v1/downloads.")
         return lines.joined(separator: "\n")

@@ -36,7 +36,8 @@ package enum ControlJSON {
 
     private static func camelCase(_ name: String) -> String {
         let words = name.split(separator: "_")
-        return words.prefix(1).joined() + words.dropFirst().map { $0 == "url" ? "URL" : $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        return words.prefix(1).joined()
+            + words.dropFirst().map { $0 == "url" ? "URL" : $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }
 
     /// Whether a name is in snake_case, as all are here.

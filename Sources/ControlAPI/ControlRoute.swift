@@ -32,7 +32,8 @@ enum ControlRoute: String, CaseIterable {
     /// What changes something, tells where files are, or keeps the disk busy is for those who can read the token.
     func needsToken(_ method: String) -> Bool {
         switch self {
-        case .cache, .resources, .downloads, .downloadSettings, .downloadHistory, .downloadEvents: method != "GET" && method != "HEAD"
+        case .cache, .resources, .downloads, .downloadSettings, .downloadHistory, .downloadEvents:
+            method != "GET" && method != "HEAD"
         case .file, .verify: true
         }
     }
@@ -63,10 +64,13 @@ struct ControlParameters {
     /// - Parameter known: besides `secrets`, which is everywhere: whether URLs are told with what opens them.
     init(target: String, known: [String]) throws(ControlError) {
         let known = known + [Self.secrets]
-        do throws(QueryError) { values = try QueryParameters(target: target) } catch { throw ControlError(400, error.reason) }
+        do throws(QueryError) { values = try QueryParameters(target: target) } catch {
+            throw ControlError(400, error.reason)
+        }
         if let unknown = values.names(except: known).first {
             let hint = known.contains("url") ? "; an & in a URL is written %26" : ""
-            throw ControlError(400, "there is no parameter \(unknown.prefix(100)) here, but \(known.joined(separator: ", "))\(hint)")
+            throw ControlError(
+                400, "there is no parameter \(unknown.prefix(100)) here, but \(known.joined(separator: ", "))\(hint)")
         }
     }
 
@@ -88,11 +92,15 @@ struct ControlParameters {
     /// - Returns: nil where there is none.
     func url() throws(ControlError) -> OriginURL? {
         guard let text = values["url"] else { return nil }
-        do throws(OriginURLError) { return try OriginURL(url: text) } catch { throw ControlError(400, "url: \(error.reason)") }
+        do throws(OriginURLError) { return try OriginURL(url: text) } catch {
+            throw ControlError(400, "url: \(error.reason)")
+        }
     }
 
     func requiredURL() throws(ControlError) -> OriginURL {
-        guard let url = try url() else { throw ControlError(400, "the parameter url is missing: name a media URL, percent-encoded") }
+        guard let url = try url() else {
+            throw ControlError(400, "the parameter url is missing: name a media URL, percent-encoded")
+        }
         return url
     }
 
@@ -110,7 +118,10 @@ struct ControlParameters {
         guard let text = values[name] else { return nil }
         return try text.split(separator: ",", omittingEmptySubsequences: false).map { part throws(ControlError) in
             guard let id = ASCII.decimal(part.utf8), id > 0 else {
-                throw ControlError(400, "\(name) is the number of a download, or several with commas between, such as 3,7, not \(text.prefix(100))")
+                throw ControlError(
+                    400,
+                    "\(name) is the number of a download, or several with commas between, such as 3,7, not \(text.prefix(100))"
+                )
             }
             return id
         }
@@ -119,7 +130,8 @@ struct ControlParameters {
     func number(_ name: String, in range: ClosedRange<Int>) throws(ControlError) -> Int? {
         guard let text = values[name] else { return nil }
         guard let number = ASCII.decimal(text.utf8).flatMap({ Int(exactly: $0) }), range.contains(number) else {
-            throw ControlError(400, "\(name) is a number of \(range.lowerBound) to \(range.upperBound), not \(text.prefix(100))")
+            throw ControlError(
+                400, "\(name) is a number of \(range.lowerBound) to \(range.upperBound), not \(text.prefix(100))")
         }
         return number
     }

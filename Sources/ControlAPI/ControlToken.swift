@@ -1,8 +1,8 @@
 import Foundation
 import HTTPModel
 
-/// What whoever changes the cache over HTTP must know: 32 random bytes in a file that only its owner can read. So other users of the
-/// machine, and pages in a browser, cannot.
+/// What whoever changes the cache over HTTP must know: 32 random bytes in a file that only its owner can read. So other
+/// users of the machine, and pages in a browser, cannot.
 package struct ControlToken: Sendable {
     /// Where it stands.
     package let path: String
@@ -20,8 +20,8 @@ package struct ControlToken: Sendable {
     }
 
     /// Takes the token of a cache directory, making one where there is none. The caller has the directory's lock.
-    /// - Throws: `TokenError`: a file that others can read (whoever has read it keeps what it says, so its mode is not just changed), or
-    ///   that holds no token.
+    /// - Throws: `TokenError`: a file that others can read (whoever has read it keeps what it says, so its mode is not
+    ///   just changed), or that holds no token.
     package init(makingIn directory: String, for scope: Scope = .all) throws(TokenError) {
         let path = Self.path(in: directory, scope)
         if try Self.mode(of: path) == nil { try Self.make(path) }
@@ -31,7 +31,9 @@ package struct ControlToken: Sendable {
     /// Reads the token of a cache directory.
     package init(of directory: String, for scope: Scope = .all) throws(TokenError) {
         path = Self.path(in: directory, scope)
-        guard let mode = try Self.mode(of: path) else { throw TokenError("there is no \(path): the proxy makes it when it starts", isMendedAtStart: true) }
+        guard let mode = try Self.mode(of: path) else {
+            throw TokenError("there is no \(path): the proxy makes it when it starts", isMendedAtStart: true)
+        }
         guard mode & 0o077 == 0 else {
             throw TokenError(
                 "others may have read \(path) (its mode is \(String(mode & 0o777, radix: 8))): remove it, and the proxy makes a new one when it starts",
@@ -40,7 +42,9 @@ package struct ControlToken: Sendable {
         guard let data = FileManager.default.contents(atPath: path) else { throw TokenError.system("read", path) }
         text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         guard text.utf8.count == 2 * Self.byteCount, text.utf8.allSatisfy({ ASCII.hexValue($0) != nil }) else {
-            throw TokenError("\(path) holds no token: remove it, and the proxy makes a new one when it starts", isMendedAtStart: true)
+            throw TokenError(
+                "\(path) holds no token: remove it, and the proxy makes a new one when it starts", isMendedAtStart: true
+            )
         }
     }
 
@@ -54,7 +58,8 @@ package struct ControlToken: Sendable {
             throw .system("look at", path)
         }
         guard info.st_mode & S_IFMT == S_IFREG else {
-            throw TokenError("\(path) is not a file: remove it, and the proxy makes one when it starts", isMendedAtStart: true)
+            throw TokenError(
+                "\(path) is not a file: remove it, and the proxy makes one when it starts", isMendedAtStart: true)
         }
         return info.st_mode
     }
@@ -72,14 +77,17 @@ package struct ControlToken: Sendable {
             return [ASCII.hexDigit(byte >> 4), ASCII.hexDigit(byte & 15)]
         }
         let line = String(decoding: digits, as: UTF8.self).lowercased() + "\n"
-        guard write(descriptor, line, line.utf8.count) == line.utf8.count, fsync(descriptor) == 0, rename(new, path) == 0 else {
+        guard write(descriptor, line, line.utf8.count) == line.utf8.count, fsync(descriptor) == 0,
+            rename(new, path) == 0
+        else {
             let error = TokenError.system("write", path)
             unlink(new)
             throw error
         }
     }
 
-    /// Whether `Authorization` shows the token (RFC 6750 §2.1). How long this takes does not depend on where a wrong one differs.
+    /// Whether `Authorization` shows the token (RFC 6750 §2.1). How long this takes does not depend on where a wrong
+    /// one differs.
     package func isShown(by authorization: String?) -> Bool {
         guard let authorization else { return false }
         let parts = authorization.split(separator: " ", maxSplits: 1)

@@ -11,7 +11,7 @@ struct DownloadEvents {
     /// The most events of a part: more would keep a loop busy for too long.
     static let partCount = 64
 
-    private let board: DownloadBoard
+    private let snapshots: DownloadSnapshots
     private let session: String
     private let mask: URLMask?
     /// nil for all.
@@ -36,13 +36,16 @@ struct DownloadEvents {
     ///   - hasEnded: whether downloads are told that have ended already. Those that are named are in any case.
     ///   - mask: nil where URLs are told as they are.
     ///   - lastID: of the last event that was told before; what is none of this session has no meaning.
-    init(_ board: DownloadBoard, session: String, ids: Set<Int64>?, hasEnded: Bool, lastID: String?, mask: URLMask?) {
+    init(
+        _ snapshots: DownloadSnapshots, session: String, ids: Set<Int64>?, hasEnded: Bool, lastID: String?,
+        mask: URLMask?
+    ) {
         self.mask = mask
-        (self.board, self.session, self.ids) = (board, session, ids)
+        (self.snapshots, self.session, self.ids) = (snapshots, session, ids)
         self.hasEnded = hasEnded || ids != nil
         open = ids ?? []
-        guard let revision = lastID.flatMap({ Self.revision($0, of: session) }), revision <= board.revision,
-            board.changes(since: revision, where: { _ in false }).removed != nil
+        guard let revision = lastID.flatMap({ Self.revision($0, of: session) }), revision <= snapshots.revision,
+            snapshots.changes(since: revision, where: { _ in false }).removed != nil
         else { return }
         self.revision = revision
         goesOn = true
@@ -56,7 +59,9 @@ struct DownloadEvents {
     /// Begins a batch, when the one before is told.
     mutating func begin() {
         let (isFirst, ids, hasEnded) = (revision == 0 && summary == nil, ids, hasEnded)
-        let changes = board.changes(since: revision) { ids?.contains($0.id) ?? true && (!isFirst || hasEnded || !$0.state.hasEnded) }
+        let changes = snapshots.changes(since: revision) {
+            ids?.contains($0.id) ?? true && (!isFirst || hasEnded || !$0.state.hasEnded)
+        }
         let listing = changes.listing
         revision = changes.revision
         downloads = listing.downloads[...]
@@ -64,7 +69,10 @@ struct DownloadEvents {
         if goesOn, let forgotten = changes.removed {
             removed = forgotten.filter { ids?.contains($0) ?? true }[...]
         } else {
-            removed = (isFirst ? open.filter { board[$0] == nil } : (changes.removed ?? open.filter { board[$0] == nil }).filter(open.contains))[...]
+            removed =
+                (isFirst
+                ? open.filter { snapshots[$0] == nil }
+                : (changes.removed ?? open.filter { snapshots[$0] == nil }).filter(open.contains))[...]
         }
         removed.sort()
         for report in downloads { if report.state.hasEnded { open.remove(report.id) } else { open.insert(report.id) } }

@@ -15,7 +15,9 @@ extension ControlHandler {
     /// Reads the body as JSON; what is none is answered.
     func receiveJSON<Value: ReceivedValue>(_ type: Value.Type, _ exchange: Exchange, then: @escaping (Value) -> Void) {
         receiveBody(exchange, upTo: Self.maxJSONBytes) { body in
-            do throws(ControlError) { then(try ReceivedJSON.decode(type, from: body)) } catch { exchange.respond(error) }
+            do throws(ControlError) { then(try ReceivedJSON.decode(type, from: body)) } catch {
+                exchange.respond(error)
+            }
         }
     }
 
@@ -51,14 +53,18 @@ private struct MemberNames: Decodable {
         let members = try decoder.container(keyedBy: AnyKey.self)
         names = members.allKeys.map(\.stringValue)
         // The one list of objects that there is.
-        listed = try AnyKey(stringValue: "downloads").map { members.contains($0) ? try members.decode([MemberNames].self, forKey: $0) : [] } ?? []
+        listed =
+            try AnyKey(stringValue: "downloads").map {
+                members.contains($0) ? try members.decode([MemberNames].self, forKey: $0) : []
+            } ?? []
     }
 
     /// A second spelling would be one that another version need not know.
     func check() throws(ControlError) {
         for members in listed { try members.check() }
         guard let name = names.filter({ !ControlJSON.isWellSpelt($0) }).sorted().first else { return }
-        throw ControlError(422, "there is no member \(name.prefix(100)) here: names are written in small letters, such as max_size")
+        throw ControlError(
+            422, "there is no member \(name.prefix(100)) here: names are written in small letters, such as max_size")
     }
 }
 
@@ -69,7 +75,9 @@ struct ReceivedSize: Decodable {
     init(from decoder: any Decoder) throws {
         let value = try decoder.singleValueContainer()
         let size = (try? value.decode(Int64.self)) ?? (try? value.decode(String.self)).flatMap { ByteSize($0)?.bytes }
-        guard let size, size >= 0 else { throw ControlError(422, "\(decoder.place ?? "the size") is a number of bytes, or a size such as \"20GB\"") }
+        guard let size, size >= 0 else {
+            throw ControlError(422, "\(decoder.place ?? "the size") is a number of bytes, or a size such as \"20GB\"")
+        }
         bytes = size
     }
 }
@@ -83,7 +91,10 @@ extension Decoder {
         let members = try container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
         guard let unknown = members.filter({ !known.contains($0) }).sorted().first else { return }
         let names = known.map(ControlJSON.snakeCase).joined(separator: " and ")
-        throw ControlError(422, "there is no member \(ControlJSON.snakeCase(String(unknown.prefix(100)))) \(place.map { "in \($0)" } ?? "here"), but \(names)")
+        throw ControlError(
+            422,
+            "there is no member \(ControlJSON.snakeCase(String(unknown.prefix(100)))) \(place.map { "in \($0)" } ?? "here"), but \(names)"
+        )
     }
 }
 
@@ -94,7 +105,9 @@ extension KeyedDecodingContainer {
     }
 
     /// - Parameter form: what the member is, for whoever has sent something else.
-    func decodeIfThere<Value: Decodable>(_ type: Value.Type, forKey key: Key, form: String, _ isGood: (Value) -> Bool = { _ in true }) throws -> Value? {
+    func decodeIfThere<Value: Decodable>(
+        _ type: Value.Type, forKey key: Key, form: String, _ isGood: (Value) -> Bool = { _ in true }
+    ) throws -> Value? {
         guard contains(key) else { return nil }
         guard let value = try? decode(type, forKey: key), isGood(value) else {
             throw ControlError(422, "\((codingPath + [key]).place) is \(form)")

@@ -3,14 +3,18 @@ import Metrics
 
 /// What `GET /stats` answers, and how it is read.
 package enum StatsJSON {
-    /// Names in snake_case, as everywhere below `/api`. Those that they had before stand beside them, in version 0.1 only.
+    /// Names in snake_case, as everywhere below `/api`. Those that they had before stand beside them, in version 0.1
+    /// only.
     package static func page(_ snapshot: StatsSnapshot) throws -> [UInt8] {
         let names = try object(ControlJSON.line(snapshot)), old = try object([UInt8](JSONEncoder().encode(snapshot)))
-        let page = try JSONSerialization.data(withJSONObject: merged(names, old), options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+        let page = try JSONSerialization.data(
+            withJSONObject: merged(names, old), options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
         return [UInt8](page) + [UInt8(ascii: "\n")]
     }
 
-    package static func read(_ page: some Sequence<UInt8>) throws -> StatsSnapshot { try ControlJSON.decode(StatsSnapshot.self, from: page) }
+    package static func read(_ page: some Sequence<UInt8>) throws -> StatsSnapshot {
+        try ControlJSON.decode(StatsSnapshot.self, from: page)
+    }
 
     private static func object(_ json: [UInt8]) throws -> Any { try JSONSerialization.jsonObject(with: Data(json)) }
 

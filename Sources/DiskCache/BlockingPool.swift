@@ -3,10 +3,11 @@ import DequeModule
 import Glibc
 import Synchronization
 
-/// A few threads for work that waits for the disk: large writes, look-ups, cold reads, verification. They stay, as starting a thread
-/// takes longer than most of this work.
+/// A few threads for work that waits for the disk: large writes, look-ups, cold reads, verification. They stay, as
+/// starting a thread takes longer than most of this work.
 ///
-/// `@unchecked Sendable` because the queue is touched under the mutex only, and mutex and condition are made for several threads.
+/// `@unchecked Sendable` because the queue is touched under the mutex only, and mutex and condition are made for
+/// several threads.
 final class BlockingPool: @unchecked Sendable {
     private var queue: Deque<@Sendable () -> Void> = []
     private var isStopped = false
@@ -54,7 +55,8 @@ final class BlockingPool: @unchecked Sendable {
         pthread_mutex_unlock(lock)
     }
 
-    /// Waits until all is done that was asked for before, and ends the threads. Not to be called on one of them; later calls do nothing.
+    /// Waits until all is done that was asked for before, and ends the threads. Not to be called on one of them; later
+    /// calls do nothing.
     func stop() {
         pthread_mutex_lock(lock)
         isStopped = true
@@ -72,12 +74,14 @@ final class BlockingPool: @unchecked Sendable {
 
     private func startThread() {
         var thread = pthread_t()
-        let status = pthread_create(&thread, nil, { context in
-            let pool = Unmanaged<BlockingPool>.fromOpaque(context!).takeRetainedValue()
-            reel_name_thread(pool.name)
-            pool.work()
-            return nil
-        }, Unmanaged.passRetained(self).toOpaque())
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                let pool = Unmanaged<BlockingPool>.fromOpaque(context!).takeRetainedValue()
+                reel_name_thread(pool.name)
+                pool.work()
+                return nil
+            }, Unmanaged.passRetained(self).toOpaque())
         precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
         threads.append(thread)
     }

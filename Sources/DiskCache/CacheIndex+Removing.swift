@@ -14,7 +14,8 @@ extension CacheIndex {
         let geometry: ChunkGeometry
     }
 
-    /// A place in the order of last reads: the values as they stand in a row, damaged or not, as that is how the database orders them.
+    /// A place in the order of last reads: the values as they stand in a row, damaged or not, as that is how the
+    /// database orders them.
     struct Place: Sendable {
         private var values: [DatabaseValue]
 
@@ -27,17 +28,23 @@ extension CacheIndex {
 
         fileprivate func arguments(_ count: Int) -> StatementArguments { StatementArguments(values.prefix(count)) }
 
-        /// Whether it lies behind another. Where the database's own order is damaged, what comes next may not, and a walk would not end.
+        /// Whether it lies behind another. Where the database's own order is damaged, what comes next may not, and a
+        /// walk would not end.
         fileprivate func isBehind(_ other: Place, in db: Database) throws -> Bool {
             let places = Array(repeating: "?", count: values.count).joined(separator: ", ")
             return try Bool.fetchOne(
-                db.cachedStatement(sql: "SELECT (\(places)) > (\(places))"), arguments: arguments(values.count) + other.arguments(values.count)) ?? false
+                db.cachedStatement(sql: "SELECT (\(places)) > (\(places))"),
+                arguments: arguments(values.count) + other.arguments(values.count)) ?? false
         }
     }
 
-    /// The least recently read extents that are not pinned, after a place in that order. The cost does not depend on how many there are.
-    /// - Returns: the place after them, nil where there are none; and the generations among them whose rows are damaged.
-    func leastRecent(after place: Place, limit: Int) throws(StoreError) -> (victims: [Victim], damaged: Set<GenerationID>, next: Place?) {
+    /// The least recently read extents that are not pinned, after a place in that order. The cost does not depend on
+    /// how many there are.
+    /// - Returns: the place after them, nil where there are none; and the generations among them whose rows are
+    ///   damaged.
+    func leastRecent(after place: Place, limit: Int) throws(StoreError) -> (
+        victims: [Victim], damaged: Set<GenerationID>, next: Place?
+    ) {
         try read { db in
             let sql = """
                 SELECT e.generation, e.ordinal, e.last_access, e.present, g.length, g.chunk_size FROM extent e INDEXED BY extent_last_access
@@ -45,10 +52,14 @@ extension CacheIndex {
                 WHERE e.pinned = 0 AND (e.last_access, e.generation, e.ordinal) > (?, ?, ?)
                 ORDER BY e.last_access, e.generation, e.ordinal LIMIT ?
                 """
-            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(3) + [limit]).map { StoredRow($0) }
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(3) + [limit]).map {
+                StoredRow($0)
+            }
             var (victims, damaged) = ([Victim](), Set<GenerationID>())
             for row in rows {
-                if let victim = try? Self.victim(row) { victims.append(victim) } else if let id = try? row.generation("generation") {
+                if let victim = try? Self.victim(row) {
+                    victims.append(victim)
+                } else if let id = try? row.generation("generation") {
                     damaged.insert(id)
                 }
             }
@@ -66,23 +77,33 @@ extension CacheIndex {
     }
 
     /// An extent's row beside what its generation's says of its size.
-    private static func extent(_ row: StoredRow) throws(RowDamage) -> (length: Int64, ChunkGeometry, ordinal: Int, present: Presence) {
+    private static func extent(_ row: StoredRow) throws(RowDamage) -> (
+        length: Int64, ChunkGeometry, ordinal: Int, present: Presence
+    ) {
         let length = try row.integer("length", in: 0...Generation.longest)
-        guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else { throw RowDamage(column: "chunk_size", reason: "is out of bounds") }
+        guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else {
+            throw RowDamage(column: "chunk_size", reason: "is out of bounds")
+        }
         let ordinal = try extent("ordinal", in: row, length: length, geometry)
         let bits = Presence(bits: UInt64(bitPattern: try row.integer("present")))
         return (length, geometry, ordinal, geometry.existing(bits, inExtent: ordinal, length: length))
     }
 
     /// The least recently read resources that are not pinned, after a place in that order.
-    func leastRecentResources(after place: Place, limit: Int) throws(StoreError) -> (generations: [GenerationID], next: Place?) {
+    func leastRecentResources(after place: Place, limit: Int) throws(StoreError) -> (
+        generations: [GenerationID], next: Place?
+    ) {
         try read { db in
             let sql = """
                 SELECT r.last_access, r.id AS resource, g.id AS generation, r.pinned FROM resource r INDEXED BY resource_last_access LEFT JOIN generation g ON g.resource = r.id
                 WHERE (r.last_access, r.id) > (?, ?) ORDER BY r.last_access, r.id LIMIT ?
                 """
-            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(2) + [limit]).map { StoredRow($0) }
-            let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap { try? $0.generation("generation") }
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(2) + [limit]).map {
+                StoredRow($0)
+            }
+            let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap {
+                try? $0.generation("generation")
+            }
             let next = try rows.last.map { try Place($0, "last_access", "resource") }
             return (evictable, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
         }
@@ -108,12 +129,17 @@ extension CacheIndex {
             SELECT e.ordinal, e.present, g.length, g.chunk_size, g.resource FROM extent e JOIN generation g ON g.id = e.generation
             WHERE e.generation = ? AND e.ordinal = ?
             """
-        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id, ordinal]).map({ StoredRow($0) }) else { return }
-        try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [id, ordinal])
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id, ordinal]).map({ StoredRow($0) })
+        else { return }
+        try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [
+            id, ordinal,
+        ])
         guard let (length, geometry, ordinal, present) = try? extent(row) else { return }
         try addDataBytes(0 -| geometry.blockBytes(of: present, inExtent: ordinal, length: length), in: db)
         try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?")
-            .execute(arguments: [geometry.bodyBytes(of: present, inExtent: ordinal, length: length), row.databaseValue("resource")])
+            .execute(arguments: [
+                geometry.bodyBytes(of: present, inExtent: ordinal, length: length), row.databaseValue("resource"),
+            ])
     }
 
     /// Forgets generations, and their resources unless these are pinned.
@@ -134,8 +160,11 @@ extension CacheIndex {
         return gone
     }
 
-    /// Takes the first generations that have few rows together; of one that has many, all but the last are forgotten before.
-    private func thin(_ ids: ArraySlice<GenerationID>) throws(StoreError) -> (batch: [GenerationID], thinned: [GenerationID: Int64]) {
+    /// Takes the first generations that have few rows together; of one that has many, all but the last are forgotten
+    /// before.
+    private func thin(_ ids: ArraySlice<GenerationID>) throws(StoreError) -> (
+        batch: [GenerationID], thinned: [GenerationID: Int64]
+    ) {
         var (batch, thinned, rows) = ([GenerationID](), [GenerationID: Int64](), 0)
         for id in ids {
             let sql = "SELECT count(*) FROM extent WHERE generation = ?"
@@ -143,7 +172,9 @@ extension CacheIndex {
             if !batch.isEmpty, rows + count > Self.rowsAtOnce { break }
             while count > Self.rowsAtOnce {
                 let ordinals = try readOne {
-                    try Int.fetchAll($0, sql: "SELECT ordinal FROM extent WHERE generation = ? LIMIT ?", arguments: [id, Self.rowsAtOnce])
+                    try Int.fetchAll(
+                        $0, sql: "SELECT ordinal FROM extent WHERE generation = ? LIMIT ?",
+                        arguments: [id, Self.rowsAtOnce])
                 }
                 guard !ordinals.isEmpty else { break }
                 let before = try meta(.dataBytes) ?? 0
@@ -167,7 +198,9 @@ extension CacheIndex {
         try db.cachedStatement(sql: "DELETE FROM resource WHERE id = ? AND pinned = 0").execute(arguments: [resource])
         // A pin outlives the generation: the next one is pinned, too.
         if db.changesCount == 0 {
-            try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?").execute(arguments: [taken.body, resource])
+            try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?").execute(arguments: [
+                taken.body, resource,
+            ])
         }
         return taken.blocks
     }
@@ -180,11 +213,14 @@ extension CacheIndex {
         }
     }
 
-    /// The keys of what an origin chose by other request fields (`SelectingFields.variantKey`).
+    /// The keys of what an origin chose by other request fields (`Variant.variantKey`).
     func variants(of key: CacheKey) throws(StoreError) -> [CacheKey] {
         try readOne { db in
             // A space follows the URL, and no URL has one: they stand in a row in the order of keys.
-            try String.fetchAll(db, sql: "SELECT key FROM resource WHERE key > ? AND key < ?", arguments: [key.text + " ", key.text + "!"]).map(CacheKey.init(text:))
+            try String.fetchAll(
+                db, sql: "SELECT key FROM resource WHERE key > ? AND key < ?",
+                arguments: [key.text + " ", key.text + "!"]
+            ).map(CacheKey.init(text:))
         }
     }
 
@@ -194,8 +230,8 @@ extension CacheIndex {
         try write { try $0.execute(sql: "DELETE FROM resource WHERE key = ?", arguments: [key.text]) }
     }
 
-    /// Forgets what the index has of a generation and cannot be: damaged extents, or all of it. What all rows take is summed up anew, as
-    /// nobody knows what the damaged ones stood for.
+    /// Forgets what the index has of a generation and cannot be: damaged extents, or all of it. What all rows take is
+    /// summed up anew, as nobody knows what the damaged ones stood for.
     /// - Returns: its key, if that can be read, whether the generation is gone, and by how much the sum has changed.
     func removeDamage(of id: GenerationID) throws(StoreError) -> (key: String?, isGone: Bool, change: Int64) {
         try write { db in
@@ -204,10 +240,14 @@ extension CacheIndex {
             let generation = try? row.map { try Self.generationRow($0) }
             let extents = try Row.fetchAll(db, sql: Self.selectExtents, arguments: [id]).map { StoredRow($0) }
             for extent in extents where generation.flatMap({ try? Self.extentRow(extent, $0) }) == nil {
-                try db.execute(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?", arguments: [id, extent.databaseValue("ordinal")])
+                try db.execute(
+                    sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?",
+                    arguments: [id, extent.databaseValue("ordinal")])
             }
             if generation == nil {
-                try db.execute(sql: "DELETE FROM resource WHERE id IN (SELECT resource FROM generation WHERE id = ?)", arguments: [id])
+                try db.execute(
+                    sql: "DELETE FROM resource WHERE id IN (SELECT resource FROM generation WHERE id = ?)",
+                    arguments: [id])
                 try db.execute(sql: "DELETE FROM generation WHERE id = ?", arguments: [id])
             }
             return (try? row?.text("key"), generation == nil, try Self.sumUp(in: db))
@@ -219,7 +259,9 @@ extension CacheIndex {
         var sum: Int64 = 0
         let ids = try GenerationID.fetchCursor(db, sql: "SELECT id FROM generation")
         while let id = try ids.next() { sum +|= try taken(by: id, in: db).blocks }
-        let before = try Int64.fetchOne(db, sql: "SELECT value FROM meta WHERE name = ?", arguments: [Meta.dataBytes.rawValue]) ?? 0
+        let before =
+            try Int64.fetchOne(db, sql: "SELECT value FROM meta WHERE name = ?", arguments: [Meta.dataBytes.rawValue])
+            ?? 0
         let change = sum -| before
         try addDataBytes(change, in: db)
         return change

@@ -3,7 +3,8 @@ import Foundation
 import GRDB
 import HTTPModel
 
-/// What stands in the rows. The database as such may be sound and a value damaged all the same: none of them is believed.
+/// What stands in the rows. The database as such may be sound and a value damaged all the same: none of them is
+/// believed.
 extension CacheIndex {
     struct GenerationRow: Sendable {
         let id: GenerationID
@@ -32,14 +33,18 @@ extension CacheIndex {
     func generation(of key: CacheKey) throws(StoreError) -> GenerationRow? {
         try readOne { db in
             let sql = "SELECT g.*, r.key FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?"
-            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map { try Self.generationRow(StoredRow($0)) }
+            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map {
+                try Self.generationRow(StoredRow($0))
+            }
         }
     }
 
     func generation(_ id: GenerationID) throws(StoreError) -> GenerationRow? {
         try readOne { db in
             let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]).map { try Self.generationRow(StoredRow($0)) }
+            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]).map {
+                try Self.generationRow(StoredRow($0))
+            }
         }
     }
 
@@ -50,39 +55,57 @@ extension CacheIndex {
 
     static func generationRow(_ row: StoredRow, of key: CacheKey) throws(StoreError) -> GenerationRow {
         do throws(RowDamage) {
-            let id = try row.integer("id", in: 1 ... .max), length = try row.integer("length", in: 0...Generation.longest)
-            guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else { throw RowDamage(column: "chunk_size", reason: "is out of bounds") }
+            let id = try row.integer("id", in: 1 ... .max),
+                length = try row.integer("length", in: 0...Generation.longest)
+            guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else {
+                throw RowDamage(column: "chunk_size", reason: "is out of bounds")
+            }
             // Of a file, what is not in its chunks: at the most all of its blocks, and what lists them.
             // no trap: of a length of at most `Generation.longest`
             let overhead = try row.integer("overhead", in: 0...length + length / 64 + 1 << 20)
             return GenerationRow(
                 // no trap: at least 1
-                id: GenerationID(value: UInt64(id)), key: key, head: try head(row), length: length, geometry: geometry, overhead: overhead)
+                id: GenerationID(value: UInt64(id)), key: key, head: try head(row), length: length, geometry: geometry,
+                overhead: overhead)
         } catch { throw .damagedRow(key: key, detail: "\(error)") }
     }
 
     private static func head(_ row: StoredRow) throws(RowDamage) -> GenerationHead {
-        let fields = try row.decoded([[String]].self, "fields"), selecting = try row.decoded([[String?]].self, "selecting")
-        let lines = fields.compactMap { $0.count == 2 ? FieldLines.Line(name: $0[0], value: $0[1]) : nil }
-        guard lines.count == fields.count, lines.allSatisfy(isField) else { throw RowDamage(column: "fields", reason: "is no header") }
-        let chosen = selecting.compactMap { pair in pair.count == 2 ? pair[0].map { SelectingFields.Field(name: $0, value: pair[1]) } : nil }
-        guard chosen.count == selecting.count else { throw RowDamage(column: "selecting", reason: "is no header") }
+        let fields = try row.decoded([[String]].self, "fields"),
+            variant = try row.decoded([[String?]].self, "selecting")
+        let lines = fields.compactMap { $0.count == 2 ? HeaderFields.Line(name: $0[0], value: $0[1]) : nil }
+        guard lines.count == fields.count, lines.allSatisfy(isField) else {
+            throw RowDamage(column: "fields", reason: "is no header")
+        }
+        let chosen = variant.compactMap { pair in
+            pair.count == 2 ? pair[0].map { Variant.Field(name: $0, value: pair[1]) } : nil
+        }
+        guard chosen.count == variant.count else { throw RowDamage(column: "selecting", reason: "is no header") }
         let storedAt = try row.integer("stored_at", in: times), validatedAt = try row.integer("validated_at", in: times)
         return GenerationHead(
-            status: Int(try row.integer("status", in: 100...599)), fields: FieldLines(lines), selecting: SelectingFields(chosen),
+            status: Int(try row.integer("status", in: 100...599)), fields: HeaderFields(lines),
+            variant: Variant(chosen),
             finalURL: try row.text("final_url"), isPublic: try row.integer("is_public") == 1, storedAt: storedAt,
-            times: ResponseTimes(validatedAt: validatedAt > 0 ? validatedAt : storedAt, initialAge: try row.integer("initial_age", in: 0 ... .max)))
+            times: ResponseTimes(
+                validatedAt: validatedAt > 0 ? validatedAt : storedAt,
+                initialAge: try row.integer("initial_age", in: 0 ... .max)))
     }
 
     /// Whether it can go out as a field line as it is.
-    private static func isField(_ line: FieldLines.Line) -> Bool {
-        !line.name.isEmpty && line.name.utf8.allSatisfy { ASCII.isToken($0) } && !line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
+    private static func isField(_ line: HeaderFields.Line) -> Bool {
+        !line.name.isEmpty && line.name.utf8.allSatisfy { ASCII.isToken($0) }
+            && !line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
     }
 
-    /// The extents of a generation, and what its file takes beside its chunks; nil where it is gone. Rows that cannot be are left out.
-    func contents(of row: GenerationRow) throws(StoreError) -> (extents: [ExtentRow], overhead: Int64, hasDamage: Bool)? {
+    /// The extents of a generation, and what its file takes beside its chunks; nil where it is gone. Rows that cannot
+    /// be are left out.
+    func contents(of row: GenerationRow) throws(StoreError) -> (extents: [ExtentRow], overhead: Int64, hasDamage: Bool)?
+    {
         try read { db in
-            guard let overhead = try Int64.fetchOne(db, sql: "SELECT overhead FROM generation WHERE id = ?", arguments: [row.id]) else { return nil }
+            guard
+                let overhead = try Int64.fetchOne(
+                    db, sql: "SELECT overhead FROM generation WHERE id = ?", arguments: [row.id])
+            else { return nil }
             let rows = try Row.fetchAll(db.cachedStatement(sql: Self.selectExtents), arguments: [row.id])
             let extents = rows.compactMap { try? Self.extentRow(StoredRow($0), row) }
             return (extents, overhead, extents.count < rows.count)
@@ -93,25 +116,31 @@ extension CacheIndex {
 
     func extent(_ ordinal: Int, of row: GenerationRow) throws(StoreError) -> ExtentRow? {
         try readOne { db in
-            try Row.fetchOne(db.cachedStatement(sql: Self.selectExtents + " AND ordinal = ?"), arguments: [row.id, ordinal])
-                .flatMap { try? Self.extentRow(StoredRow($0), row) }
+            try Row.fetchOne(
+                db.cachedStatement(sql: Self.selectExtents + " AND ordinal = ?"), arguments: [row.id, ordinal]
+            )
+            .flatMap { try? Self.extentRow(StoredRow($0), row) }
         }
     }
 
-    static let selectExtents = "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?"
+    static let selectExtents =
+        "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?"
 
     static func extentRow(_ row: StoredRow, _ generation: GenerationRow) throws(RowDamage) -> ExtentRow {
         let ordinal = try extent("ordinal", in: row, length: generation.length, generation.geometry)
         let bits = Presence(bits: UInt64(bitPattern: try row.integer("present")))
         return ExtentRow(
             ordinal: ordinal, present: generation.geometry.existing(bits, inExtent: ordinal, length: generation.length),
-            lastAccess: try row.integer("last_access"), session: try row.integer("session"), checksums: unpack((try? row.bytes("checksums")) ?? Data()))
+            lastAccess: try row.integer("last_access"), session: try row.integer("session"),
+            checksums: unpack((try? row.bytes("checksums")) ?? Data()))
     }
 
     /// The ordinal of an extent that a resource of this length has.
-    static func extent(_ column: String, in row: StoredRow, length: Int64, _ geometry: ChunkGeometry) throws(RowDamage) -> Int {
+    static func extent(_ column: String, in row: StoredRow, length: Int64, _ geometry: ChunkGeometry) throws(RowDamage)
+        -> Int
+    {
         let count = geometry.extentCount(length: length)
         guard count > 0 else { throw RowDamage(column: column, reason: "is out of bounds") }
-        return Int(try row.integer(column, in: 0...Int64(count - 1)))  // no trap: at least one
+        return Int(try row.integer(column, in: 0...Int64(count - 1))) // no trap: at least one
     }
 }

@@ -62,7 +62,8 @@ extension CacheIndex {
         }
     }
 
-    /// A transaction has about so many rows at the most: until it is over, the index's log grows by all pages that it touches.
+    /// A transaction has about so many rows at the most: until it is over, the index's log grows by all pages that it
+    /// touches.
     static let rowsAtOnce = 512
 
     /// Updates in groups that are saved in one transaction each.
@@ -81,19 +82,25 @@ extension CacheIndex {
     private func save(_ update: Update, session: Int64, _ saved: inout Saved, in db: Database) throws {
         keys.enter(update.key)
         let resource = try Row.fetchOne(
-            db.cachedStatement(sql: """
-                INSERT INTO resource (key, hits, last_access) VALUES (?1, ?2, ?3)
-                ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3) RETURNING id, pinned, downloaded
-                """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
-        guard let resource = resource.map({ StoredRow($0) }) else { throw StoreError.index(detail: "a resource could not be saved") }
+            db.cachedStatement(
+                sql: """
+                    INSERT INTO resource (key, hits, last_access) VALUES (?1, ?2, ?3)
+                    ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3) RETURNING id, pinned, downloaded
+                    """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
+        guard let resource = resource.map({ StoredRow($0) }) else {
+            throw StoreError.index(detail: "a resource could not be saved")
+        }
         let resourceID = try resource.integer("id")
-        let (isPinned, isDownloaded) = ((try? resource.flag("pinned")) ?? false, (try? resource.flag("downloaded")) ?? false)
+        let (isPinned, isDownloaded) = (
+            (try? resource.flag("pinned")) ?? false, (try? resource.flag("downloaded")) ?? false
+        )
         if isPinned { saved.pinned.insert(update.id) }
         if isPinned || isDownloaded { saved.kept.insert(update.id) }
         var cached: Int64 = 0
         // A resource has one current generation: an older one's rows go.
         let older = try GenerationID.fetchAll(
-            db.cachedStatement(sql: "SELECT id FROM generation WHERE resource = ? AND id != ?"), arguments: [resourceID, update.id])
+            db.cachedStatement(sql: "SELECT id FROM generation WHERE resource = ? AND id != ?"),
+            arguments: [resourceID, update.id])
         for id in older {
             let taken = try Self.taken(by: id, in: db)
             try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
@@ -109,28 +116,42 @@ extension CacheIndex {
             cached +|= update.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: update.length)
                 -| update.geometry.bodyBytes(of: before, inExtent: extent.ordinal, length: update.length)
         }
-        if cached != 0 { try db.cachedStatement(sql: "UPDATE resource SET cached = cached + ? WHERE id = ?").execute(arguments: [cached, resourceID]) }
+        if cached != 0 {
+            try db.cachedStatement(sql: "UPDATE resource SET cached = cached + ? WHERE id = ?").execute(arguments: [
+                cached, resourceID,
+            ])
+        }
         try Self.addDataBytes(blocks, in: db)
     }
 
     /// - Returns: what the file takes beside its chunks, as far as no row said so before.
     private static func saveHead(_ update: Update, _ resource: Int64, in db: Database) throws -> Int64 {
-        let known = try Int64.fetchOne(db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [update.id])
+        let known = try Int64.fetchOne(
+            db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [update.id])
         guard let known else {
-            try db.cachedStatement(sql: """
-                INSERT INTO generation (id, resource, length, status, final_url, chunk_size, stored_at, overhead, fields, validated_at, initial_age, selecting, is_public)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """).execute(arguments: [
-                update.id, resource, update.length, update.head.status, update.head.finalURL, update.geometry.chunkSize, update.head.storedAt, update.overhead,
-            ] + headArguments(update.head))
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO generation (id, resource, length, status, final_url, chunk_size, stored_at, overhead, fields, validated_at, initial_age, selecting, is_public)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    """
+            ).execute(
+                arguments: [
+                    update.id, resource, update.length, update.head.status, update.head.finalURL,
+                    update.geometry.chunkSize, update.head.storedAt, update.overhead,
+                ] + headArguments(update.head))
             return update.overhead
         }
         if update.isHeadChanged {
-            try db.cachedStatement(sql: "UPDATE generation SET fields = ?, validated_at = ?, initial_age = ?, selecting = ?, is_public = ? WHERE id = ?")
-                .execute(arguments: headArguments(update.head) + [update.id])
+            try db.cachedStatement(
+                sql:
+                    "UPDATE generation SET fields = ?, validated_at = ?, initial_age = ?, selecting = ?, is_public = ? WHERE id = ?"
+            )
+            .execute(arguments: headArguments(update.head) + [update.id])
         }
         if known != update.overhead {
-            try db.cachedStatement(sql: "UPDATE generation SET overhead = ? WHERE id = ?").execute(arguments: [update.overhead, update.id])
+            try db.cachedStatement(sql: "UPDATE generation SET overhead = ? WHERE id = ?").execute(arguments: [
+                update.overhead, update.id,
+            ])
         }
         return update.overhead -| known
     }
@@ -139,7 +160,7 @@ extension CacheIndex {
     private static func headArguments(_ head: GenerationHead) -> StatementArguments {
         [
             pairs(head.fields.lines.map { ($0.name, $0.value) }), head.times.validatedAt, head.times.initialAge,
-            pairs(head.selecting.fields.map { ($0.name, $0.value) }), head.isPublic,
+            pairs(head.variant.fields.map { ($0.name, $0.value) }), head.isPublic,
         ]
     }
 
@@ -168,39 +189,60 @@ extension CacheIndex {
                 default: text.unicodeScalars.append(scalar)
                 }
             }
-        } else { text += string }
+        } else {
+            text += string
+        }
         text += "\""
     }
 
     /// - Returns: the bits that the row had.
-    private static func save(_ extent: ExtentUpdate, of update: Update, isPinned: Bool, session: Int64, in db: Database) throws -> Presence {
+    private static func save(_ extent: ExtentUpdate, of update: Update, isPinned: Bool, session: Int64, in db: Database)
+        throws -> Presence
+    {
         let known = try Row.fetchOne(
-            db.cachedStatement(sql: "SELECT checksums, session, present FROM extent WHERE generation = ? AND ordinal = ?"),
-            arguments: [update.id, extent.ordinal]).map { StoredRow($0) }
+            db.cachedStatement(
+                sql: "SELECT checksums, session, present FROM extent WHERE generation = ? AND ordinal = ?"),
+            arguments: [update.id, extent.ordinal]
+        ).map { StoredRow($0) }
         let bits = known.flatMap { try? $0.integer("present") } ?? 0
-        let before = update.geometry.existing(Presence(bits: UInt64(bitPattern: bits)), inExtent: extent.ordinal, length: update.length)
+        let before = update.geometry.existing(
+            Presence(bits: UInt64(bitPattern: bits)), inExtent: extent.ordinal, length: update.length)
         guard !extent.present.isEmpty else {
-            try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [update.id, extent.ordinal])
+            try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [
+                update.id, extent.ordinal,
+            ])
             return before
         }
         var checksums = unpack(known.flatMap { try? $0.bytes("checksums") } ?? Data())
         for (bit, checksum) in extent.checksums { checksums[bit] = checksum }
         let written = extent.isVerified ? session : known.flatMap { try? $0.integer("session") } ?? session
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
-            update.id, extent.ordinal, Int64(bitPattern: extent.present.bits), pack(checksums), extent.lastAccess, written, isPinned,
+            update.id, extent.ordinal, Int64(bitPattern: extent.present.bits), pack(checksums), extent.lastAccess,
+            written, isPinned,
         ])
         return before
     }
 
-    /// What the rows of a generation say that it takes on the disk, and how many bytes of it are cached. Damaged rows count nothing.
+    /// What the rows of a generation say that it takes on the disk, and how many bytes of it are cached. Damaged rows
+    /// count nothing.
     static func taken(by id: GenerationID, in db: Database) throws -> (blocks: Int64, body: Int64) {
         let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]), let generation = try? generationRow(StoredRow(row)) else { return (0, 0) }
-        let select = "SELECT ordinal, present, 0 AS last_access, 0 AS session, NULL AS checksums FROM extent WHERE generation = ?"
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]),
+            let generation = try? generationRow(StoredRow(row))
+        else { return (0, 0) }
+        let select =
+            "SELECT ordinal, present, 0 AS last_access, 0 AS session, NULL AS checksums FROM extent WHERE generation = ?"
         let extents = try Row.fetchAll(db.cachedStatement(sql: select), arguments: [id])
-        return extents.compactMap { try? extentRow(StoredRow($0), generation) }.reduce((generation.overhead, 0)) { sum, extent in
-            (sum.0 +| generation.geometry.blockBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length),
-             sum.1 +| generation.geometry.bodyBytes(of: extent.present, inExtent: extent.ordinal, length: generation.length))
+        return extents.compactMap { try? extentRow(StoredRow($0), generation) }.reduce((generation.overhead, 0)) {
+            sum, extent in
+            (
+                sum.0
+                    +| generation.geometry.blockBytes(
+                        of: extent.present, inExtent: extent.ordinal, length: generation.length),
+                sum.1
+                    +| generation.geometry.bodyBytes(
+                        of: extent.present, inExtent: extent.ordinal, length: generation.length)
+            )
         }
     }
 }

@@ -5,10 +5,12 @@ import HTTPModel
 
 /// What survives a restart: resources, generations and the bitmaps of their extents, in SQLite.
 ///
-/// Blocks on the disk; not to be called on a loop. Writers wait for each other, readers for nobody. What the rows count is kept
-/// in `meta` in the same transactions, so that it is right after any end: `data_bytes` is what all rows' chunks and files take.
+/// Blocks on the disk; not to be called on a loop. Writers wait for each other, readers for nobody. What the rows count
+/// is kept in `meta` in the same transactions, so that it is right after any end: `data_bytes` is what all rows' chunks
+/// and files take.
 ///
-/// A transaction is durable when it returns (`synchronous = FULL`): a hole is punched only where no power cut brings the row back.
+/// A transaction is durable when it returns (`synchronous = FULL`): a hole is punched only where no power cut brings
+/// the row back.
 final class CacheIndex: Sendable {
     /// The copy of pinned rows has the same tables.
     enum Role { case index, pinnedCopy }
@@ -29,10 +31,11 @@ final class CacheIndex: Sendable {
             // Pages that are free can be given back; only a new database takes that.
             if !db.configuration.readonly { try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL") }
             // The log is bounded, as it counts against the limit. Each connection has a small page cache.
-            try db.execute(sql: """
-                PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000;
-                PRAGMA temp_store = MEMORY
-                """)
+            try db.execute(
+                sql: """
+                    PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000;
+                    PRAGMA temp_store = MEMORY
+                    """)
         }
         do {
             try FileSystem.makePrivateDatabase(path)
@@ -46,38 +49,40 @@ final class CacheIndex: Sendable {
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        // `cached` is the sum of the present chunks' bytes; `overhead` what a file takes on the disk beside its chunks; `pinned` of an
-        // extent repeats that of its resource, so that the order of eviction has no pinned ones in it.
+        // `cached` is the sum of the present chunks' bytes; `overhead` what a file takes on the disk beside its chunks;
+        // `pinned` of an extent repeats that of its resource, so that the order of eviction has no pinned ones in it.
         migrator.registerMigration("1: resources, generations, extents, pins") { db in
-            try db.execute(sql: """
-                CREATE TABLE resource (
-                    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, pinned INTEGER NOT NULL DEFAULT 0, hits INTEGER NOT NULL DEFAULT 0,
-                    last_access INTEGER NOT NULL DEFAULT 0, cached INTEGER NOT NULL DEFAULT 0);
-                CREATE INDEX resource_last_access ON resource(last_access);
-                CREATE INDEX resource_hits ON resource(hits);
-                CREATE INDEX resource_cached ON resource(cached);
-                CREATE INDEX resource_pinned ON resource(key) WHERE pinned = 1;
-                CREATE TABLE generation (
-                    id INTEGER PRIMARY KEY, resource INTEGER NOT NULL UNIQUE REFERENCES resource(id) ON DELETE CASCADE,
-                    length INTEGER NOT NULL, status INTEGER NOT NULL, fields TEXT NOT NULL, final_url TEXT NOT NULL,
-                    chunk_size INTEGER NOT NULL, stored_at INTEGER NOT NULL, overhead INTEGER NOT NULL);
-                CREATE TABLE extent (
-                    generation INTEGER NOT NULL REFERENCES generation(id) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
-                    present INTEGER NOT NULL, checksums BLOB NOT NULL, last_access INTEGER NOT NULL, session INTEGER NOT NULL,
-                    pinned INTEGER NOT NULL, PRIMARY KEY (generation, ordinal)) WITHOUT ROWID;
-                CREATE INDEX extent_last_access ON extent(last_access) WHERE pinned = 0;
-                CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-                """)
+            try db.execute(
+                sql: """
+                    CREATE TABLE resource (
+                        id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, pinned INTEGER NOT NULL DEFAULT 0, hits INTEGER NOT NULL DEFAULT 0,
+                        last_access INTEGER NOT NULL DEFAULT 0, cached INTEGER NOT NULL DEFAULT 0);
+                    CREATE INDEX resource_last_access ON resource(last_access);
+                    CREATE INDEX resource_hits ON resource(hits);
+                    CREATE INDEX resource_cached ON resource(cached);
+                    CREATE INDEX resource_pinned ON resource(key) WHERE pinned = 1;
+                    CREATE TABLE generation (
+                        id INTEGER PRIMARY KEY, resource INTEGER NOT NULL UNIQUE REFERENCES resource(id) ON DELETE CASCADE,
+                        length INTEGER NOT NULL, status INTEGER NOT NULL, fields TEXT NOT NULL, final_url TEXT NOT NULL,
+                        chunk_size INTEGER NOT NULL, stored_at INTEGER NOT NULL, overhead INTEGER NOT NULL);
+                    CREATE TABLE extent (
+                        generation INTEGER NOT NULL REFERENCES generation(id) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
+                        present INTEGER NOT NULL, checksums BLOB NOT NULL, last_access INTEGER NOT NULL, session INTEGER NOT NULL,
+                        pinned INTEGER NOT NULL, PRIMARY KEY (generation, ordinal)) WITHOUT ROWID;
+                    CREATE INDEX extent_last_access ON extent(last_access) WHERE pinned = 0;
+                    CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+                    """)
         }
-        // `validated_at` and `initial_age`: from when the age counts; 0 where the row is older than the columns. `selecting`: the request
-        // fields by which the origin chose, as JSON.
+        // `validated_at` and `initial_age`: from when the age counts; 0 where the row is older than the columns.
+        // `selecting`: the request fields by which the origin chose, as JSON.
         migrator.registerMigration("2: freshness, selecting fields") { db in
-            try db.execute(sql: """
-                ALTER TABLE generation ADD COLUMN validated_at INTEGER NOT NULL DEFAULT 0;
-                ALTER TABLE generation ADD COLUMN initial_age INTEGER NOT NULL DEFAULT 0;
-                ALTER TABLE generation ADD COLUMN selecting TEXT NOT NULL DEFAULT '[]';
-                ALTER TABLE generation ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
-                """)
+            try db.execute(
+                sql: """
+                    ALTER TABLE generation ADD COLUMN validated_at INTEGER NOT NULL DEFAULT 0;
+                    ALTER TABLE generation ADD COLUMN initial_age INTEGER NOT NULL DEFAULT 0;
+                    ALTER TABLE generation ADD COLUMN selecting TEXT NOT NULL DEFAULT '[]';
+                    ALTER TABLE generation ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
+                    """)
         }
         // `downloaded`: somebody has had it downloaded, pinned or not.
         migrator.registerMigration("3: downloaded") { db in
@@ -104,7 +109,8 @@ final class CacheIndex: Sendable {
         case let error as StoreError: return error
         case DatabaseSchema.Failure.newer(let version):
             return .directory(
-                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(Self.migrator.migrations.count))", .laterVersion)
+                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(Self.migrator.migrations.count))",
+                .laterVersion)
         case _ where DatabaseDamage.isMeant(by: error, path):
             // Found in the midst of work, it is mended at the next start.
             IndexDamage.mark(path)
@@ -129,7 +135,10 @@ final class CacheIndex: Sendable {
     /// Gives some of the pages back to the disk that hold nothing any more, where these are a good part of all.
     func shrink() throws(StoreError) {
         let (free, all) = try readOne { db in
-            (try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0, try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0)
+            (
+                try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0,
+                try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+            )
         }
         guard free > 64, free > all / 8 else { return }
         try write { try $0.execute(sql: "PRAGMA incremental_vacuum(256)") }
@@ -165,14 +174,20 @@ final class CacheIndex: Sendable {
     func checkMeta(diskSize: Int64?) throws(StoreError) {
         for name in Meta.allCases { _ = try meta(name) }
         let bytes = try meta(.dataBytes) ?? 0
-        guard bytes >= 0, bytes <= min(diskSize ?? .max, 1 << 60) else { throw .damagedIndex(path: path, detail: "the size of all data") }
-        guard (0...1 << 60).contains(try meta(.pinVersion) ?? 0) else { throw .damagedIndex(path: path, detail: "the version of the pins") }
+        guard bytes >= 0, bytes <= min(diskSize ?? .max, 1 << 60) else {
+            throw .damagedIndex(path: path, detail: "the size of all data")
+        }
+        guard (0...1 << 60).contains(try meta(.pinVersion) ?? 0) else {
+            throw .damagedIndex(path: path, detail: "the version of the pins")
+        }
     }
 
     func setMeta(_ values: [(Meta, Int64)]) throws(StoreError) {
         try write { db in
             for (name, value) in values {
-                try db.cachedStatement(sql: "INSERT OR REPLACE INTO meta VALUES (?, ?)").execute(arguments: [name.rawValue, value])
+                try db.cachedStatement(sql: "INSERT OR REPLACE INTO meta VALUES (?, ?)").execute(arguments: [
+                    name.rawValue, value,
+                ])
             }
         }
     }
@@ -188,13 +203,17 @@ final class CacheIndex: Sendable {
     }
 
     private static func add(_ delta: Int64, to name: Meta, in db: Database) throws {
-        try db.cachedStatement(sql: "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET value = value + ?2")
-            .execute(arguments: [name.rawValue, delta])
+        try db.cachedStatement(
+            sql: "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET value = value + ?2"
+        )
+        .execute(arguments: [name.rawValue, delta])
     }
 
     /// Brings what was committed from the log into the database itself: it stays where the log is lost.
     func checkpointLog() throws(StoreError) {
-        do { _ = try database.writeWithoutTransaction { try $0.checkpoint(.passive) } } catch { throw Self.storeError(error, path) }
+        do { _ = try database.writeWithoutTransaction { try $0.checkpoint(.passive) } } catch {
+            throw Self.storeError(error, path)
+        }
     }
 }
 
@@ -222,7 +241,8 @@ extension ChunkGeometry {
     func bodyBytes(of bits: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
         bits.runs.reduce(0) { sum, run in
             let first = ordinal * Self.chunksPerExtent
-            return sum +| chunkBytes(first + run.upperBound - 1, length: length).upperBound -| chunkStart(first + run.lowerBound)
+            return sum +| chunkBytes(first + run.upperBound - 1, length: length).upperBound
+                -| chunkStart(first + run.lowerBound)
         }
     }
 }

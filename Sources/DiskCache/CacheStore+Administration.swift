@@ -17,7 +17,8 @@ extension CacheStore {
         tellIndex()
         let counts = try index.counts()
         return CacheReport(
-            directory: configuration.directory, size: ledger.size, maxSize: ledger.limit, minFree: ledger.minFree, resources: counts.resources,
+            directory: configuration.directory, size: ledger.size, maxSize: ledger.limit, minFree: ledger.minFree,
+            resources: counts.resources,
             pinned: counts.pinned)
     }
 
@@ -29,12 +30,17 @@ extension CacheStore {
     /// - Returns: nil where nothing of it is cached.
     package func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
         tellIndex()
-        guard let resource = try index.resource(key), let row = try index.generation(of: key), let extents = try index.extents(of: row) else { return nil }
+        guard let resource = try index.resource(key), let row = try index.generation(of: key),
+            let extents = try index.extents(of: row)
+        else { return nil }
         let present = row.presentRanges(of: extents)
         return ResourceDetail(
-            resource: resource, finalURL: row.head.finalURL, etag: row.head.fields["ETag"], lastModified: row.head.fields["Last-Modified"],
-            cacheControl: row.head.fields.combined("Cache-Control"), expires: row.head.fields["Expires"], date: row.head.fields["Date"],
-            validatedAt: row.head.times.validatedAt, initialAge: row.head.times.initialAge, chunkSize: row.geometry.chunkSize,
+            resource: resource, finalURL: row.head.finalURL, etag: row.head.fields["ETag"],
+            lastModified: row.head.fields["Last-Modified"],
+            cacheControl: row.head.fields.combined("Cache-Control"), expires: row.head.fields["Expires"],
+            date: row.head.fields["Date"],
+            validatedAt: row.head.times.validatedAt, initialAge: row.head.times.initialAge,
+            chunkSize: row.geometry.chunkSize,
             present: present.map(ByteSpan.init), missing: Self.missing(beside: present, length: row.length))
     }
 
@@ -82,13 +88,17 @@ extension CacheStore {
                 var ids: [GenerationID] = []
                 for key in keys { ids += try index.identifiers(of: key) }
                 guard !ids.isEmpty else { return .success(nil) }
-                guard !isDryRun else { return .success(RemovalReport(resources: ids.count, bytes: try index.taken(by: ids), pinned: 0, isDryRun: true)) }
+                guard !isDryRun else {
+                    return .success(
+                        RemovalReport(resources: ids.count, bytes: try index.taken(by: ids), pinned: 0, isDryRun: true))
+                }
                 for key in keys {
                     try pins.remove(key)
                     _ = try index.setPinned(false, key)
                 }
                 let removed = removal(of: ids)
-                return removed.resources > 0 ? .success(removed) : .failure(.index(detail: "\(key.text) could not be removed; the log says why"))
+                return removed.resources > 0
+                    ? .success(removed) : .failure(.index(detail: "\(key.text) could not be removed; the log says why"))
             } catch { return .failure(error) }
         }
         return try outcome.get()
@@ -101,7 +111,10 @@ extension CacheStore {
         var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
         var place: Int64 = 0
         while !isEnding.load(ordering: .relaxed) {
-            let page = try index.page(after: place, readBefore: before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map { $1 ? .max : $0 }, limit: 256)
+            let page = try index.page(
+                after: place,
+                readBefore: before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map { $1 ? .max : $0 },
+                limit: 256)
             guard let last = page.last else { break }
             place = last.resource
             let ids = page.filter { !$0.isPinned }.map(\.generation)
@@ -140,11 +153,14 @@ extension CacheStore {
     package func holdGrowing(_ key: CacheKey) throws(StoreError) -> FileHold? {
         queue.sync { checkpoint() }
         guard let generation = try load(key), let length = generation.length else { return nil }
-        return FileHold(generation, length: length, path: Self.relativePath(of: generation.id)) { verify(generation, extent: $0) }
+        return FileHold(generation, length: length, path: Self.relativePath(of: generation.id)) {
+            verify(generation, extent: $0)
+        }
     }
 
-    /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a year.
-    private static func importFields(_ fields: FieldLines, now: Int64) -> FieldLines {
+    /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a
+    /// year.
+    private static func importFields(_ fields: HeaderFields, now: Int64) -> HeaderFields {
         var fields = fields
         if fields["Date"] == nil { fields.append("Date", HTTPDate.format(now)) }
         if fields["Cache-Control"] == nil { fields.append("Cache-Control", "max-age=31536000, immutable") }
@@ -155,7 +171,9 @@ extension CacheStore {
     /// - Parameters:
     ///   - fields: those that its responses will have, such as `Content-Type`.
     ///   - replaces: whether one that is there already is replaced; else that is an error (`ImportError.exists`).
-    package func importer(_ key: CacheKey, length: Int64, fields: FieldLines, replaces: Bool) throws(ImportError) -> Importer {
+    package func importer(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool) throws(ImportError)
+        -> Importer
+    {
         guard (0...Generation.longest).contains(length) else { throw .tooLong }
         let generation: Generation?
         do throws(StoreError) {
@@ -166,8 +184,11 @@ extension CacheStore {
             let isOpen = registry.withLock { $0.newest(of: key) != nil }
             let isIndexed = try index.resource(key) != nil
             let now = AccessClock.now() / 1_000_000
-            let head = GenerationHead(status: 200, fields: Self.importFields(fields, now: now), finalURL: key.text, storedAt: now)
-            generation = !replaces && (isOpen || isIndexed) ? nil : try makeGeneration(key, head: head, length: length, isHidden: true)
+            let head = GenerationHead(
+                status: 200, fields: Self.importFields(fields, now: now), finalURL: key.text, storedAt: now)
+            generation =
+                !replaces && (isOpen || isIndexed)
+                ? nil : try makeGeneration(key, head: head, length: length, isHidden: true)
         } catch {
             if case .system(_, _, ENOSPC) = error { throw .noRoom }
             throw .store(error)

@@ -10,7 +10,9 @@ extension CacheStore {
     package func audit(repairs: Bool, isWanted: (AuditProgress) -> Bool) throws(StoreError) -> AuditReport {
         queue.sync { checkpoint() }
         var report = AuditReport()
-        var progress = AuditProgress(resources: 0, totalResources: try index.counts().resources, bytes: 0, totalBytes: try index.meta(.dataBytes) ?? 0)
+        var progress = AuditProgress(
+            resources: 0, totalResources: try index.counts().resources, bytes: 0,
+            totalBytes: try index.meta(.dataBytes) ?? 0)
         var place: Int64 = 0
         while true {
             let page = try index.page(after: place, limit: 64)
@@ -66,7 +68,11 @@ extension CacheStore {
             damage.chunks += bad.count
             damage.spans += bad.runs.map { run in
                 let first = ordinal * ChunkGeometry.chunksPerExtent
-                return ByteSpan(row.geometry.chunkStart(first + run.lowerBound)..<row.geometry.chunkBytes(first + run.upperBound - 1, length: row.length).upperBound)
+                return ByteSpan(
+                    row.geometry.chunkStart(
+                        first + run.lowerBound)..<row.geometry.chunkBytes(
+                            first + run.upperBound - 1, length: row.length
+                        ).upperBound)
             }
         }
         if damage.chunks > 0 { report.damaged.append(damage) }
@@ -75,7 +81,8 @@ extension CacheStore {
 
     /// - Returns: the chunks that are damaged; nil where there is nothing to read.
     private func audit(
-        _ generation: Generation, _ row: CacheIndex.GenerationRow, _ ordinal: Int, _ repairs: Bool, _ report: inout AuditReport
+        _ generation: Generation, _ row: CacheIndex.GenerationRow, _ ordinal: Int, _ repairs: Bool,
+        _ report: inout AuditReport
     ) throws(StoreError) -> Presence? {
         // Under the lease nothing is evicted; what is written meanwhile is not in the row.
         let lease = HeldLease(generation.leaseForWriting(ordinal))
@@ -86,7 +93,9 @@ extension CacheStore {
         report.chunks += chunks.count
         report.bytes += row.geometry.bodyBytes(of: chunks, inExtent: ordinal, length: row.length)
         // Dropped and written again since: those are others by now.
-        let bad = Presence(bits: damaged(chunks, of: generation, extent: ordinal, extent.checksums).bits & generation.saved(ofExtent: ordinal).bits)
+        let bad = Presence(
+            bits: damaged(chunks, of: generation, extent: ordinal, extent.checksums).bits
+                & generation.saved(ofExtent: ordinal).bits)
         let sound = Presence(bits: chunks.bits & ~bad.bits)
         let dropped = generation.endVerification(of: sound, bad: repairs ? bad : Presence(), inExtent: ordinal)
         metrics.droppedChunks.add(Int64(dropped))
@@ -101,7 +110,9 @@ extension CacheStore {
             guard !isEnding.load(ordering: .relaxed) else { return false }
             queue.sync {
                 _ = self.report("look at a file") { () throws(StoreError) in
-                    let isOpen = registry.withLock { $0.open[id] != nil || $0.loading[id] != nil || $0.closing.contains(id) }
+                    let isOpen = registry.withLock {
+                        $0.open[id] != nil || $0.loading[id] != nil || $0.closing.contains(id)
+                    }
                     guard !isOpen, !id.isMade(in: session), try !index.isKnown(id) else { return }
                     let taken = FileSystem.allocatedBytes(path(of: id))
                     if repairs { try FileSystem.remove(path(of: id)) }
@@ -123,7 +134,8 @@ extension Generation {
         state.withLock { state in
             state.wasSealed = false
             state.losses += 1
-            state.extents[ordinal].unverified = Presence(bits: state.extents[ordinal].unverified.bits | bad.bits & state.extents[ordinal].present.bits)
+            state.extents[ordinal].unverified = Presence(
+                bits: state.extents[ordinal].unverified.bits | bad.bits & state.extents[ordinal].present.bits)
         }
     }
 

@@ -21,8 +21,8 @@ extension CacheStore {
         if isDue { queue.async { self.checkpoint() } }
     }
 
-    /// Data, then `fdatasync`, then the bitmaps that speak of it (in this order: a bit in the index is never ahead of its chunk).
-    /// On `queue` only.
+    /// Data, then `fdatasync`, then the bitmaps that speak of it (in this order: a bit in the index is never ahead of
+    /// its chunk). On `queue` only.
     func checkpoint(touchesToo: Bool = false) {
         dispatchPrecondition(condition: .onQueue(queue))
         let (unsaved, open) = registry.withLock { registry in
@@ -33,7 +33,9 @@ extension CacheStore {
             return (unsaved, touchesToo || !unsaved.isEmpty ? Array(registry.open.values) : [])
         }
         // Of unknown length so far, a generation is saved when its end is seen.
-        let news = unsaved.values.filter { !$0.isRetired }.compactMap { generation in generation.takeUnsaved().map { (generation, $0) } }
+        let news = unsaved.values.filter { !$0.isRetired }.compactMap { generation in
+            generation.takeUnsaved().map { (generation, $0) }
+        }
         // For many small files one call is quicker than two for each. Where it fails, each is tried for itself.
         let areSynced = news.count >= Self.filesForOneSync && syncAll(news.map(\.0))
         var updates = news.compactMap { synced($0, $1, isDone: areSynced) }
@@ -45,7 +47,9 @@ extension CacheStore {
         metrics.checkpoints.add()
         guard unfinished.isLong else { return }
         report("shorten the list of unfinished files") { () throws(StoreError) in
-            try unfinished.shorten { registry.withLock { Set($0.open.values.filter(\.isListed).map(\.id)).union($0.leftUnfinished) } }
+            try unfinished.shorten {
+                registry.withLock { Set($0.open.values.filter(\.isListed).map(\.id)).union($0.leftUnfinished) }
+            }
         }
     }
 
@@ -66,7 +70,9 @@ extension CacheStore {
                 failed.formUnion(batch.map(\.id))
             }
         }
-        if !failed.isEmpty { registry.withLock { registry in for id in failed { registry.unsaved[id] = generations[id] } } }
+        if !failed.isEmpty {
+            registry.withLock { registry in for id in failed { registry.unsaved[id] = generations[id] } }
+        }
         return failed
     }
 
@@ -99,7 +105,9 @@ extension CacheStore {
     }
 
     func countIndex() {
-        let downloads = CacheIndex.files(Self.downloads(in: configuration.directory)).reduce(0) { $0 + FileSystem.allocatedBytes($1) }
+        let downloads = CacheIndex.files(Self.downloads(in: configuration.directory)).reduce(0) {
+            $0 + FileSystem.allocatedBytes($1)
+        }
         ledger.setIndex(bytes: index.allocatedBytes + pins.allocatedBytes + unfinished.allocatedBytes + downloads)
     }
 
@@ -115,7 +123,7 @@ extension CacheStore {
             var update = update
             update.overhead = generation.overheadToSave()
             return update
-        } catch where error.isShortageOfFiles {
+        } catch  where error.isShortageOfFiles {
             // Nothing is wrong with them: the next checkpoint tries again.
             reportDisk("open what is to be made durable", error)
             closeInShortage()
@@ -125,7 +133,8 @@ extension CacheStore {
         } catch {
             reportDisk("make chunks durable, so they are dropped", error, label: "disk-sync")
             for extent in update.extents {
-                let dropped = generation.drop(Presence(bits: extent.checksums.keys.reduce(0) { $0 | 1 << UInt64($1) }), ofExtent: extent.ordinal)
+                let dropped = generation.drop(
+                    Presence(bits: extent.checksums.keys.reduce(0) { $0 | 1 << UInt64($1) }), ofExtent: extent.ordinal)
                 metrics.droppedChunks.add(Int64(dropped))
             }
             // What else it had to tell is told with the next.
@@ -183,7 +192,9 @@ extension Generation {
             state.savedOverhead = -1
             state.isHeadUnsaved = state.isHeadUnsaved || update.isHeadChanged
             for saved in update.extents where !state.extents[saved.ordinal].isEvicting {
-                let bits = saved.checksums.keys.reduce(0 as UInt64) { $0 | 1 << UInt64($1) } & state.extents[saved.ordinal].present.bits
+                let bits =
+                    saved.checksums.keys.reduce(0 as UInt64) { $0 | 1 << UInt64($1) }
+                    & state.extents[saved.ordinal].present.bits
                 state.extents[saved.ordinal].unsaved = Presence(bits: state.extents[saved.ordinal].unsaved.bits | bits)
                 state.extents[saved.ordinal].checksums.merge(saved.checksums) { newer, _ in newer }
                 state.extents[saved.ordinal].isTouched = true
@@ -195,22 +206,28 @@ extension Generation {
     func takeTouches() -> CacheIndex.Update? {
         let hasNews = state.withLock { state in
             state.isIndexed && !state.isRetired
-                && (state.unsavedHits > 0 || state.isHeadUnsaved || state.savedOverhead != state.overhead || state.extents.values.contains { $0.isTouched })
+                && (state.unsavedHits > 0 || state.isHeadUnsaved || state.savedOverhead != state.overhead
+                    || state.extents.values.contains { $0.isTouched })
         }
         guard isStored, hasNews else { return nil }
         return takeUpdate(isSynced: false) { $0.isTouched }
     }
 
-    /// - Parameter isSynced: whether the data will be made durable before this is saved; else nothing is said of new chunks.
+    /// - Parameter isSynced: whether the data will be made durable before this is saved; else nothing is said of new
+    ///   chunks.
     private func takeUpdate(isSynced: Bool = true, where isWanted: (Extent) -> Bool) -> CacheIndex.Update? {
         state.withLock { state in
             guard let length = state.length, !state.isHidden else { return nil }
             var extents: [CacheIndex.ExtentUpdate] = []
-            for ordinal in state.extents.ordinals where isWanted(state.extents[ordinal]) && !state.extents[ordinal].isEvicting {
+            for ordinal in state.extents.ordinals
+            where isWanted(state.extents[ordinal]) && !state.extents[ordinal].isEvicting {
                 let extent = state.extents[ordinal]
-                extents.append(CacheIndex.ExtentUpdate(
-                    ordinal: ordinal, present: isSynced ? extent.present : Presence(bits: extent.present.bits & ~extent.unsaved.bits),
-                    checksums: isSynced ? extent.checksums : [:], lastAccess: extent.lastAccess, isVerified: extent.unverified.isEmpty))
+                extents.append(
+                    CacheIndex.ExtentUpdate(
+                        ordinal: ordinal,
+                        present: isSynced ? extent.present : Presence(bits: extent.present.bits & ~extent.unsaved.bits),
+                        checksums: isSynced ? extent.checksums : [:], lastAccess: extent.lastAccess,
+                        isVerified: extent.unverified.isEmpty))
                 state.extents[ordinal].isTouched = false
                 guard isSynced else { continue }
                 state.extents[ordinal].unsaved = Presence(bits: 0)
@@ -224,12 +241,14 @@ extension Generation {
             let isHeadChanged = wasIndexed && state.isHeadUnsaved
             state.isHeadUnsaved = false
             return CacheIndex.Update(
-                id: id, key: key, head: state.head, length: length, geometry: geometry, overhead: state.overhead, hits: hits, wasIndexed: wasIndexed,
+                id: id, key: key, head: state.head, length: length, geometry: geometry, overhead: state.overhead,
+                hits: hits, wasIndexed: wasIndexed,
                 isHeadChanged: isHeadChanged, extents: extents)
         }
     }
 
-    /// Chunks turn out not to be what they should: absent from now on. Their blocks stay counted until they are filled again.
+    /// Chunks turn out not to be what they should: absent from now on. Their blocks stay counted until they are filled
+    /// again.
     /// - Returns: how many were dropped.
     func drop(_ bits: Presence, ofExtent ordinal: Int) -> Int {
         state.withLock { state in

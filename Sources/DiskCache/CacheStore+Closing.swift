@@ -1,7 +1,8 @@
 import CachePolicy
 import Foundation
 
-/// How generations end: closed when nobody needs them, retired when they are replaced, removed when nothing of them is to be left.
+/// How generations end: closed when nobody needs them, retired when they are replaced, removed when nothing of them is
+/// to be left.
 extension CacheStore {
     /// Closes generations that nobody has open any more, and gives back what they leave. On `queue` only.
     /// - Returns: the bytes given back.
@@ -12,7 +13,9 @@ extension CacheStore {
         guard !unused.isEmpty else { return 0 }
         let leftovers = unused.filter(\.isLeftover)
         var (freed, kept) = (0 as Int64, settle(unused.filter { !$0.isLeftover }))
-        let isForgotten = leftovers.isEmpty || report("forget generations") { () throws(StoreError) in _ = try index.remove(leftovers.map(\.id)) }
+        let isForgotten =
+            leftovers.isEmpty
+            || report("forget generations") { () throws(StoreError) in _ = try index.remove(leftovers.map(\.id)) }
         // The rows go first: what they speak of has to stay.
         if !isForgotten { kept.formUnion(leftovers.map(\.id)) }
         for generation in leftovers where isForgotten && removeFile(generation.id) {
@@ -60,8 +63,8 @@ extension CacheStore {
         tellChanged(generation.key, generation)
     }
 
-    /// Forgets generations and removes their files. Those that are open go when their last reader has closed them; who is just opening one
-    /// does not find it. On `queue` only.
+    /// Forgets generations and removes their files. Those that are open go when their last reader has closed them; who
+    /// is just opening one does not find it. On `queue` only.
     /// - Returns: the bytes given back now, those that will be, and how many generations there were.
     @discardableResult
     func removeGenerations(_ ids: [GenerationID]) -> (freed: Int64, later: Int64, count: Int) {
@@ -69,7 +72,9 @@ extension CacheStore {
         var (open, closed) = ([Generation](), [GenerationID]())
         registry.withLock { registry in
             for id in ids {
-                if let generation = registry.open[id] { open.append(generation) } else {
+                if let generation = registry.open[id] {
+                    open.append(generation)
+                } else {
                     closed.append(id)
                     registry.evicting.insert(id)
                     registry.noteRemoval(of: id)
@@ -113,7 +118,9 @@ extension CacheStore {
         report("remove damaged rows") { () throws(StoreError) in
             try list([id])
             let (key, isGone, change) = try index.removeDamage(of: id)
-            logger.error("dropped \(isGone ? "" : "a part of what was cached ")from the cache, as rows of the index are damaged: \(key ?? "\(id)")")
+            logger.error(
+                "dropped \(isGone ? "" : "a part of what was cached ")from the cache, as rows of the index are damaged: \(key ?? "\(id)")"
+            )
             metrics.errors.add("index-row")
             ledger.adjust(by: change)
             if isGone { _ = removeFile(id) } else { _ = try finishFile(id) }

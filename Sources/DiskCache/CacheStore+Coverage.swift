@@ -1,7 +1,7 @@
 import CachePolicy
 
-/// What of a resource is cached at this moment, without waiting for a checkpoint: from memory where it is open, else from the index.
-/// From any thread but the loops.
+/// What of a resource is cached at this moment, without waiting for a checkpoint: from memory where it is open, else
+/// from the index. From any thread but the loops.
 extension CacheStore {
     package func isComplete(_ key: CacheKey) throws(StoreError) -> Bool {
         if let open = registry.withLock({ $0.newest(of: key) }) { return open.isComplete }
@@ -16,8 +16,11 @@ extension CacheStore {
             guard !present.isEmpty || length == 0 else { return nil }
             return ResourceCoverage(length: length, present: present, isPinned: resource?.isPinned ?? false)
         }
-        guard open == nil, let resource, let row = try index.generation(of: key), let extents = try index.extents(of: row) else { return nil }
-        return ResourceCoverage(length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned)
+        guard open == nil, let resource, let row = try index.generation(of: key),
+            let extents = try index.extents(of: row)
+        else { return nil }
+        return ResourceCoverage(
+            length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned)
     }
 
     /// Counts a resource as read now: it is the last to be evicted.
@@ -46,7 +49,10 @@ extension CacheIndex.GenerationRow {
         for extent in extents.sorted(by: { $0.ordinal < $1.ordinal }) {
             let first = extent.ordinal * ChunkGeometry.chunksPerExtent
             for run in extent.present.runs {
-                let range = geometry.chunkStart(first + run.lowerBound)..<geometry.chunkBytes(first + run.upperBound - 1, length: length).upperBound
+                let range =
+                    geometry.chunkStart(
+                        first + run.lowerBound)..<geometry.chunkBytes(first + run.upperBound - 1, length: length)
+                    .upperBound
                 if let last = present.last, last.upperBound == range.lowerBound {
                     present[present.count - 1] = last.lowerBound..<range.upperBound
                 } else {

@@ -4,8 +4,8 @@ import Metrics
 
 extension CacheStore {
     /// Frees space for a writer that found none.
-    /// - Parameter deliver: called on the store's queue: whether something was freed. False: everything is leased or pinned,
-    ///   and the caller has to go on without the cache.
+    /// - Parameter deliver: called on the store's queue: whether something was freed. False: everything is leased or
+    ///   pinned, and the caller has to go on without the cache.
     package func makeRoom(then deliver: @escaping @Sendable (Bool) -> Void) {
         queue.async { [self] in deliver(makeRoom()) }
     }
@@ -13,7 +13,8 @@ extension CacheStore {
     /// On `queue` only.
     func makeRoom() -> Bool {
         ledger.refreshDisk()
-        // Another writer's eviction, just before, may have been enough for both. What is kept for files not yet looked at is not to be had.
+        // Another writer's eviction, just before, may have been enough for both. What is kept for files not yet looked
+        // at is not to be had.
         let shortage = ledger.shortage
         return shortage == 0 ? !ledger.hasUncounted : evict(shortage) > 0
     }
@@ -37,8 +38,12 @@ extension CacheStore {
         var freed: Int64 = 0
         var place = CacheIndex.Place()
         while freed < wanted {
-            var found: (victims: [CacheIndex.Victim], damaged: Set<GenerationID>, next: CacheIndex.Place?) = ([], [], nil)
-            report("find what to evict") { () throws(StoreError) in found = try index.leastRecent(after: place, limit: 32) }
+            var found: (victims: [CacheIndex.Victim], damaged: Set<GenerationID>, next: CacheIndex.Place?) = (
+                [], [], nil
+            )
+            report("find what to evict") { () throws(StoreError) in
+                found = try index.leastRecent(after: place, limit: 32)
+            }
             guard let next = found.next else { break }
             place = next
             for id in found.damaged { removeDamage(of: id) }
@@ -55,7 +60,9 @@ extension CacheStore {
         var place = CacheIndex.Place()
         while freed < wanted {
             var found: (generations: [GenerationID], next: CacheIndex.Place?) = ([], nil)
-            report("find what to evict") { () throws(StoreError) in found = try index.leastRecentResources(after: place, limit: 8) }
+            report("find what to evict") { () throws(StoreError) in
+                found = try index.leastRecentResources(after: place, limit: 8)
+            }
             guard let next = found.next else { break }
             place = next
             for id in found.generations where freed < wanted {
@@ -80,7 +87,11 @@ extension CacheStore {
             sum += eviction.bytes
         }
         guard !chosen.isEmpty else { return 0 }
-        defer { for eviction in chosen where eviction.open == nil { registry.withLock { _ = $0.evicting.remove(eviction.victim.generation) } } }
+        defer {
+            for eviction in chosen where eviction.open == nil {
+                registry.withLock { _ = $0.evicting.remove(eviction.victim.generation) }
+            }
+        }
         // Before anything is forgotten of them: what could not be punched then would have gone without making room.
         let files = openFiles(of: chosen)
         let evictable = chosen.filter { $0.open != nil || files[$0.victim.generation] != nil }
@@ -105,7 +116,9 @@ extension CacheStore {
         let closed = Set(chosen.filter { $0.open == nil }.map(\.victim.generation))
         let removed = gone.filter { closed.contains($0.key) && removeFile($0.key) }
         ledger.release(removed.values.reduce(0, +))
-        let finished = chosen.filter { finish($0, files[$0.victim.generation], isRemoved: removed[$0.victim.generation] != nil) }
+        let finished = chosen.filter {
+            finish($0, files[$0.victim.generation], isRemoved: removed[$0.victim.generation] != nil)
+        }
         for id in gone.keys where !closed.contains(id) { removeOpen(id) }
         return finished.count < chosen.count ? nil : finished.reduce(removed.values.reduce(0, +)) { $0 + $1.bytes }
     }
@@ -119,7 +132,8 @@ extension CacheStore {
         let bytes: Int64
     }
 
-    /// The file of a generation that is not open; or why it is not to be had, for another reason than that too many are.
+    /// The file of a generation that is not open; or why it is not to be had, for another reason than that too many
+    /// are.
     private typealias VictimFile = Result<SparseFile, StoreError>
 
     /// Opens the files of those that are not open, as far as that can be.
@@ -135,7 +149,11 @@ extension CacheStore {
                 isShort = true
                 file = openFile(of: id, length)
             }
-            if case .failure(let error) = file, error.isShortageOfFiles { reportDisk("open files to evict from", error) } else { files[id] = file }
+            if case .failure(let error) = file, error.isShortageOfFiles {
+                reportDisk("open files to evict from", error)
+            } else {
+                files[id] = file
+            }
         }
         return files
     }
@@ -159,7 +177,9 @@ extension CacheStore {
             let bytes = victim.geometry.blockBytes(of: victim.present, inExtent: victim.ordinal, length: victim.length)
             return Eviction(victim: victim, open: nil, bytes: bytes)
         case .some(let generation?):
-            return generation.beginEviction(ofExtent: victim.ordinal).map { Eviction(victim: victim, open: (generation, $0), bytes: $1) }
+            return generation.beginEviction(ofExtent: victim.ordinal).map {
+                Eviction(victim: victim, open: (generation, $0), bytes: $1)
+            }
         }
     }
 
@@ -198,8 +218,8 @@ extension CacheStore {
         }
     }
 
-    /// Removes the file of a generation that has no extents left, unless somebody is about to fill it again. What it still takes is counted
-    /// until the last who has it open has let go of it, and whoever has it in case is told to.
+    /// Removes the file of a generation that has no extents left, unless somebody is about to fill it again. What it
+    /// still takes is counted until the last who has it open has let go of it, and whoever has it in case is told to.
     private func removeOpen(_ id: GenerationID) {
         guard let generation = registry.withLock({ $0.open[id] }), generation.retireIfUnused() else { return }
         _ = removeFile(id)
@@ -209,13 +229,18 @@ extension CacheStore {
 
 extension Generation {
     /// Whether somebody reads or fills it.
-    var isNeeded: Bool { state.withLock { state in state.users > 0 || state.isHidden || state.extents.values.contains { $0.leases > 0 } } }
+    var isNeeded: Bool {
+        state.withLock { state in state.users > 0 || state.isHidden || state.extents.values.contains { $0.leases > 0 } }
+    }
 
-    /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted, or the file is lent.
+    /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted, or the
+    ///   file is lent.
     func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
         state.withLock { state in
             let extent = state.extents[ordinal]
-            guard state.holds == 0, extent.leases == 0, !extent.isEvicting, !extent.hasBlocks.isEmpty else { return nil }
+            guard state.holds == 0, extent.leases == 0, !extent.isEvicting, !extent.hasBlocks.isEmpty else {
+                return nil
+            }
             let bytes = geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: state.length)
             state.absentChunks += extent.present.count
             state.extents[ordinal] = Extent()
@@ -239,7 +264,9 @@ extension Generation {
     /// - Returns: false where it stays.
     func retireIfUnused() -> Bool {
         state.withLock { state in
-            guard !state.isRetired, state.users == 0, state.extents.values.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting }) else { return false }
+            guard !state.isRetired, state.users == 0,
+                state.extents.values.allSatisfy({ $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting })
+            else { return false }
             state.isRetired = true
             return true
         }

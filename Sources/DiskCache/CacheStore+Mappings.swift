@@ -1,5 +1,5 @@
-/// How long parts of files stay mapped that nobody reads at this moment. Mapping them again costs little, but not nothing: what is read again
-/// and again stays.
+/// How long parts of files stay mapped that nobody reads at this moment. Mapping them again costs little, but not
+/// nothing: what is read again and again stays.
 extension CacheStore {
     /// So many bytes of idle parts stay for long; in milliseconds, how long more than that stay, and how long any.
     private static let (idleBytes, shortIdle, longIdle): (Int64, Int64, Int64) = (64 << 20, 5_000, 60_000)

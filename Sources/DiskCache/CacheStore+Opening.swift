@@ -41,7 +41,9 @@ extension CacheStore {
     }
 
     /// - Throws: where the file is there and cannot be opened: nothing is known then, and nothing may take its place.
-    private func open(_ row: CacheIndex.GenerationRow, _ rows: [CacheIndex.ExtentRow], _ overhead: Int64) throws(StoreError) -> Generation? {
+    private func open(_ row: CacheIndex.GenerationRow, _ rows: [CacheIndex.ExtentRow], _ overhead: Int64)
+        throws(StoreError) -> Generation?
+    {
         let file: SparseFile
         do throws(StoreError) {
             file = try reopenFile(of: row)
@@ -60,8 +62,10 @@ extension CacheStore {
             if saved.session <= suspectSession || !isSealed { extents[saved.ordinal].unverified = saved.present }
         }
         let generation = Generation(
-            id: row.id, key: row.key, head: row.head, length: row.length, geometry: row.geometry, file: file, isStored: true, ledger: ledger,
-            extents: extents, isIndexed: true, overhead: overhead, wasSealed: isSealed, isKept: try index.isKept(row.key))
+            id: row.id, key: row.key, head: row.head, length: row.length, geometry: row.geometry, file: file,
+            isStored: true, ledger: ledger,
+            extents: extents, isIndexed: true, overhead: overhead, wasSealed: isSealed,
+            isKept: try index.isKept(row.key))
         let opened: Generation? = registry.withLock { registry in
             // Removed since its rows were read, or replaced by another.
             if registry.removedWhileLoading.contains(row.id) { return nil }
@@ -69,15 +73,19 @@ extension CacheStore {
             // Another look-up may have been quicker: one file has one generation in memory.
             return registry.add(generation)
         }
-        // Asked once more: who pinned it before it was registered found nobody to tell, and who does so from now on tells it. Where the index
-        // does not answer, what it said a moment ago holds.
-        if let opened { report("look up what is kept") { () throws(StoreError) in opened.startKept(try index.isKept(row.key)) } }
+        // Asked once more: who pinned it before it was registered found nobody to tell, and who does so from now on
+        // tells it. Where the index does not answer, what it said a moment ago holds.
+        if let opened {
+            report("look up what is kept") { () throws(StoreError) in opened.startKept(try index.isKept(row.key)) }
+        }
         return opened
     }
 
     /// Where too many files are open, idle ones are closed, and it is tried again.
     private func reopenFile(of row: CacheIndex.GenerationRow) throws(StoreError) -> SparseFile {
-        do throws(StoreError) { return try SparseFile(path: path(of: row.id), length: row.length, creating: false) } catch {
+        do throws(StoreError) {
+            return try SparseFile(path: path(of: row.id), length: row.length, creating: false)
+        } catch {
             guard error.isShortageOfFiles else { throw error }
             closeInShortage()
             queue.sync {}
@@ -90,20 +98,23 @@ extension CacheStore {
         registry.withLock { registry in registry.newest(of: key).map { $0 !== generation } ?? false }
     }
 
-    /// Finds what origins chose by other request fields, for resources that have such. Calls back on a thread of its own.
+    /// Finds what origins chose by other request fields, for resources that have such. Calls back on a thread of its
+    /// own.
     package func withVariants(_ keys: [CacheKey], then deliver: @escaping @Sendable ([CacheKey]) -> Void) {
         readers.run { [self] in
             var all = keys
             for key in keys {
                 all += registry.withLock { $0.newest.keys.filter { $0.text.hasPrefix(key.text + " ") } }
-                report("look variants up") { () throws(StoreError) in all += try index.variants(of: key).filter { !all.contains($0) } }
+                report("look variants up") { () throws(StoreError) in
+                    all += try index.variants(of: key).filter { !all.contains($0) }
+                }
             }
             deliver(all)
         }
     }
 
-    /// What stands for a credential where it must not be kept: 32 hexadecimal digits that are the same for as long as the index is, and
-    /// others for another cache.
+    /// What stands for a credential where it must not be kept: 32 hexadecimal digits that are the same for as long as
+    /// the index is, and others for another cache.
     package func fingerprint(_ text: String) -> String {
         var digits = ""
         for part in 0..<2 as Range<UInt8> {
@@ -119,7 +130,9 @@ extension CacheStore {
     ///   - length: nil while unknown.
     ///   - isHidden: whether nobody is to find it before it is finished.
     /// - Throws: `StoreError`; where there is no room even for an empty file, a `.system` error with ENOSPC.
-    package func makeGeneration(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool = false) throws(StoreError) -> Generation {
+    package func makeGeneration(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool = false)
+        throws(StoreError) -> Generation
+    {
         let id = ids.withLock { $0.make() }
         guard ledger.reserve(CapacityLedger.fileOverhead) || ledger.reserveFile() else {
             throw .system(operation: "reserve space for", path: path(of: id), code: ENOSPC)
@@ -129,7 +142,8 @@ extension CacheStore {
             defer { unfinished.end() }
             let file = try makeFile(of: id, length: length)
             let generation = Generation(
-                id: id, key: key, head: head, length: length, geometry: configuration.geometry, file: file, isStored: true, ledger: ledger,
+                id: id, key: key, head: head, length: length, geometry: configuration.geometry, file: file,
+                isStored: true, ledger: ledger,
                 isHidden: isHidden)
             return registry.withLock { $0.add(generation) }
         } catch {
@@ -142,14 +156,17 @@ extension CacheStore {
         }
     }
 
-    /// Makes a window in memory through which a response that is not stored passes.
-    package func makeWindow(_ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = windowGeometry) -> Generation {
+    /// Makes a buffer in memory through which a response that is not stored passes.
+    package func makeBuffer(
+        _ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = bufferGeometry
+    ) -> Generation {
         Generation(
-            id: ids.withLock { $0.make() }, key: key, head: head, length: length, geometry: geometry, file: MemoryBytes(), isStored: false, ledger: ledger)
+            id: ids.withLock { $0.make() }, key: key, head: head, length: length, geometry: geometry,
+            file: MemoryBytes(), isStored: false, ledger: ledger)
     }
 
     /// Extents of 1 MiB: what a reader has passed is given back soon.
-    package static let windowGeometry = ChunkGeometry(chunkSize: 16 << 10)!
+    package static let bufferGeometry = ChunkGeometry(chunkSize: 16 << 10)!
 
     /// The right to fill a generation from the start of a chunk on.
     package func writer(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool) -> ChunkWriter {
@@ -223,7 +240,8 @@ extension CacheStore.Registry {
         if newest[generation.key] == nil, !generation.isHidden { newest[generation.key] = generation.id }
     }
 
-    /// Generations to which nobody else has a reference. None can come by: it would be had from here, under the same lock.
+    /// Generations to which nobody else has a reference. None can come by: it would be had from here, under the same
+    /// lock.
     mutating func takeUnused() -> [Generation] {
         var unused: [Generation] = []
         for id in Array(open.keys) where isKnownUniquelyReferenced(&open[id]!) {

@@ -6,8 +6,11 @@ import Metrics
 extension CacheStore {
     // MARK: The index
 
-    /// Opens the index, and the copy of its pinned rows. Where the index is damaged or gone, it is made anew from what can be had.
-    static func openIndex(_ directory: String, _ logger: Logger, _ metrics: ProxyMetrics) throws(StoreError) -> (index: CacheIndex, pins: PinnedCopy) {
+    /// Opens the index, and the copy of its pinned rows. Where the index is damaged or gone, it is made anew from what
+    /// can be had.
+    static func openIndex(_ directory: String, _ logger: Logger, _ metrics: ProxyMetrics) throws(StoreError) -> (
+        index: CacheIndex, pins: PinnedCopy
+    ) {
         let path = directory + "/index.sqlite"
         let pins = try PinnedCopy(path: directory + "/pinned.sqlite")
         let isGone = !FileSystem.exists(path) || FileSystem.allocatedBytes(path) == 0
@@ -33,24 +36,33 @@ extension CacheStore {
         return (opened, pins)
     }
 
-    /// The index is behind its copy: its log was lost. What the copy has counts then; to what is pinned in the index nothing is done, as it
-    /// was pinned once.
-    private static func restorePins(_ index: CacheIndex, _ pins: PinnedCopy, _ directory: String, _ logger: Logger) throws(StoreError) {
+    /// The index is behind its copy: its log was lost. What the copy has counts then; to what is pinned in the index
+    /// nothing is done, as it was pinned once.
+    private static func restorePins(_ index: CacheIndex, _ pins: PinnedCopy, _ directory: String, _ logger: Logger)
+        throws(StoreError)
+    {
         var count = 0
         for key in (try? pins.keys()) ?? [] {
-            guard let update = (try? pins.update(of: key)) ?? nil, FileSystem.exists("\(directory)/\(relativePath(of: update.id))") else { continue }
+            guard let update = (try? pins.update(of: key)) ?? nil,
+                FileSystem.exists("\(directory)/\(relativePath(of: update.id))")
+            else { continue }
             for batch in CacheIndex.batches([update]) {
-                for id in try index.save(batch, session: 0).replaced.keys { try FileSystem.remove("\(directory)/\(relativePath(of: id))") }
+                for id in try index.save(batch, session: 0).replaced.keys {
+                    try FileSystem.remove("\(directory)/\(relativePath(of: id))")
+                }
             }
             try index.restore(pins.kept(key), of: key)
             count += 1
         }
         try index.setMeta([(.pinVersion, pins.version)])
-        logger.notice("the index has lost what was last written to it; \(count) pinned resources were taken from their copy")
+        logger.notice(
+            "the index has lost what was last written to it; \(count) pinned resources were taken from their copy")
     }
 
     /// Rows come back where their files are there, to be verified before they are served.
-    private static func rebuild(_ index: CacheIndex, from aside: String, _ pins: PinnedCopy, _ directory: String, _ logger: Logger) throws(StoreError) {
+    private static func rebuild(
+        _ index: CacheIndex, from aside: String, _ pins: PinnedCopy, _ directory: String, _ logger: Logger
+    ) throws(StoreError) {
         var batch: [(update: CacheIndex.Update, kept: CacheIndex.Kept)] = []
         func save() throws {
             for updates in CacheIndex.batches(batch.map(\.update)) { _ = try index.save(updates, session: 0) }
@@ -74,7 +86,9 @@ extension CacheStore {
         let counts = try index.counts()
         guard counts.resources > 0 || FileSystem.exists(aside) else { return }
         try IndexDamage.removeFiles(aside)
-        logger.notice("\(counts.resources) resources were found again, \(counts.pinned) of them pinned; each is verified before it is served")
+        logger.notice(
+            "\(counts.resources) resources were found again, \(counts.pinned) of them pinned; each is verified before it is served"
+        )
     }
 
     /// A crash came between the index and its copy, or the copy is lost.
@@ -118,9 +132,13 @@ extension CacheStore {
             }
             if hasDamage { throw StoreError.damagedRow(key: row.key, detail: "extents") }
             // Nothing but what is counted: it is left alone, and sealed if it was.
-            let chunks = extents.reduce(0) { $0 + row.geometry.blockBytes(of: $1.present, inExtent: $1.ordinal, length: row.length) }
+            let chunks = extents.reduce(0) {
+                $0 + row.geometry.blockBytes(of: $1.present, inExtent: $1.ordinal, length: row.length)
+            }
             guard taken > chunks + row.overhead - CapacityLedger.blockSize else { return nil }
-            if punchesHoles, !report("give back what was not finished", { () throws(StoreError) in try punchAbsent(row, extents) }) {
+            if punchesHoles,
+                !report("give back what was not finished", { () throws(StoreError) in try punchAbsent(row, extents) })
+            {
                 registry.withLock { _ = $0.leftUnfinished.insert(id) }
             }
             try countOverhead(row, chunks)
@@ -132,7 +150,9 @@ extension CacheStore {
 
     /// What could not be given back is counted.
     private func countOverhead(_ row: CacheIndex.GenerationRow, _ chunks: Int64) throws(StoreError) {
-        let overhead = max(CapacityLedger.fileOverhead, FileSystem.allocatedBytes(path(of: row.id)) + CapacityLedger.blockSize - chunks)
+        let overhead = max(
+            CapacityLedger.fileOverhead, FileSystem.allocatedBytes(path(of: row.id)) + CapacityLedger.blockSize - chunks
+        )
         guard overhead != row.overhead else { return }
         _ = try index.save([CacheIndex.Update(row, [], overhead: overhead)], session: session)
         ledger.adjust(by: overhead - row.overhead)
@@ -153,8 +173,8 @@ extension CacheStore {
         if row.length > next { try file.punchHole(next..<row.length) }
     }
 
-    /// After a power cut, or where the index was lost, any file may have what no row speaks of. All are looked at while the cache is
-    /// already in use; until that is done a part of the limit is kept for what may be found.
+    /// After a power cut, or where the index was lost, any file may have what no row speaks of. All are looked at while
+    /// the cache is already in use; until that is done a part of the limit is kept for what may be found.
     func recount(isNew: Bool) {
         ledger.setUncounted(isNew ? .max / 4 : min(ledger.limit / 4, 256 << 20))
         auditors.run { [self] in
@@ -164,7 +184,9 @@ extension CacheStore {
                 guard !id.isMade(in: session) else { return true }
                 queue.sync {
                     // Whoever wants to open it meanwhile waits for the queue.
-                    let isFree = registry.withLock { $0.open[id] == nil && $0.loading[id] == nil && $0.evicting.insert(id).inserted }
+                    let isFree = registry.withLock {
+                        $0.open[id] == nil && $0.loading[id] == nil && $0.evicting.insert(id).inserted
+                    }
                     guard isFree else { return }
                     report("look at a file") { () throws(StoreError) in
                         guard let gone = try finishFile(id) else { return }
@@ -177,12 +199,17 @@ extension CacheStore {
             }
             guard isDone else { return }
             ledger.setUncounted(0)
-            report("note that all files were looked at") { () throws(StoreError) in try index.setMeta([(.isRecountDue, 0)]) }
-            if files > 0 { logger.notice("removed \(files) files (\(ByteSize(bytes: bytes))) of which the index knows nothing") }
+            report("note that all files were looked at") { () throws(StoreError) in
+                try index.setMeta([(.isRecountDue, 0)])
+            }
+            if files > 0 {
+                logger.notice("removed \(files) files (\(ByteSize(bytes: bytes))) of which the index knows nothing")
+            }
         }
     }
 
-    /// The files that have the name of a generation and stand where it belongs. Whatever else somebody keeps there is not ours.
+    /// The files that have the name of a generation and stand where it belongs. Whatever else somebody keeps there is
+    /// not ours.
     /// - Parameter visit: false ends it.
     /// - Returns: whether all were visited.
     @discardableResult
@@ -190,7 +217,9 @@ extension CacheStore {
         let data = configuration.directory + "/data"
         for shard in FileSystem.entries(data) {
             for name in FileSystem.entries("\(data)/\(shard)") {
-                guard let id = GenerationID(fileName: name), name.prefix(2) == shard, name == id.description else { continue }
+                guard let id = GenerationID(fileName: name), name.prefix(2) == shard, name == id.description else {
+                    continue
+                }
                 guard visit(id) else { return false }
             }
         }

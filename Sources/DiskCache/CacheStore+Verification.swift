@@ -10,7 +10,8 @@ extension CacheStore {
         let ordinal: Int
     }
 
-    /// Compares the checksums of an extent's unverified chunks; those that differ are absent afterwards. Calls back when done.
+    /// Compares the checksums of an extent's unverified chunks; those that differ are absent afterwards. Calls back
+    /// when done.
     package func verify(_ generation: Generation, extent ordinal: Int, then deliver: @escaping @Sendable () -> Void) {
         let place = VerifiedExtent(generation: generation.id, ordinal: ordinal)
         let isFirst = verifications.withLock { verifications in
@@ -30,7 +31,9 @@ extension CacheStore {
         var checksums: [UInt64]?
         // Without checksums nothing is sound: it is fetched again.
         report("read checksums") { () throws(StoreError) in
-            checksums = try index.generation(generation.id).flatMap { row throws(StoreError) in try index.extent(ordinal, of: row)?.checksums }
+            checksums = try index.generation(generation.id).flatMap { row throws(StoreError) in
+                try index.extent(ordinal, of: row)?.checksums
+            }
         }
         let bad = damaged(unverified, of: generation, extent: ordinal, checksums)
         // What was fetched again meanwhile is sound.
@@ -42,15 +45,22 @@ extension CacheStore {
     }
 
     /// Of an extent's chunks, those whose bytes differ from their checksums or cannot be read.
-    func damaged(_ chunks: Presence, of generation: Generation, extent ordinal: Int, _ checksums: [UInt64]?) -> Presence {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(generation.geometry.chunkSize), alignment: 4096)
+    func damaged(_ chunks: Presence, of generation: Generation, extent ordinal: Int, _ checksums: [UInt64]?) -> Presence
+    {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Int(generation.geometry.chunkSize), alignment: 4096)
         defer { buffer.deallocate() }
         var bad = Presence(bits: 0)
-        for bit in chunks.runs.joined() where !isSound(generation, ordinal * ChunkGeometry.chunksPerExtent + bit, checksums?[bit], buffer) { bad.insert(bit) }
+        for bit in chunks.runs.joined()
+        where !isSound(generation, ordinal * ChunkGeometry.chunksPerExtent + bit, checksums?[bit], buffer) {
+            bad.insert(bit)
+        }
         return bad
     }
 
-    private func isSound(_ generation: Generation, _ chunk: Int, _ checksum: UInt64?, _ buffer: UnsafeMutableRawBufferPointer) -> Bool {
+    private func isSound(
+        _ generation: Generation, _ chunk: Int, _ checksum: UInt64?, _ buffer: UnsafeMutableRawBufferPointer
+    ) -> Bool {
         let bytes = generation.geometry.chunkBytes(chunk, length: generation.length)
         let part = UnsafeMutableRawBufferPointer(rebasing: buffer[0..<Int(bytes.upperBound - bytes.lowerBound)])
         do throws(StoreError) {
@@ -63,7 +73,8 @@ extension CacheStore {
     }
 
     /// Brings a range into memory off the loops. Calls back with whether the disk gave it.
-    package func warm(_ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (Bool) -> Void) {
+    package func warm(_ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (Bool) -> Void)
+    {
         readers.run { [self] in
             do throws(StoreError) {
                 try generation.file.warm(range)

@@ -15,7 +15,8 @@ package struct StoreConfiguration: Sendable {
     package var minFree: Int64 = 1_000_000_000
     /// For new generations.
     package var geometry = ChunkGeometry.standard
-    /// Whether to evict before somebody needs the room. A command that opens a cache for a moment leaves that to the proxy.
+    /// Whether to evict before somebody needs the room. A command that opens a cache for a moment leaves that to the
+    /// proxy.
     package var evictsAhead = true
     /// Whether the file system can punch holes; nil to try it.
     package var punchesHoles: Bool?
@@ -25,12 +26,13 @@ package struct StoreConfiguration: Sendable {
 
 /// Chunks on disk within capacity.
 ///
-/// A *generation*'s bytes stand in one sparse file; which chunks are *present* is in memory while it is open, and in the index
-/// after a *checkpoint*: data first, then `fdatasync`, then the bitmaps. Making room *evicts* the least recently read extents.
+/// A *generation*'s bytes stand in one sparse file; which chunks are *present* is in memory while it is open, and in
+/// the index after a *checkpoint*: data first, then `fdatasync`, then the bitmaps. Making room *evicts* the least
+/// recently read extents.
 ///
-/// Whatever blocks on the disk runs on `queue` (checkpoints, evictions: one at a time) on `readers` (look-ups, cold reads), on `writers`
-/// (what comes in quickly; small pieces are written where they arrive), on `clerks` (what people ask for) or on `auditors` (what reads
-/// whole files for that).
+/// Whatever blocks on the disk runs on `queue` (checkpoints, evictions: one at a time) on `readers` (look-ups, cold
+/// reads), on `writers` (what comes in quickly; small pieces are written where they arrive), on `clerks` (what people
+/// ask for) or on `auditors` (what reads whole files for that).
 package final class CacheStore: Sendable {
     package let configuration: StoreConfiguration
     package let ledger: CapacityLedger
@@ -67,7 +69,8 @@ package final class CacheStore: Sendable {
 
     /// Which generations are open, and what has to be done about them.
     struct Registry {
-        /// Kept until nobody else has them (`closeUnused`): only then, and on `queue` alone, is anything done about their files' ends.
+        /// Kept until nobody else has them (`closeUnused`): only then, and on `queue` alone, is anything done about
+        /// their files' ends.
         var open: [GenerationID: Generation] = [:]
         /// The newest of them by key, known to the index or not yet.
         var newest: [CacheKey: GenerationID] = [:]
@@ -113,16 +116,22 @@ package final class CacheStore: Sendable {
         let previous = try index.meta(.session) ?? 0
         let wasClean = try index.meta(.isClean) ?? 1 == 1
         let boot = FileSystem.boot
-        // A kill loses nothing that was written; with the machine's end, and with the index, it is not known what is there.
+        // A kill loses nothing that was written; with the machine's end, and with the index, it is not known what is
+        // there.
         let (knownBoot, wasRecountDue) = (try index.meta(.boot), try index.meta(.isRecountDue) == 1)
-        let isRecountDue = (previous == 0 || wasRecountDue || !wasClean && (boot == nil || knownBoot != boot)) && !FileSystem.entries(directory + "/data").isEmpty
+        let isRecountDue =
+            (previous == 0 || wasRecountDue || !wasClean && (boot == nil || knownBoot != boot))
+            && !FileSystem.entries(directory + "/data").isEmpty
         // Numbers of a lost index must not come again; one that cannot be is no number.
         session = (1...1 << 60).contains(previous) ? previous + 1 : Int64.random(in: 1...1 << 40)
         suspectSession = try wasClean ? index.meta(.suspectSession) ?? 0 : previous
         ledger.adopt(data: try index.meta(.dataBytes) ?? 0)
         ids = Mutex(GenerationIDs(session: session))
         fingerprintSeed = try index.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
-        try index.setMeta([(.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession), (.boot, boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0)])
+        try index.setMeta([
+            (.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession),
+            (.boot, boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0),
+        ])
         // Should the log be lost later, it is still known that this session was not closed in order.
         try index.checkpointLog()
         let left = UnfinishedFiles.read(directory + "/unfinished")
@@ -131,7 +140,9 @@ package final class CacheStore: Sendable {
         countIndex()
         if !wasClean { logger.notice("the cache was not closed in order; what is served from it is verified first") }
         finish(left)
-        if !wasClean || !pins.isThere { report("complete the copy of pinned rows") { () throws(StoreError) in try completePins() } }
+        if !wasClean || !pins.isThere {
+            report("complete the copy of pinned rows") { () throws(StoreError) in try completePins() }
+        }
         if !punchesHoles { logger.notice("this file system cannot punch holes: whole files are evicted") }
         if isRecountDue { recount(isNew: previous == 0) }
         checkpointTimer.start { [weak self] in self?.tick() }
@@ -146,7 +157,10 @@ package final class CacheStore: Sendable {
         }
         guard minFree >= 0 else { throw .setting("what is to stay free cannot be less than 0 bytes") }
         guard let directory, let disk = FileSystem.disk(of: directory)?.size, disk > 0 else { return }
-        guard minFree < disk else { throw .setting("\(ByteSize(bytes: minFree)) cannot always stay free: the whole disk has \(ByteSize(bytes: disk))") }
+        guard minFree < disk else {
+            throw .setting(
+                "\(ByteSize(bytes: minFree)) cannot always stay free: the whole disk has \(ByteSize(bytes: disk))")
+        }
     }
 
     /// Makes a directory and those above it.
@@ -160,9 +174,12 @@ package final class CacheStore: Sendable {
         let code = errno
         var info = stat()
         guard stat(path, &info) == 0 else {
-            throw .directory("cannot make the cache directory \(path): \(String(cString: strerror(code)))", .otherDirectory)
+            throw .directory(
+                "cannot make the cache directory \(path): \(String(cString: strerror(code)))", .otherDirectory)
         }
-        guard info.st_mode & S_IFMT == S_IFDIR else { throw .directory("the cache directory \(path) is not a directory", .otherDirectory) }
+        guard info.st_mode & S_IFMT == S_IFDIR else {
+            throw .directory("the cache directory \(path) is not a directory", .otherDirectory)
+        }
     }
 
     /// Each second, on `queue`.
@@ -212,7 +229,8 @@ package final class CacheStore: Sendable {
             // Somebody still has them, who writes no more.
             let unsettled = settle(registry.withLock { Array($0.open.values) }.filter { !$0.isLeftover })
             let left = registry.withLock { registry in
-                registry.leftUnfinished.union(registry.unsaved.keys).union(unsettled).union(registry.open.values.filter(\.isLeftover).map(\.id))
+                registry.leftUnfinished.union(registry.unsaved.keys).union(unsettled).union(
+                    registry.open.values.filter(\.isLeftover).map(\.id))
             }
             do throws(StoreError) {
                 try unfinished.shorten { left }
@@ -263,7 +281,8 @@ package final class CacheStore: Sendable {
 
     // MARK: What others have to know
 
-    /// - Parameter tell: called on a thread of the store's: what is known of this resource, or this generation of it, is so no longer.
+    /// - Parameter tell: called on a thread of the store's: what is known of this resource, or this generation of it,
+    ///   is so no longer.
     package func whenChanged(_ tell: @escaping @Sendable (CacheKey, Generation?) -> Void) {
         onChange.withLock { $0 = tell }
     }

@@ -1,14 +1,16 @@
-// no traps: what is counted are allocated bytes of files, at most 1 << 60 of them (`CacheIndex.checkMeta`); what the disk is said to have is held
+// no traps: what is counted are allocated bytes of files, at most 1 << 60 of them (`CacheIndex.checkMeta`); what the
+// disk is said to have is held
 import Foundation
 import HTTPModel
 import Synchronization
 
-/// The bytes that the cache may take and has taken, in allocated blocks. Space is reserved here before it is written, so
-/// the sum never exceeds the limit, and the disk keeps `minFree`.
+/// The bytes that the cache may take and has taken, in allocated blocks. Space is reserved here before it is written,
+/// so the sum never exceeds the limit, and the disk keeps `minFree`.
 package final class CapacityLedger: Sendable {
     /// File systems allocate in blocks of this many bytes.
     package static let blockSize: Int64 = 4096
-    /// Reserved for each file: its share of a directory, and the block in which the file system lists a sparse file's parts.
+    /// Reserved for each file: its share of a directory, and the block in which the file system lists a sparse file's
+    /// parts.
     static let fileOverhead: Int64 = 8192
 
     private let state: Mutex<State>
@@ -75,10 +77,11 @@ package final class CapacityLedger: Sendable {
         }
     }
 
-    func release(_ bytes: Int64) { adjust(by: -bytes) }  // no trap: a number of bytes is none below 0
+    func release(_ bytes: Int64) { adjust(by: -bytes) } // no trap: a number of bytes is none below 0
 
-    /// Counts more, or less, of what is there whether there is room or not. Never less than nothing: what rows of a damaged index say may be more
-    /// than was counted, and what is below 0 would let the cache grow beyond its limit. The next start counts anew.
+    /// Counts more, or less, of what is there whether there is room or not. Never less than nothing: what rows of a
+    /// damaged index say may be more than was counted, and what is below 0 would let the cache grow beyond its limit.
+    /// The next start counts anew.
     func adjust(by delta: Int64) {
         state.withLock {
             let before = $0.data
@@ -115,10 +118,13 @@ package final class CapacityLedger: Sendable {
         }
     }
 
-    /// Asks the file system how much is free. An allowance counts at most a little, so that other programs' writes are seen soon.
+    /// Asks the file system how much is free. An allowance counts at most a little, so that other programs' writes are
+    /// seen soon.
     func refreshDisk() {
         guard let free = FileSystem.disk(of: directory)?.free else { return }
-        state.withLock { $0.diskAllowance = min(free -| $0.minFree -| $0.indexGrowth -| $0.unwritten, Self.longestAllowance) }
+        state.withLock {
+            $0.diskAllowance = min(free -| $0.minFree -| $0.indexGrowth -| $0.unwritten, Self.longestAllowance)
+        }
     }
 
     private static let longestAllowance: Int64 = 64 << 20
@@ -136,7 +142,9 @@ package final class CapacityLedger: Sendable {
     func attainable(beside pinned: Int64) -> Int64 {
         let free = FileSystem.disk(of: directory)?.free ?? .max / 2
         return state.withLock { state in
-            min(state.limit -| state.headroom -| state.index -| pinned, free -| state.minFree -| state.indexGrowth +| state.data -| pinned)
+            min(
+                state.limit -| state.headroom -| state.index -| pinned,
+                free -| state.minFree -| state.indexGrowth +| state.data -| pinned)
         }
     }
 
@@ -145,7 +153,7 @@ package final class CapacityLedger: Sendable {
     package var limit: Int64 { state.withLock { $0.limit } }
     package var minFree: Int64 { state.withLock { $0.minFree } }
     /// How far ahead of its readers a transfer may write, so that several fit beside what they read.
-    package var fairWindow: Int64 { state.withLock { $0.limit / 8 } }
+    package var fairShare: Int64 { state.withLock { $0.limit / 8 } }
 }
 
 extension CapacityLedger {
@@ -158,7 +166,7 @@ private extension CapacityLedger.State {
     var headroom: Int64 { min(8 << 20, limit / 8) }
     /// Of that, what the index may grow by on the disk before the disk is asked again.
     var indexGrowth: Int64 { headroom / 4 }
-    /// Evicting in the background begins below this. It goes by what the cache can have: on a disk far smaller than the limit, nothing would be
-    /// enough otherwise, and all that is cached would go as soon as nobody reads it.
+    /// Evicting in the background begins below this. It goes by what the cache can have: on a disk far smaller than the
+    /// limit, nothing would be enough otherwise, and all that is cached would go as soon as nobody reads it.
     var lowRoom: Int64 { min(32 << 20, max(1 << 20, min(limit, used +| diskAllowance) / 16)) }
 }

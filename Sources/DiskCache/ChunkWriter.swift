@@ -45,7 +45,9 @@ package final class ChunkWriter: @unchecked Sendable {
             state.users += 1
             return state.nextWriter
         }
-        precondition(generation.geometry.chunkStart(generation.geometry.chunk(at: offset)) == offset, "a writer starts at a chunk")
+        precondition(
+            generation.geometry.chunkStart(generation.geometry.chunk(at: offset)) == offset,
+            "a writer starts at a chunk")
         if generation.isStored, !generation.isListed {
             do throws(StoreError) { try store.list([generation.id]) } catch { refusal = error }
         }
@@ -56,8 +58,8 @@ package final class ChunkWriter: @unchecked Sendable {
         generation.endUse()
     }
 
-    /// Writes the buffer's first bytes on a thread of the store's, as the disk makes large writes wait. The writer and the buffer are not
-    /// to be touched before it has delivered, there.
+    /// Writes the buffer's first bytes on a thread of the store's, as the disk makes large writes wait. The writer and
+    /// the buffer are not to be touched before it has delivered, there.
     package func append(_ buffer: StagingBuffer, count: Int, then deliver: @escaping @Sendable (Outcome) -> Void) {
         store.writers.run { deliver(self.append(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))) }
     }
@@ -89,7 +91,9 @@ package final class ChunkWriter: @unchecked Sendable {
     package func copy(_ range: Range<Int64>, of other: Generation) -> Bool {
         guard !range.isEmpty else { return true }
         return withUnsafeTemporaryAllocation(byteCount: range.count, alignment: 16) { buffer in
-            guard (try? other.file.read(into: buffer, at: range.lowerBound)) == range.count, case .taken = append(UnsafeRawBufferPointer(buffer)) else { return false }
+            guard (try? other.file.read(into: buffer, at: range.lowerBound)) == range.count,
+                case .taken = append(UnsafeRawBufferPointer(buffer))
+            else { return false }
             return true
         }
     }
@@ -117,7 +121,9 @@ package final class ChunkWriter: @unchecked Sendable {
 
     private func openNext() -> Opening {
         let chunk = generation.geometry.chunk(at: position)
-        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= Generation.longest else { return .tooLong }
+        guard generation.geometry.chunkBytes(chunk, length: generation.length).upperBound <= Generation.longest else {
+            return .tooLong
+        }
         switch generation.claim(chunk, by: id) {
         case .claimed:
             isPassingOver = false

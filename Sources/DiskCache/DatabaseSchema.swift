@@ -1,7 +1,8 @@
 import Foundation
 import GRDB
 
-/// Which tables a database has to have. Each is looked at when it is opened: what is damaged there would be met at each query.
+/// Which tables a database has to have. Each is looked at when it is opened: what is damaged there would be met at each
+/// query.
 package struct DatabaseSchema: Sendable {
     private let migrator: DatabaseMigrator
 
@@ -23,23 +24,36 @@ package struct DatabaseSchema: Sendable {
     package func prepare(_ database: some DatabaseWriter) throws {
         try refuseOthers(database)
         try migrator.migrate(database)
-        let (version, made) = (try database.read { try Int.fetchOne($0, sql: "PRAGMA user_version") }, try database.read(Self.definitions))
-        if version != self.version { try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = \(self.version)") } }
-        for (name, definition) in try Self.definitions(of: migrator) where made[name] != definition { throw Failure.damaged("\(name) is not as it was made") }
+        let (version, made) = (
+            try database.read { try Int.fetchOne($0, sql: "PRAGMA user_version") }, try database.read(Self.definitions)
+        )
+        if version != self.version {
+            try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = \(self.version)") }
+        }
+        for (name, definition) in try Self.definitions(of: migrator) where made[name] != definition {
+            throw Failure.damaged("\(name) is not as it was made")
+        }
     }
 
     private func refuseOthers(_ database: some DatabaseReader) throws {
-        let (version, applied) = try database.read { db in (try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0, try migrator.appliedIdentifiers(db)) }
+        let (version, applied) = try database.read { db in
+            (try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0, try migrator.appliedIdentifiers(db))
+        }
         let known = migrator.migrations
         guard applied != Set(known.prefix(applied.count)) else { return }
         // Both say so: a bit that flipped in one of them does not keep a cache from being used.
-        throw applied.isSuperset(of: known) && version > self.version ? Failure.newer(version: version) : .damaged("its list of changes to the tables")
+        throw applied.isSuperset(of: known) && version > self.version
+            ? Failure.newer(version: version) : .damaged("its list of changes to the tables")
     }
 
     /// Tables and indexes by name, as they were defined. What else somebody has added does no harm.
     private static func definitions(_ db: Database) throws -> [String: String] {
-        let rows = try Row.fetchAll(db, sql: "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!'")
-        return Dictionary(try rows.map { (try StoredRow($0).text("name"), try StoredRow($0).text("sql")) }) { first, _ in first }
+        let rows = try Row.fetchAll(
+            db,
+            sql: "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!'")
+        return Dictionary(try rows.map { (try StoredRow($0).text("name"), try StoredRow($0).text("sql")) }) {
+            first, _ in first
+        }
     }
 
     private static func definitions(of migrator: DatabaseMigrator) throws -> [String: String] {
@@ -62,7 +76,8 @@ package enum DatabaseDamage {
         case DatabaseSchema.Failure.damaged: return true
         case let error as DatabaseError:
             switch error.resultCode {
-            case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_SCHEMA, .SQLITE_MISMATCH, .SQLITE_FORMAT: return true
+            case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_SCHEMA, .SQLITE_MISMATCH, .SQLITE_FORMAT:
+                return true
             // A number in its head says which versions may write to it.
             case .SQLITE_READONLY: return access(path, W_OK) == 0
             default: return false
@@ -88,6 +103,8 @@ package enum DatabaseDamage {
         let found = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
         // The first of its lines names the database.
         guard found != "ok" else { return }
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: found?.split(separator: "\n").last.map(String.init) ?? "it cannot be checked")
+        throw DatabaseError(
+            resultCode: .SQLITE_CORRUPT,
+            message: found?.split(separator: "\n").last.map(String.init) ?? "it cannot be checked")
     }
 }

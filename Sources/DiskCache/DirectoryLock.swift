@@ -38,7 +38,8 @@ package struct CacheOwner: Codable, Sendable, Equatable {
     }
 }
 
-/// The right to use a cache directory: held by one process at a time (`flock` on `LOCK`), given back on release or death.
+/// The right to use a cache directory: held by one process at a time (`flock` on `LOCK`), given back on release or
+/// death.
 final class DirectoryLock: Sendable {
     /// nil once released.
     private let descriptor: Mutex<Int32?>
@@ -49,7 +50,8 @@ final class DirectoryLock: Sendable {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .lastSystemError("open", path) }
         guard Self.take(descriptor) else {
-            let error: StoreError = errno == EWOULDBLOCK
+            let error: StoreError =
+                errno == EWOULDBLOCK
                 ? .locked(directory: directory, owner: CacheOwner.read(descriptor)) : .lastSystemError("flock", path)
             close(descriptor)
             throw error
@@ -81,6 +83,8 @@ final class DirectoryLock: Sendable {
     func announce(_ owner: CacheOwner) throws(StoreError) {
         guard let data = try? JSONEncoder().encode(owner), let descriptor = descriptor.withLock({ $0 }) else { return }
         let written = data.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
-        guard written == data.count, ftruncate(descriptor, off_t(data.count)) == 0 else { throw .lastSystemError("write", path) }
+        guard written == data.count, ftruncate(descriptor, off_t(data.count)) == 0 else {
+            throw .lastSystemError("write", path)
+        }
     }
 }

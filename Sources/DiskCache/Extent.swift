@@ -32,7 +32,8 @@ struct Extent {
 
     /// Whether nothing of it is known or wanted.
     var isBlank: Bool {
-        leases == 0 && hasBlocks.isEmpty && !isEvicting && !isTouched && unsaved.isEmpty && unverified.isEmpty && checksums.isEmpty
+        leases == 0 && hasBlocks.isEmpty && !isEvicting && !isTouched && unsaved.isEmpty && unverified.isEmpty
+            && checksums.isEmpty
     }
 
     var hasBlocks: Presence { Presence(bits: present.bits | residue.bits) }

@@ -1,7 +1,7 @@
 import CachePolicy
 
-/// The extents of a generation of which something is known, by their ordinals. Its memory follows what has come, however long the resource
-/// is said to be and however far out its bytes begin.
+/// The extents of a generation of which something is known, by their ordinals. Its memory follows what has come,
+/// however long the resource is said to be and however far out its bytes begin.
 struct ExtentTable: Sendable {
     /// Ascending.
     private(set) var ordinals: [Int] = []

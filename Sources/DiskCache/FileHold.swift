@@ -7,7 +7,8 @@ package enum Holding: Sendable {
     case incomplete(missing: [ByteSpan])
 }
 
-/// A file that is lent to somebody who was told its name. For as long as this lives, nothing of it is evicted, and it keeps its name.
+/// A file that is lent to somebody who was told its name. For as long as this lives, nothing of it is evicted, and it
+/// keeps its name.
 ///
 /// All that it calls present is verified. Where that later turns out not to be what it should, it is *lost*.
 package final class FileHold: Sendable {
@@ -31,8 +32,9 @@ package final class FileHold: Sendable {
     /// What is not there of a range, in order, by whole chunks.
     package func gaps(in range: Range<Int64>) -> [Range<Int64>] { generation.gaps(in: range) }
 
-    /// Whether what was there is worth nothing any more: another version has taken its place, or chunks of it could not be saved, could not
-    /// be read or were found damaged. To be asked after `gaps`: what that has left out was sound until then.
+    /// Whether what was there is worth nothing any more: another version has taken its place, or chunks of it could not
+    /// be saved, could not be read or were found damaged. To be asked after `gaps`: what that has left out was sound
+    /// until then.
     package var isLost: Bool { generation.state.withLock { $0.isRetired || $0.losses != losses } }
 }
 
@@ -54,7 +56,9 @@ extension Generation {
     /// - Returns: how often something was lost until nothing was left to be verified.
     fileprivate func verifyAll(_ verify: (_ ordinal: Int) -> Void) -> Int {
         while true {
-            let (ordinals, losses) = state.withLock { state in (state.extents.entries.filter { !$0.1.unverified.isEmpty }.map(\.0), state.losses) }
+            let (ordinals, losses) = state.withLock { state in
+                (state.extents.entries.filter { !$0.1.unverified.isEmpty }.map(\.0), state.losses)
+            }
             guard !ordinals.isEmpty else { return losses }
             for ordinal in ordinals { verify(ordinal) }
         }

@@ -2,7 +2,8 @@ import Glibc
 
 /// How long the system lets a file of this process become (`ulimit -f`, `LimitFSIZE=`).
 enum FileSizeLimit {
-    /// Writing beyond it fails with EFBIG instead of ending the process by SIGXFSZ, unless the program has a handler of its own for that.
+    /// Writing beyond it fails with EFBIG instead of ending the process by SIGXFSZ, unless the program has a handler of
+    /// its own for that.
     static func becomeAnError() {
         var action = sigaction()
         guard sigaction(SIGXFSZ, nil, &action) == 0, action.__sigaction_handler.sa_handler == nil else { return }

@@ -10,8 +10,11 @@ package enum FileSystem {
         return stat(path, &info) == 0 ? allocatedBytes(info) : 0
     }
 
-    /// What a file takes. File systems in user space and on the network tell what they like: more than `Generation.longest` is none that is here.
-    static func allocatedBytes(_ info: stat) -> Int64 { min(max(0, Int64(info.st_blocks) *| 512), 2 *| Generation.longest) }
+    /// What a file takes. File systems in user space and on the network tell what they like: more than
+    /// `Generation.longest` is none that is here.
+    static func allocatedBytes(_ info: stat) -> Int64 {
+        min(max(0, Int64(info.st_blocks) *| 512), 2 *| Generation.longest)
+    }
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
@@ -20,8 +23,8 @@ package enum FileSystem {
         guard unlink(path) == 0 || errno == ENOENT else { throw .lastSystemError("remove", path) }
     }
 
-    /// Makes a database's files readable for their owner alone, the empty file where there is none: SQLite gives the ones beside it the same
-    /// mode. They are not opened, as closing a file gives up the locks that SQLite has on it.
+    /// Makes a database's files readable for their owner alone, the empty file where there is none: SQLite gives the
+    /// ones beside it the same mode. They are not opened, as closing a file gives up the locks that SQLite has on it.
     package static func makePrivateDatabase(_ path: String) throws(StoreError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
@@ -39,7 +42,9 @@ package enum FileSystem {
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             if name != "." && name != ".." { names.append(name) }
         }
         return names

@@ -38,7 +38,8 @@ extension Generation {
     ///   - limit: the answer goes no further.
     ///   - lease: the lease held so far; replaced when the offset is in another extent and something is there.
     package func acquire(at offset: Int64, limit: Int64, lease: inout ExtentLease?) -> Availability {
-        let chunk = geometry.chunk(at: offset), ordinal = geometry.extent(ofChunk: chunk), bit = geometry.bit(ofChunk: chunk)
+        let chunk = geometry.chunk(at: offset), ordinal = geometry.extent(ofChunk: chunk),
+            bit = geometry.bit(ofChunk: chunk)
         let holds = lease?.ordinal == ordinal, now = AccessClock.now()
         let found: Availability = state.withLock { state in
             guard !state.extents[ordinal].isEvicting else { return .absent }
@@ -62,10 +63,11 @@ extension Generation {
     /// The bytes around an offset that `acquire` found, for the kernel only.
     package func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try file.mapping(at: offset) }
 
-    /// Of its file; nil for a window in memory.
+    /// Of its file; nil for a buffer in memory.
     package var descriptor: Int32? { file.descriptor }
 
-    /// Whether a range of one extent can be sent without waiting for the disk. The system is asked for each chunk every few seconds only.
+    /// Whether a range of one extent can be sent without waiting for the disk. The system is asked for each chunk every
+    /// few seconds only.
     package func isResident(_ range: Range<Int64>) -> Bool {
         guard isStored else { return true }
         let chunks = geometry.chunks(touching: range), ordinal = geometry.extent(ofChunk: chunks.lowerBound)
@@ -89,7 +91,9 @@ extension Generation {
 }
 
 extension Generation.State {
-    fileprivate func available(at offset: Int64, chunk: Int, extent ordinal: Int, bit: Int, _ geometry: ChunkGeometry) -> Availability {
+    fileprivate func available(at offset: Int64, chunk: Int, extent ordinal: Int, bit: Int, _ geometry: ChunkGeometry)
+        -> Availability
+    {
         let (present, unverified) = (extents[ordinal].present, extents[ordinal].unverified)
         if present.contains(bit) {
             if unverified.contains(bit) { return .unverified }

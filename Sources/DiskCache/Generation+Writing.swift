@@ -33,7 +33,9 @@ extension Generation {
         let ordinal = geometry.extent(ofChunk: chunk), bit = geometry.bit(ofChunk: chunk)
         return state.withLock { state in
             let extent = state.extents[ordinal]
-            guard !extent.isEvicting, !extent.hasBlocks.contains(bit), !state.writers.values.contains(where: { $0.chunk == chunk }) else { return false }
+            guard !extent.isEvicting, !extent.hasBlocks.contains(bit),
+                !state.writers.values.contains(where: { $0.chunk == chunk })
+            else { return false }
             state.allocated += bytes
             state.claim(chunk, by: writer, ordinal: ordinal, bit: bit, geometry)
             return true
@@ -73,7 +75,8 @@ extension Generation {
     func setLength(_ length: Int64) {
         let surplus = state.withLock { state in
             state.length = length
-            state.absentChunks = geometry.chunkCount(length: length) - state.extents.values.reduce(0) { $0 + $1.present.count }
+            state.absentChunks =
+                geometry.chunkCount(length: length) - state.extents.values.reduce(0) { $0 + $1.present.count }
             // The last chunk was reserved as a whole.
             guard isStored, length % geometry.chunkSize != 0 else { return 0 as Int64 }
             let surplus = geometry.chunkSize - geometry.blockBytes(ofChunk: geometry.chunk(at: length), length: length)
@@ -83,7 +86,8 @@ extension Generation {
         if surplus > 0 { ledger.release(surplus) }
     }
 
-    /// Forgets bytes that everyone has passed, of a generation that nobody will find again: a window, or a stream without end.
+    /// Forgets bytes that everyone has passed, of a generation that nobody will find again: a buffer, or a stream
+    /// without end.
     /// - Returns: the bytes given back to the ledger.
     @discardableResult
     package func discard(below offset: Int64) -> Int64 {
@@ -92,16 +96,24 @@ extension Generation {
         let dropped: Range<Int>? = state.withLock { state in
             let passed = state.extents.entries.prefix { $0.0 < end }.drop { $0.1.hasBlocks.isEmpty }
             // A writer that is in the middle of a chunk there, or a reader that has not yet said how far it is.
-            guard state.holds == 0, let first = passed.first?.0, passed.allSatisfy({ $0.1.leases == 0 }) else { return nil }
+            guard state.holds == 0, let first = passed.first?.0, passed.allSatisfy({ $0.1.leases == 0 }) else {
+                return nil
+            }
             for (ordinal, extent) in passed {
-                if isStored { state.discarded += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: state.length) }
+                if isStored {
+                    state.discarded += geometry.blockBytes(
+                        of: extent.hasBlocks, inExtent: ordinal, length: state.length)
+                }
                 state.extents[ordinal] = Extent()
             }
             return first..<end
         }
         guard let dropped else { return 0 }
         // Where the file system cannot do this, the blocks stay counted until the file goes.
-        guard (try? file.punchHole(geometry.extentStart(dropped.lowerBound)..<geometry.extentStart(dropped.upperBound))) != nil else { return 0 }
+        guard
+            (try? file.punchHole(geometry.extentStart(dropped.lowerBound)..<geometry.extentStart(dropped.upperBound)))
+                != nil
+        else { return 0 }
         let freed = state.withLock { state in
             defer { state.discarded = 0 }
             state.allocated -= state.discarded

@@ -5,16 +5,18 @@ import Synchronization
 
 /// One version of a resource's bytes: which chunks are in its file, who needs them, who writes them.
 ///
-/// - *present*: the whole chunk is in the file. *Claimed*: a writer is filling it; readers may follow up to its *frontier*.
+/// - *present*: the whole chunk is in the file. *Claimed*: a writer is filling it; readers may follow up to its
+///   *frontier*.
 /// - *leased*: the extent must stay; the evictor passes it by.
 ///
-/// Loops and the store's queue use it at once: the state is inside the mutex; nothing is called and no disk is touched under it.
+/// Loops and the store's queue use it at once: the state is inside the mutex; nothing is called and no disk is touched
+/// under it.
 package final class Generation: Sendable {
     package let id: GenerationID
     package let key: CacheKey
     package let geometry: ChunkGeometry
     let file: any GenerationBytes
-    /// Whether this generation is kept on disk; else it is a window in memory, for bytes that pass through.
+    /// Whether this generation is kept on disk; else it is a buffer in memory, for bytes that pass through.
     package let isStored: Bool
     let ledger: CapacityLedger
     /// Whether somebody had pinned or downloaded its resource when it was opened.
@@ -43,7 +45,8 @@ package final class Generation: Sendable {
         var unsavedHits: Int64 = 0
         /// Bytes of blocks that the ledger counts for this generation.
         var allocated: Int64 = 0
-        /// Of these, what the file takes beside its chunks: at least `CapacityLedger.fileOverhead`. And what the index knows of it.
+        /// Of these, what the file takes beside its chunks: at least `CapacityLedger.fileOverhead`. And what the index
+        /// knows of it.
         var overhead: Int64 = 0
         var savedOverhead: Int64 = 0
         /// Of these, what `discard` has yet to give back.
@@ -57,9 +60,11 @@ package final class Generation: Sendable {
         var holds = 0
         /// How often chunks that were present have turned out not to be what they should.
         var losses = 0
-        /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is verified.
+        /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is
+        /// verified.
         var wasSealed = true
-        /// Whether somebody has pinned or downloaded its resource; nil where nothing was said of that since it was opened.
+        /// Whether somebody has pinned or downloaded its resource; nil where nothing was said of that since it was
+        /// opened.
         var isKept: Bool?
         /// Whether its file's name is durable.
         var isNameSynced = false
@@ -73,9 +78,11 @@ package final class Generation: Sendable {
     }
 
     init(
-        id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry, file: any GenerationBytes, isStored: Bool,
+        id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry,
+        file: any GenerationBytes, isStored: Bool,
         ledger: CapacityLedger, extents: ExtentTable = ExtentTable(), isIndexed: Bool = false,
-        overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true, isKept: Bool = false
+        overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true,
+        isKept: Bool = false
     ) {
         self.id = id
         self.key = key
@@ -96,7 +103,8 @@ package final class Generation: Sendable {
         state.wasSealed = wasSealed
         state.extents = extents
         if let length {
-            state.absentChunks = geometry.chunkCount(length: length) - extents.values.reduce(0) { $0 + $1.present.count }
+            state.absentChunks =
+                geometry.chunkCount(length: length) - extents.values.reduce(0) { $0 + $1.present.count }
             for (ordinal, extent) in extents.entries {
                 state.allocated += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: length)
             }
@@ -109,25 +117,32 @@ package final class Generation: Sendable {
 
     /// Whether nobody will find it again once it is closed.
     var isLeftover: Bool {
-        state.withLock { $0.isRetired || $0.isHidden || $0.length == nil || $0.extents.values.allSatisfy { $0.present.isEmpty } }
+        state.withLock {
+            $0.isRetired || $0.isHidden || $0.length == nil || $0.extents.values.allSatisfy { $0.present.isEmpty }
+        }
     }
 
     /// What the ledger counts for it.
     var allocated: Int64 { state.withLock { $0.allocated } }
 
     /// Whether all that is present is known to be what was written.
-    var isTrusted: Bool { state.withLock { state in state.wasSealed || state.extents.values.allSatisfy { $0.unverified.isEmpty } } }
+    var isTrusted: Bool {
+        state.withLock { state in state.wasSealed || state.extents.values.allSatisfy { $0.unverified.isEmpty } }
+    }
 
-    /// What the file takes beside its chunks is counted by what it really takes: how finely it is divided shows only then.
-    /// On the store's queue.
-    /// - Parameter isClosing: nobody writes any more. What has blocks without being present is counted here from now on.
+    /// What the file takes beside its chunks is counted by what it really takes: how finely it is divided shows only
+    /// then. On the store's queue.
+    /// - Parameter isClosing: nobody writes any more. What has blocks without being present is counted here from now
+    ///   on.
     func countOverhead(isClosing: Bool = false) {
         // Asked first: what is reserved meanwhile then makes it seem less, never more.
         let taken = file.allocatedBytes
         let more = state.withLock { state in
             var chunks = state.allocated - state.overhead
             if isClosing {
-                chunks = state.extents.entries.reduce(0) { $0 + geometry.blockBytes(of: $1.1.present, inExtent: $1.0, length: state.length) }
+                chunks = state.extents.entries.reduce(0) {
+                    $0 + geometry.blockBytes(of: $1.1.present, inExtent: $1.0, length: state.length)
+                }
             }
             state.overhead = max(CapacityLedger.fileOverhead, taken + CapacityLedger.blockSize - chunks)
             let more = chunks + state.overhead - state.allocated
@@ -137,10 +152,13 @@ package final class Generation: Sendable {
         if more != 0 { ledger.adjust(by: more) }
     }
 
-    /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is written any more.
+    /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is
+    /// written any more.
     func releaseResidue() {
         let left = state.withLock { state in
-            let left = state.extents.entries.filter { !$0.1.residue.isEmpty && !$0.1.isEvicting }.map { ($0.0, $0.1.residue) }
+            let left = state.extents.entries.filter { !$0.1.residue.isEmpty && !$0.1.isEvicting }.map {
+                ($0.0, $0.1.residue)
+            }
             for (ordinal, _) in left { state.extents[ordinal].residue = Presence(bits: 0) }
             return left
         }
@@ -150,7 +168,9 @@ package final class Generation: Sendable {
     private func punch(_ residue: Presence, ofExtent ordinal: Int, _ length: Int64?) {
         for run in residue.runs {
             let first = ordinal * ChunkGeometry.chunksPerExtent
-            let bytes = geometry.chunkStart(first + run.lowerBound)..<geometry.chunkBytes(first + run.upperBound - 1, length: length).upperBound
+            let bytes =
+                geometry.chunkStart(
+                    first + run.lowerBound)..<geometry.chunkBytes(first + run.upperBound - 1, length: length).upperBound
             guard (try? file.punchHole(bytes)) != nil else { continue }
             let freed = geometry.blockBytes(of: Presence(bits: Presence.mask(run)), inExtent: ordinal, length: length)
             state.withLock { $0.allocated -= freed }
@@ -190,8 +210,10 @@ package final class Generation: Sendable {
         return state.withLock { state in
             if state.length != nil && state.absentChunks == 0 { return .whole }
             let chunks = geometry.chunks(touching: range)
-            guard state.extents.nextPresent(from: chunks.lowerBound, limit: chunks.upperBound) < chunks.upperBound else { return .none }
-            return state.extents.nextAbsent(from: chunks.lowerBound, limit: chunks.upperBound) == chunks.upperBound ? .whole : .part
+            guard state.extents.nextPresent(from: chunks.lowerBound, limit: chunks.upperBound) < chunks.upperBound
+            else { return .none }
+            return state.extents.nextAbsent(from: chunks.lowerBound, limit: chunks.upperBound) == chunks.upperBound
+                ? .whole : .part
         }
     }
 
@@ -213,7 +235,8 @@ package final class Generation: Sendable {
         }
     }
 
-    /// The first absent run that begins at or after the start of a range and touches it, in whole chunks; nil where all is present.
+    /// The first absent run that begins at or after the start of a range and touches it, in whole chunks; nil where all
+    /// is present.
     package func gap(in range: Range<Int64>) -> Range<Int64>? {
         state.withLock { state in
             let chunks = geometry.chunks(touching: range)

@@ -1,14 +1,15 @@
 import CachePolicy
 import HTTPModel
 
-/// What is known of a generation besides its bytes. Another one takes its place when the origin says that the generation still holds.
+/// What is known of a generation besides its bytes. Another one takes its place when the origin says that the
+/// generation still holds.
 package final class GenerationHead: Sendable, Equatable {
     /// The status that a plain GET answers with: 200, or the origin's own where this is its error page.
     package let status: Int
     /// The origin's header fields worth keeping.
-    package let fields: FieldLines
+    package let fields: HeaderFields
     /// The request fields by which the origin chose it.
-    package let selecting: SelectingFields
+    package let variant: Variant
     /// Where the bytes came from, after redirects.
     package let finalURL: String
     /// Whether they came from a public address. What did not is shown to no page of another site.
@@ -34,12 +35,13 @@ package final class GenerationHead: Sendable, Equatable {
 
     /// - Parameter times: nil where it was new when it was stored.
     package init(
-        status: Int, fields: FieldLines, selecting: SelectingFields = SelectingFields(), finalURL: String, isPublic: Bool = false, storedAt: Int64,
+        status: Int, fields: HeaderFields, variant: Variant = Variant(), finalURL: String, isPublic: Bool = false,
+        storedAt: Int64,
         times: ResponseTimes? = nil
     ) {
         self.status = status
         self.fields = fields
-        self.selecting = selecting
+        self.variant = variant
         self.finalURL = finalURL
         self.isPublic = isPublic
         self.storedAt = storedAt
@@ -48,14 +50,15 @@ package final class GenerationHead: Sendable, Equatable {
         siteBytes = Self.rendered(fields.lines.filter { SiteFields.isOfOrigin($0.name) })
         safety = ContentSafety(fields)
         validators = RepresentationValidators(
-            etag: fields["ETag"].flatMap { EntityTag(parsing: $0) }, lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
+            etag: fields["ETag"].flatMap { EntityTag(parsing: $0) },
+            lastModified: fields["Last-Modified"].flatMap { HTTPDate.parse($0) })
         cacheControl = CacheControl(parsing: fields.combined("Cache-Control"))
         rangeCondition = Combining.condition(for: fields)
         hasDate = fields["Date"] != nil
         freshnessAtFirst = .of(fields, self.times, ttl: nil, now: self.times.validatedAt)
     }
 
-    private static func rendered(_ lines: [FieldLines.Line]) -> [UInt8] {
+    private static func rendered(_ lines: [HeaderFields.Line]) -> [UInt8] {
         var bytes: [UInt8] = []
         for line in lines {
             for text in [line.name, ": ", line.value, "\r\n"] { bytes += text.utf8 }
@@ -70,7 +73,9 @@ package final class GenerationHead: Sendable, Equatable {
     package func freshness(ttl: Int64?, now: Int64) -> Freshness {
         guard ttl == nil else { return .of(fields, times, ttl: ttl, now: now) }
         let first = freshnessAtFirst
-        return Freshness(lifetime: first.lifetime, age: times.age(at: now), source: first.source, isAskedEachTime: first.isAskedEachTime)
+        return Freshness(
+            lifetime: first.lifetime, age: times.age(at: now), source: first.source,
+            isAskedEachTime: first.isAskedEachTime)
     }
 
     /// The age that it is given out with (RFC 9111 §1.2.2, §5.1).
@@ -79,19 +84,22 @@ package final class GenerationHead: Sendable, Equatable {
     /// The head that takes its place when there is reason to doubt it: stale until its origin is asked.
     package var doubted: GenerationHead {
         GenerationHead(
-            status: status, fields: fields, selecting: selecting, finalURL: finalURL, isPublic: isPublic, storedAt: storedAt,
+            status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: isPublic,
+            storedAt: storedAt,
             times: ResponseTimes(validatedAt: 1, initialAge: .max))
     }
 
     /// The head that takes its place when its origin has said, in an answer with such fields, that it still holds.
-    package func freshened(by newer: FieldLines, isPublic: Bool, times: ResponseTimes) -> GenerationHead {
+    package func freshened(by newer: HeaderFields, isPublic: Bool, times: ResponseTimes) -> GenerationHead {
         GenerationHead(
-            status: status, fields: Freshening.updated(fields, with: newer).worthKeeping, selecting: selecting, finalURL: finalURL, isPublic: self.isPublic && isPublic,
+            status: status, fields: Freshening.updated(fields, with: newer).worthKeeping, variant: variant,
+            finalURL: finalURL, isPublic: self.isPublic && isPublic,
             storedAt: storedAt, times: times)
     }
 
     package static func == (a: GenerationHead, b: GenerationHead) -> Bool {
-        a.status == b.status && a.fields == b.fields && a.selecting == b.selecting && a.finalURL == b.finalURL && a.isPublic == b.isPublic
+        a.status == b.status && a.fields == b.fields && a.variant == b.variant && a.finalURL == b.finalURL
+            && a.isPublic == b.isPublic
             && a.storedAt == b.storedAt && a.times == b.times
     }
 }

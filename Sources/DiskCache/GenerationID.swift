@@ -15,7 +15,9 @@ package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
     init(value: UInt64) { self.value = value }
 
     init?(fileName: String) {
-        guard fileName.utf8.count == 16, let value = UInt64(fileName, radix: 16), (1...UInt64(Int64.max)).contains(value) else { return nil }
+        guard fileName.utf8.count == 16, let value = UInt64(fileName, radix: 16),
+            (1...UInt64(Int64.max)).contains(value)
+        else { return nil }
         self.value = value
     }
 }
@@ -29,8 +31,9 @@ extension GenerationID: DatabaseValueConvertible {
     }
 }
 
-/// Makes the identifiers of one session, in runs that begin anywhere: neighbours have neighbouring rows and one directory, so that what is made
-/// at one time dirties few pages of the index and few directories, and all of it spreads over these all the same.
+/// Makes the identifiers of one session, in runs that begin anywhere: neighbours have neighbouring rows and one
+/// directory, so that what is made at one time dirties few pages of the index and few directories, and all of it
+/// spreads over these all the same.
 struct GenerationIDs {
     /// The last four digits tell which session made it: that session's files are never taken for leftovers.
     let session: Int64

@@ -47,7 +47,9 @@ package final class Importer: @unchecked Sendable {
 
     /// Takes the next bytes. Blocks until there is room for them.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(ImportError) {
-        guard writer.position + Int64(bytes.count) <= length else { throw .wrongLength(expected: length, got: writer.position + Int64(bytes.count)) }
+        guard writer.position + Int64(bytes.count) <= length else {
+            throw .wrongLength(expected: length, got: writer.position + Int64(bytes.count))
+        }
         var taken = 0
         while taken < bytes.count {
             switch writer.append(UnsafeRawBufferPointer(rebasing: bytes[taken...])) {
@@ -104,5 +106,9 @@ package final class Importer: @unchecked Sendable {
 
 extension Generation {
     /// Whether the index knows all that is present.
-    fileprivate var isSaved: Bool { state.withLock { state in state.isIndexed && state.absentChunks == 0 && state.extents.values.allSatisfy { $0.unsaved.isEmpty } } }
+    fileprivate var isSaved: Bool {
+        state.withLock { state in
+            state.isIndexed && state.absentChunks == 0 && state.extents.values.allSatisfy { $0.unsaved.isEmpty }
+        }
+    }
 }

@@ -5,8 +5,9 @@ import HTTPModel
 
 /// What is done about an index that is damaged.
 ///
-/// It is set aside (`index.damaged.sqlite`), a new one is made, and what can still be read of the old one is taken over, row by row, to
-/// be verified before it is served. A crash meanwhile is no harm: the next start goes on with what was set aside.
+/// It is set aside (`index.damaged.sqlite`), a new one is made, and what can still be read of the old one is taken
+/// over, row by row, to be verified before it is served. A crash meanwhile is no harm: the next start goes on with what
+/// was set aside.
 enum IndexDamage {
     private static func markPath(_ path: String) -> String { path + ".damaged" }
     static func asidePath(_ path: String) -> String { path.replacing(".sqlite", with: ".damaged.sqlite") }
@@ -19,7 +20,9 @@ enum IndexDamage {
 
     /// - Throws: `.damagedIndex` where a database cannot be what it was.
     static func check(_ path: String) throws(StoreError) {
-        if FileSystem.exists(markPath(path)) { throw .damagedIndex(path: path, detail: "damage was met while it was in use") }
+        if FileSystem.exists(markPath(path)) {
+            throw .damagedIndex(path: path, detail: "damage was met while it was in use")
+        }
         guard FileSystem.exists(path) else { return }
         do {
             let queue = try DatabaseQueue(path: path)
@@ -45,8 +48,8 @@ enum IndexDamage {
         try FileSystem.remove(markPath(path))
     }
 
-    /// Gives what can still be read of a damaged database, a resource at a time. Damaged rows are left out, and extents after the first
-    /// that cannot be read.
+    /// Gives what can still be read of a damaged database, a resource at a time. Damaged rows are left out, and extents
+    /// after the first that cannot be read.
     static func rescue(_ path: String, _ take: (CacheIndex.Update, CacheIndex.Kept) throws -> Void) rethrows {
         var configuration = Configuration()
         // Else nothing could be read where the definition of a table or an index is damaged.
@@ -69,30 +72,42 @@ enum IndexDamage {
     /// By the places of the columns, as their names may be what is damaged.
     private static func read(_ id: Int64, in db: Database) throws -> (CacheIndex.Update, CacheIndex.Kept)? {
         func row(_ table: String, _ id: Int64, _ names: [String]) throws -> StoredRow? {
-            try Row.fetchOne(db, sql: "SELECT * FROM \(table) WHERE rowid = ?", arguments: [id]).map { StoredRow($0, names: names) }
+            try Row.fetchOne(db, sql: "SELECT * FROM \(table) WHERE rowid = ?", arguments: [id]).map {
+                StoredRow($0, names: names)
+            }
         }
         guard let generation = try row("generation", id, generationColumns) else { return nil }
-        guard let resource = try row("resource", try generation.integer("resource"), resourceColumns) else { return nil }
+        guard let resource = try row("resource", try generation.integer("resource"), resourceColumns) else {
+            return nil
+        }
         let found = try CacheIndex.generationRow(generation, of: CacheKey(text: try resource.text("key")))
         var extents: [CacheIndex.ExtentRow] = []
         do {
-            guard let name = try String.fetchOne(db, sql: "SELECT name FROM pragma_table_info('extent') WHERE cid = 0") else { return nil }
+            guard let name = try String.fetchOne(db, sql: "SELECT name FROM pragma_table_info('extent') WHERE cid = 0")
+            else { return nil }
             let condition = "\(name.quotedDatabaseIdentifier) = ?"
             let cursor = try Row.fetchCursor(db, sql: "SELECT * FROM extent WHERE \(condition)", arguments: [id])
             while let row = try cursor.next() {
-                if let extent = try? CacheIndex.extentRow(StoredRow(row, names: extentColumns), found) { extents.append(extent) }
+                if let extent = try? CacheIndex.extentRow(StoredRow(row, names: extentColumns), found) {
+                    extents.append(extent)
+                }
             }
         } catch is DatabaseError {
             // What was read up to here is of use.
         }
         // An index of an earlier version has no `downloaded`.
-        let kept = CacheIndex.Kept(isPinned: (try? resource.flag("pinned")) ?? false, isDownloaded: (try? resource.flag("downloaded")) ?? false)
+        let kept = CacheIndex.Kept(
+            isPinned: (try? resource.flag("pinned")) ?? false, isDownloaded: (try? resource.flag("downloaded")) ?? false
+        )
         return (CacheIndex.Update(found, extents), kept)
     }
 
     private static let resourceColumns = ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"]
     private static let generationColumns = [
-        "id", "resource", "length", "status", "fields", "final_url", "chunk_size", "stored_at", "overhead", "validated_at", "initial_age", "selecting", "is_public",
+        "id", "resource", "length", "status", "fields", "final_url", "chunk_size", "stored_at", "overhead",
+        "validated_at", "initial_age", "selecting", "is_public",
     ]
-    private static let extentColumns = ["generation", "ordinal", "present", "checksums", "last_access", "session", "pinned"]
+    private static let extentColumns = [
+        "generation", "ordinal", "present", "checksums", "last_access", "session", "pinned",
+    ]
 }

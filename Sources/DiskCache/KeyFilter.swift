@@ -2,10 +2,11 @@ import CachePolicy
 import GRDB
 import Synchronization
 
-/// Tells of most keys that the index does not have them, without asking it: a Bloom filter (Bloom, CACM 13(7), 1970) over all keys that it has
-/// or ever had since the filter was filled. Any thread.
+/// Tells of most keys that the index does not have them, without asking it: a Bloom filter (Bloom, CACM 13(7), 1970)
+/// over all keys that it has or ever had since the filter was filled. Any thread.
 ///
-/// It answers once it has been filled with what the index had before; a row that is written later has its key entered first.
+/// It answers once it has been filled with what the index had before; a row that is written later has its key entered
+/// first.
 final class KeyFilter: Sendable {
     private let state = Mutex(State())
 
@@ -19,7 +20,8 @@ final class KeyFilter: Sendable {
     /// `unusable`: the index could not be read, and is not read again and again for this.
     private enum Phase { case unfilled, filling, filled, unusable }
 
-    /// With so many for each key and so many of them set, one key in about 120 passes for one that is there (Bloom's formula).
+    /// With so many for each key and so many of them set, one key in about 120 passes for one that is there (Bloom's
+    /// formula).
     private static let (bitsPerKey, bitsSet) = (10, 7)
     /// 40 KiB at least, 160 MiB at most: of an index with more keys nothing is known.
     private static let (smallestCapacity, mostKeys) = (1 << 15, 1 << 27)
@@ -27,7 +29,10 @@ final class KeyFilter: Sendable {
     /// Whether the index certainly lacks a key; false while nobody knows.
     func certainlyLacks(_ key: CacheKey) -> Bool {
         let hash = Self.hash(key)
-        return state.withLock { state in state.phase == .filled && !Self.places(hash, state.bits.count).allSatisfy { state.bits[$0 >> 6] & 1 << UInt64($0 & 63) != 0 } }
+        return state.withLock { state in
+            state.phase == .filled
+                && !Self.places(hash, state.bits.count).allSatisfy { state.bits[$0 >> 6] & 1 << UInt64($0 & 63) != 0 }
+        }
     }
 
     /// A row with this key is about to be written.
@@ -36,7 +41,8 @@ final class KeyFilter: Sendable {
         state.withLock { state in
             guard !state.bits.isEmpty else { return }
             var isNew = false
-            for place in Self.places(hash, state.bits.count) where state.bits[place >> 6] & 1 << UInt64(place & 63) == 0 {
+            for place in Self.places(hash, state.bits.count) where state.bits[place >> 6] & 1 << UInt64(place & 63) == 0
+            {
                 state.bits[place >> 6] |= 1 << UInt64(place & 63)
                 isNew = true
             }
@@ -88,7 +94,8 @@ final class KeyFilter: Sendable {
         return text.withUTF8 { ChunkDigest.of(UnsafeRawBufferPointer($0)) }
     }
 
-    /// The bits of a key: two halves of one hash stand for as many hashes as are needed (Kirsch and Mitzenmacher, 2006).
+    /// The bits of a key: two halves of one hash stand for as many hashes as are needed (Kirsch and Mitzenmacher,
+    /// 2006).
     private static func places(_ hash: UInt64, _ words: Int) -> some Sequence<Int> {
         let (first, step) = (hash & 0xFFFF_FFFF, hash >> 32 | 1)
         let bits = UInt64(words) * 64
@@ -99,7 +106,8 @@ final class KeyFilter: Sendable {
 extension CacheIndex {
     /// Enters all keys into the filter.
     /// - Parameters:
-    ///   - keysAtOnce: how many are read in one transaction; a long one would keep the index's log from being shortened.
+    ///   - keysAtOnce: how many are read in one transaction; a long one would keep the index's log from being
+    ///     shortened.
     ///   - isEnding: asked between pages.
     func fillKeys(keysAtOnce: Int = 4096, isEnding: () -> Bool) throws(StoreError) {
         var isComplete = false
@@ -111,8 +119,11 @@ extension CacheIndex {
         var last = Int64.min
         while !isEnding() {
             let page = try read { db in
-                try Row.fetchAll(db.cachedStatement(sql: "SELECT id, key FROM resource WHERE id > ? ORDER BY id LIMIT ?"), arguments: [last, keysAtOnce])
-                    .map { StoredRow($0) }
+                try Row.fetchAll(
+                    db.cachedStatement(sql: "SELECT id, key FROM resource WHERE id > ? ORDER BY id LIMIT ?"),
+                    arguments: [last, keysAtOnce]
+                )
+                .map { StoredRow($0) }
             }
             // A key that cannot be read is none that anybody asks for.
             for row in page { if let key = try? row.text("key") { keys.enter(CacheKey(text: key)) } }

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A part of a generation's bytes in this process's address space, for as long as this lives. The bytes of a file on the disk are only for the
-/// kernel (`sendmsg`), which answers EFAULT where the file shrank under it.
+/// A part of a generation's bytes in this process's address space, for as long as this lives. The bytes of a file on
+/// the disk are only for the kernel (`sendmsg`), which answers EFAULT where the file shrank under it.
 ///
 /// `@unchecked Sendable` because place and size never change.
 package final class MappedBytes: @unchecked Sendable {

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// The bytes of a window: in memory, of which as much is taken as has come and was not passed yet. It has no descriptor, and no limit for
-/// files (`RLIMIT_FSIZE`) is one for it.
+/// The bytes of a buffer: in memory, of which as much is taken as has come and was not passed yet. It has no
+/// descriptor, and no limit for files (`RLIMIT_FSIZE`) is one for it.
 final class MemoryBytes: GenerationBytes {
     private static let blockSize: Int64 = 1 << 20
 
@@ -32,8 +32,10 @@ final class MemoryBytes: GenerationBytes {
         var done = 0
         while done < bytes.count {
             let place = offset + Int64(done), block = try block(place / Self.blockSize)
-            let part = UnsafeRawBufferPointer(rebasing: bytes[done..<min(bytes.count, done + Int(block.range.upperBound - place))])
-            (block.base + Int(place - block.range.lowerBound)).copyMemory(from: part.baseAddress!, byteCount: part.count)
+            let part = UnsafeRawBufferPointer(
+                rebasing: bytes[done..<min(bytes.count, done + Int(block.range.upperBound - place))])
+            (block.base + Int(place - block.range.lowerBound)).copyMemory(
+                from: part.baseAddress!, byteCount: part.count)
             done += part.count
         }
     }
@@ -50,7 +52,7 @@ final class MemoryBytes: GenerationBytes {
         return done
     }
 
-    /// Windows are passed from their start on: what lies before the range has gone already.
+    /// Buffers are passed from their start on: what lies before the range has gone already.
     func punchHole(_ range: Range<Int64>) {
         let passed = blocks.withLock { blocks in
             let passed = blocks.filter { $0.value.range.upperBound <= range.upperBound }

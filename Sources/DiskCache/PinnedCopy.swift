@@ -1,6 +1,7 @@
 import CachePolicy
 
-/// A second copy of the rows of pinned resources, in a database of its own: where the index is damaged or gone, they come back from here.
+/// A second copy of the rows of pinned resources, in a database of its own: where the index is damaged or gone, they
+/// come back from here.
 ///
 /// It may lag behind the index by what a crash left out, until the next start.
 final class PinnedCopy {
@@ -25,8 +26,8 @@ final class PinnedCopy {
 
     var isThere: Bool { copy != nil }
 
-    /// The version of the index's pins that it has followed to (`CacheIndex.Meta.pinVersion`). Where the index itself is behind that, it has
-    /// lost what was last written to it.
+    /// The version of the index's pins that it has followed to (`CacheIndex.Meta.pinVersion`). Where the index itself
+    /// is behind that, it has lost what was last written to it.
     var version: Int64 { ((try? copy?.meta(.pinVersion)) ?? nil) ?? 0 }
 
     /// The keys that it has.
@@ -42,7 +43,8 @@ final class PinnedCopy {
     /// Notes of a resource that it has that somebody has had it downloaded.
     func setDownloaded(_ key: CacheKey) throws(StoreError) { try copy?.setDownloaded(key) }
 
-    /// Takes over news of pinned generations. After one that failed, all of a resource is copied, as news alone would leave gaps.
+    /// Takes over news of pinned generations. After one that failed, all of a resource is copied, as news alone would
+    /// leave gaps.
     func save(_ updates: [CacheIndex.Update], from index: CacheIndex) throws(StoreError) {
         guard !updates.isEmpty || !lagging.isEmpty else { return }
         let updated = updates.filter { !lagging.contains($0.key) }

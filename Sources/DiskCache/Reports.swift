@@ -65,9 +65,10 @@ package struct ResourceQuery: Sendable, Equatable {
 }
 
 extension ResourceListing {
-    /// All resources that a query means, in pages, so that no answer grows with the cache. Each that is there from the first page to the last
-    /// is among them where they are in the order of names: a page begins behind the last name. In another order they change their places while
-    /// they are read: what moves to a later page is there twice, and kept once; what moves to an earlier one is missed.
+    /// All resources that a query means, in pages, so that no answer grows with the cache. Each that is there from the
+    /// first page to the last is among them where they are in the order of names: a page begins behind the last name.
+    /// In another order they change their places while they are read: what moves to a later page is there twice, and
+    /// kept once; what moves to an earlier one is missed.
     /// - Parameter page: gives the resources of one page, and how many there are in all.
     package static func all(
         _ query: ResourceQuery, limit: Int? = nil, pageSize: Int = 1000, page: (ResourceQuery) throws -> ResourceListing
@@ -78,7 +79,8 @@ extension ResourceListing {
         guard listing.resources.count < listing.total else { return listing }
         var (seen, last) = (Set(listing.resources.map(\.url)), listing.resources.last?.url)
         query.offset = listing.resources.count
-        // An empty page is the end, and not the total: rows that are damaged are left out of pages, and the total shrinks when what was listed goes.
+        // An empty page is the end, and not the total: rows that are damaged are left out of pages, and the total
+        // shrinks when what was listed goes.
         while let place = last, listing.resources.count < limit ?? .max {
             if query.order == .name { (query.after, query.offset) = (place, 0) }
             query.limit = min(pageSize, (limit ?? .max) - listing.resources.count)
@@ -131,9 +133,11 @@ package struct ResourceDetail: Codable, Sendable, Equatable {
     package var missing: [ByteSpan]
 
     /// The fields that say for how long it is fresh.
-    package var freshnessFields: FieldLines {
-        let named = [("Cache-Control", cacheControl), ("Expires", expires), ("Last-Modified", lastModified), ("Date", date)]
-        return FieldLines(named.compactMap { name, value in value.map { FieldLines.Line(name: name, value: $0) } })
+    package var freshnessFields: HeaderFields {
+        let named = [
+            ("Cache-Control", cacheControl), ("Expires", expires), ("Last-Modified", lastModified), ("Date", date),
+        ]
+        return HeaderFields(named.compactMap { name, value in value.map { HeaderFields.Line(name: name, value: $0) } })
     }
 }
 

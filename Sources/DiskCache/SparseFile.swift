@@ -2,8 +2,8 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// One generation's bytes in a sparse file. What is read of it is mapped in parts, when it is read, and stays mapped for a while: the next
-/// reader finds it.
+/// One generation's bytes in a sparse file. What is read of it is mapped in parts, when it is read, and stays mapped
+/// for a while: the next reader finds it.
 ///
 /// This process itself reads bytes with `pread`, never from a mapping.
 final class SparseFile: GenerationBytes {
@@ -34,7 +34,8 @@ final class SparseFile: GenerationBytes {
             known.noteUse()
             return known
         }
-        let start = index * Self.mappingSize, end = min(start + Self.mappingSize, CapacityLedger.rounded(length ?? .max / 2))
+        let start = index * Self.mappingSize,
+            end = min(start + Self.mappingSize, CapacityLedger.rounded(length ?? .max / 2))
         let made = try MappedBytes(of: file, start..<end, path: path)
         return mappings.withLock { mappings in
             if let known = mappings[index] { return known }
@@ -45,7 +46,8 @@ final class SparseFile: GenerationBytes {
 
     func idleMappings() -> [(lastUse: Int64, bytes: Int64)] {
         mappings.withLock { mappings in
-            // Each is looked at in its place, and the list of places is a copy: a second reference would make it look used.
+            // Each is looked at in its place, and the list of places is a copy: a second reference would make it look
+            // used.
             Array(mappings.keys).compactMap { index in
                 guard isKnownUniquelyReferenced(&mappings[index]!) else {
                     mappings[index]?.noteUse()
@@ -59,7 +61,9 @@ final class SparseFile: GenerationBytes {
     func dropMappings(usedUntil time: Int64) {
         let dropped = mappings.withLock { mappings in
             Array(mappings.keys).compactMap { index -> MappedBytes? in
-                guard isKnownUniquelyReferenced(&mappings[index]!), mappings[index]!.lastUsed <= time else { return nil }
+                guard isKnownUniquelyReferenced(&mappings[index]!), mappings[index]!.lastUsed <= time else {
+                    return nil
+                }
                 return mappings.removeValue(forKey: index)
             }
         }
@@ -85,7 +89,8 @@ final class SparseFile: GenerationBytes {
     /// - Parameter bytes: whole pages.
     private static func isResident(_ bytes: UnsafeRawBufferPointer) -> Bool {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count / Int(CapacityLedger.blockSize)) { flags in
-            guard mincore(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count, flags.baseAddress!) == 0 else { return true }
+            guard mincore(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count, flags.baseAddress!) == 0
+            else { return true }
             return flags.allSatisfy { $0 & 1 == 1 }
         }
     }
@@ -120,7 +125,8 @@ final class SparseFile: GenerationBytes {
         defer { buffer.deallocate() }
         var offset = range.lowerBound
         while offset < range.upperBound {
-            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[0..<min(buffer.count, Int(range.upperBound - offset))])
+            let part = UnsafeMutableRawBufferPointer(
+                rebasing: buffer[0..<min(buffer.count, Int(range.upperBound - offset))])
             let count = try read(into: part, at: offset)
             guard count > 0 else { throw .system(operation: "pread", path: path, code: EIO) }
             offset += Int64(count)
@@ -132,13 +138,14 @@ final class SparseFile: GenerationBytes {
         guard fdatasync(file) == 0 else { throw .lastSystemError("fdatasync", path) }
     }
 
-    /// Gives the blocks of a range back to the disk. A range that ends within a block ends with the file: all of that block goes, which the
-    /// file system would otherwise only fill with zeros.
+    /// Gives the blocks of a range back to the disk. A range that ends within a block ends with the file: all of that
+    /// block goes, which the file system would otherwise only fill with zeros.
     func punchHole(_ range: Range<Int64>) throws(StoreError) {
         let largestBlock: Int64 = 64 << 10
         let isWhole = range.upperBound % CapacityLedger.blockSize == 0
         let end = isWhole ? range.upperBound : (range.upperBound / largestBlock + 1) * largestBlock
-        guard fallocate(file, reel_falloc_punch_hole, off_t(range.lowerBound), off_t(end - range.lowerBound)) == 0 else {
+        guard fallocate(file, reel_falloc_punch_hole, off_t(range.lowerBound), off_t(end - range.lowerBound)) == 0
+        else {
             throw .lastSystemError("punch hole in", path)
         }
     }
@@ -166,7 +173,8 @@ final class SparseFile: GenerationBytes {
     /// Whether it is as it was sealed, and as long as it was.
     func isSealed(length: Int64) -> Bool {
         var info = stat()
-        return fstat(file, &info) == 0 && info.st_mtim.tv_sec == Self.sealTime.tv_sec && info.st_mtim.tv_nsec == 0 && Int64(info.st_size) == length
+        return fstat(file, &info) == 0 && info.st_mtim.tv_sec == Self.sealTime.tv_sec && info.st_mtim.tv_nsec == 0
+            && Int64(info.st_size) == length
     }
 
     /// Ends the file at its length, once that is known.

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Bytes on their way to a `ChunkWriter`. Its storage is kept when it is emptied: to the kernel, giving large buffers back and taking them
-/// anew costs more than the copy.
+/// Bytes on their way to a `ChunkWriter`. Its storage is kept when it is emptied: to the kernel, giving large buffers
+/// back and taking them anew costs more than the copy.
 ///
 /// `@unchecked Sendable` because it has one user at a time: who fills it, or the writer until it has delivered.
 package final class StagingBuffer: @unchecked Sendable {

@@ -27,8 +27,10 @@ package enum StoreError: AdvisedError, Sendable {
         case .system(let operation, let path, let code):
             "\(operation) \(path): \(String(cString: strerror(code)))"
         case .index(let detail): "the cache index: \(detail)"
-        case .damagedIndex(let path, let detail): "the cache index \(path) is damaged (\(detail)); restart to make it anew from what can be read of it"
-        case .damagedRow(let key, let detail): "the cache index has what cannot be for \(key?.text ?? "a resource"): \(detail)"
+        case .damagedIndex(let path, let detail):
+            "the cache index \(path) is damaged (\(detail)); restart to make it anew from what can be read of it"
+        case .damagedRow(let key, let detail):
+            "the cache index has what cannot be for \(key?.text ?? "a resource"): \(detail)"
         case .setting(let detail), .directory(let detail, _): detail
         }
     }

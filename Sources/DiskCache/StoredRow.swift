@@ -11,10 +11,11 @@ package struct RowDamage: Error, CustomStringConvertible {
     package var description: String { "\(column) \(reason)" }
 }
 
-/// A row whose values are not believed: a column that is not there, a value of another type or out of its bounds throws `RowDamage`.
+/// A row whose values are not believed: a column that is not there, a value of another type or out of its bounds throws
+/// `RowDamage`.
 ///
-/// GRDB's own subscripts trap on all three. What stands in a database may have been damaged or changed by somebody else, so no module reads
-/// its rows in any other way.
+/// GRDB's own subscripts trap on all three. What stands in a database may have been damaged or changed by somebody
+/// else, so no module reads its rows in any other way.
 package struct StoredRow {
     private let row: Row
     /// In the place of the database's own names, where these may be damaged.
@@ -43,25 +44,35 @@ package struct StoredRow {
     }
 
     /// The same for a column that may be NULL.
-    package func optional<Value>(_ column: String, _ read: (String) throws(RowDamage) -> Value) throws(RowDamage) -> Value? {
+    package func optional<Value>(_ column: String, _ read: (String) throws(RowDamage) -> Value) throws(RowDamage)
+        -> Value?
+    {
         try databaseValue(column).isNull ? nil : read(column)
     }
 
     /// As JSON.
     package func decoded<Value: Decodable>(_ type: Value.Type, _ column: String) throws(RowDamage) -> Value {
         let text = try text(column)
-        guard let value = try? JSONDecoder().decode(type, from: Data(text.utf8)) else { throw RowDamage(column: column, reason: "is not the JSON that it should be") }
+        guard let value = try? JSONDecoder().decode(type, from: Data(text.utf8)) else {
+            throw RowDamage(column: column, reason: "is not the JSON that it should be")
+        }
         return value
     }
 
     package func databaseValue(_ column: String) throws(RowDamage) -> DatabaseValue {
-        let index = names.map { $0.firstIndex(of: column) } ?? row.columnNames.firstIndex(of: column).map { row.columnNames.distance(from: row.columnNames.startIndex, to: $0) }
+        let index =
+            names.map { $0.firstIndex(of: column) }
+            ?? row.columnNames.firstIndex(of: column).map {
+                row.columnNames.distance(from: row.columnNames.startIndex, to: $0)
+            }
         guard let index, index < row.count else { throw RowDamage(column: column, reason: "is missing") }
         return row[index]
     }
 
     private func value<Value: DatabaseValueConvertible>(_ column: String) throws(RowDamage) -> Value {
-        guard let value = Value.fromDatabaseValue(try databaseValue(column)) else { throw RowDamage(column: column, reason: "is of another type") }
+        guard let value = Value.fromDatabaseValue(try databaseValue(column)) else {
+            throw RowDamage(column: column, reason: "is of another type")
+        }
         return value
     }
 }

@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Which files may hold blocks that no row speaks of: those that are written, evicted or removed. They are named in a file before that
-/// begins, so that after a kill only these are looked at, however many there are. (A kill loses nothing that was written to a file; a
-/// power cut may, and is followed by a look at all.)
+/// Which files may hold blocks that no row speaks of: those that are written, evicted or removed. They are named in a
+/// file before that begins, so that after a kill only these are looked at, however many there are. (A kill loses
+/// nothing that was written to a file; a power cut may, and is followed by a look at all.)
 ///
 /// Records of eight bytes: identifiers of generations.
 final class UnfinishedFiles: Sendable {
@@ -28,7 +28,8 @@ final class UnfinishedFiles: Sendable {
     private static func open(_ path: String, _ flags: Int32) throws(StoreError) -> Int32 {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0o600)
         guard descriptor >= 0 else { throw .lastSystemError("open", path) }
-        // A disk that is full must not keep anything from being evicted. Where room cannot be taken in advance, it will be found or not.
+        // A disk that is full must not keep anything from being evicted. Where room cannot be taken in advance, it will
+        // be found or not.
         _ = fallocate(descriptor, reel_falloc_keep_size, 0, off_t(2 * longest * 8))
         return descriptor
     }
@@ -44,7 +45,9 @@ final class UnfinishedFiles: Sendable {
             let count = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
             // A record that was cut off names nothing.
             guard count >= 8 else { return found }
-            for value in buffer[..<(count / 8)] where value > 0 && value <= UInt64(Int64.max) { found.insert(GenerationID(value: UInt64(littleEndian: value))) }
+            for value in buffer[..<(count / 8)] where value > 0 && value <= UInt64(Int64.max) {
+                found.insert(GenerationID(value: UInt64(littleEndian: value)))
+            }
         }
     }
 

@@ -31,14 +31,19 @@ final class DownloadDatabase {
     }
 
     private static func open(_ path: String) throws -> DatabaseQueue {
-        do throws(StoreError) { try FileSystem.makePrivateDatabase(path) } catch { throw DownloadError(.disk, "cannot make \(path): \(error)") }
+        do throws(StoreError) { try FileSystem.makePrivateDatabase(path) } catch {
+            throw DownloadError(.disk, "cannot make \(path): \(error)")
+        }
         var configuration = Configuration()
         configuration.label = "downloads"
         configuration.journalMode = .wal
         // Somebody looks into it with another program.
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { db in
-            try db.execute(sql: "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000; PRAGMA temp_store = MEMORY")
+            try db.execute(
+                sql:
+                    "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000; PRAGMA temp_store = MEMORY"
+            )
         }
         let database = try DatabaseQueue(path: path, configuration: configuration)
         // GRDB sets NORMAL when it has made the connection.
@@ -46,7 +51,8 @@ final class DownloadDatabase {
         try DatabaseDamage.check(database, path)
         do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
             throw DownloadError(
-                .disk, "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(migrator.migrations.count))",
+                .disk,
+                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(migrator.migrations.count))",
                 .laterVersion)
         }
         return database
@@ -54,16 +60,17 @@ final class DownloadDatabase {
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        // `place` is the order of those that wait; `ended` counts up as downloads end; `key` is the resource's, and `claim`, as JSON, what was
-        // cached of it before. The number of one that is forgotten is not given again.
+        // `place` is the order of those that wait; `ended` counts up as downloads end; `key` is the resource's, and
+        // `claim`, as JSON, what was cached of it before. The number of one that is forgotten is not given again.
         migrator.registerMigration("1: downloads") { db in
-            try db.execute(sql: """
-                CREATE TABLE download (
-                    id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL, first INTEGER, priority TEXT NOT NULL, connections INTEGER NOT NULL,
-                    limit_rate INTEGER, category TEXT, pinned INTEGER NOT NULL, state TEXT NOT NULL, place REAL NOT NULL, ended INTEGER,
-                    bytes INTEGER NOT NULL, total INTEGER, file_name TEXT, network_failures INTEGER NOT NULL, busy_failures INTEGER NOT NULL,
-                    retry_at REAL, added REAL NOT NULL, started REAL, finished REAL, message TEXT, key TEXT, claim TEXT);
-                """)
+            try db.execute(
+                sql: """
+                    CREATE TABLE download (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL, first INTEGER, priority TEXT NOT NULL, connections INTEGER NOT NULL,
+                        limit_rate INTEGER, category TEXT, pinned INTEGER NOT NULL, state TEXT NOT NULL, place REAL NOT NULL, ended INTEGER,
+                        bytes INTEGER NOT NULL, total INTEGER, file_name TEXT, network_failures INTEGER NOT NULL, busy_failures INTEGER NOT NULL,
+                        retry_at REAL, added REAL NOT NULL, started REAL, finished REAL, message TEXT, key TEXT, claim TEXT);
+                    """)
         }
         return migrator
     }
@@ -74,12 +81,15 @@ final class DownloadDatabase {
         let aside = path + ".damaged"
         for suffix in ["-wal", "-shm"] { unlink(aside + suffix) }
         guard rename(path, aside) == 0 else {
-            throw DownloadError(.disk, "cannot rename \(path), which is damaged: \(String(cString: strerror(errno))); move it away")
+            throw DownloadError(
+                .disk, "cannot rename \(path), which is damaged: \(String(cString: strerror(errno))); move it away")
         }
         // Its log may hold what can still be read of it.
         rename(path + "-wal", aside + "-wal")
         unlink(path + "-shm")
-        logger.error("the downloads in \(path) are damaged (\(DatabaseDamage.reason(error))): they are kept as \(aside), and a new database is begun")
+        logger.error(
+            "the downloads in \(path) are damaged (\(DatabaseDamage.reason(error))): they are kept as \(aside), and a new database is begun"
+        )
     }
 
     /// Begins a new one in the place of one that turns out to be damaged.
@@ -107,7 +117,11 @@ final class DownloadDatabase {
             var damaged: [Int64] = []
             let rows = try Row.fetchCursor(db, sql: "SELECT * FROM download")
             while let row = try rows.next().map({ StoredRow($0) }) {
-                if let job = try? DownloadJob(row) { contents.jobs.append(job) } else { damaged.append(try row.integer("id")) }
+                if let job = try? DownloadJob(row) {
+                    contents.jobs.append(job)
+                } else {
+                    damaged.append(try row.integer("id"))
+                }
             }
             let last = try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'download'") ?? 0
             // One that cannot be is not gone on from: the rows tell how far the numbers have got.
@@ -115,14 +129,16 @@ final class DownloadDatabase {
             return (contents, damaged)
         }
         if !damaged.isEmpty {
-            logger.error("\(damaged.count) of the downloads in \(path) cannot be read: they are left out; order them again")
+            logger.error(
+                "\(damaged.count) of the downloads in \(path) cannot be read: they are left out; order them again")
             try database.write { db in try Self.remove(damaged, in: db) }
         }
         return contents
     }
 
     /// All of it or nothing, in one transaction.
-    /// - Parameter all: every download there is but these, for a new database in the place of one that turns out to be damaged.
+    /// - Parameter all: every download there is but these, for a new database in the place of one that turns out to be
+    ///   damaged.
     func save(_ jobs: [DownloadJob], removing ids: Set<Int64> = [], all: () -> [DownloadJob]) throws(DownloadError) {
         do {
             do { try write(jobs, removing: ids) } catch let error where DatabaseDamage.isMeant(by: error, path) {
@@ -149,7 +165,8 @@ final class DownloadDatabase {
         let names = DownloadJob.columnNames
         let updates = names.dropFirst().map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         let marks = names.map { _ in "?" }.joined(separator: ", ")
-        return "INSERT INTO download (\(names.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT(id) DO UPDATE SET \(updates)"
+        return
+            "INSERT INTO download (\(names.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT(id) DO UPDATE SET \(updates)"
     }()
 
     func close() throws(DownloadError) {

@@ -5,17 +5,19 @@ import HTTPModel
 
 extension DownloadJob {
     static let columnNames = [
-        "id", "url", "first", "priority", "connections", "limit_rate", "category", "pinned", "state", "place", "ended", "bytes", "total", "file_name",
+        "id", "url", "first", "priority", "connections", "limit_rate", "category", "pinned", "state", "place", "ended",
+        "bytes", "total", "file_name",
         "network_failures", "busy_failures", "retry_at", "added", "started", "finished", "message", "key", "claim",
     ]
 
     /// What stands in the columns of those names.
     var columns: [(any DatabaseValueConvertible)?] {
         get throws {
-            let claim = try claim.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
+            let restorePoint = try restorePoint.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
             return [
-                id, url, first, priority.rawValue, connections, limitRate, category, isPinned, state.rawValue, place, ended, bytes, total, fileName,
-                networkFailures, busyFailures, retryAt, added, started, finished, message, key, claim,
+                id, url, first, priority.rawValue, connections, limitRate, category, isPinned, state.rawValue, place,
+                ended, bytes, total, fileName,
+                networkFailures, busyFailures, retryAt, added, started, finished, message, key, restorePoint,
             ]
         }
     }
@@ -30,31 +32,51 @@ extension DownloadJob {
         // Bounded, so that what counts on from them cannot overflow.
         func whole(_ column: String) throws(RowDamage) -> Int64 { try row.integer(column, in: 0...ByteNumber.greatest) }
         func time(_ column: String) throws(RowDamage) -> Double { try row.real(column, in: Self.times) }
-        guard let priority = DownloadPriority(rawValue: try row.text("priority")) else { throw RowDamage(column: "priority", reason: "is none") }
-        guard let state = DownloadState(rawValue: try row.text("state")) else { throw RowDamage(column: "state", reason: "is none") }
+        guard let priority = DownloadPriority(rawValue: try row.text("priority")) else {
+            throw RowDamage(column: "priority", reason: "is none")
+        }
+        guard let state = DownloadState(rawValue: try row.text("state")) else {
+            throw RowDamage(column: "state", reason: "is none")
+        }
         let order = DownloadOrder(
             url: try row.text("url"), first: try row.optional("first", whole), priority: priority,
-            connections: Int(try row.integer("connections", in: 1...Int64(DownloadOrder.maxConnections))), limitRate: try row.optional("limit_rate", whole),
+            connections: Int(try row.integer("connections", in: 1...Int64(DownloadOrder.maxConnections))),
+            limitRate: try row.optional("limit_rate", whole),
             category: try row.optional("category", row.text), isPinned: try row.flag("pinned"))
         self.init(
             id: try row.integer("id", in: 1...Self.lastID), url: order.url, order: order,
             place: try row.real("place", in: -1e15...1e15), added: try time("added"))
         (self.state, bytes, total) = (state, try whole("bytes"), try row.optional("total", whole))
-        (networkFailures, busyFailures) = (Int(try row.integer("network_failures", in: 0...1 << 30)), Int(try row.integer("busy_failures", in: 0...1 << 30)))
+        (networkFailures, busyFailures) = (
+            Int(try row.integer("network_failures", in: 0...1 << 30)),
+            Int(try row.integer("busy_failures", in: 0...1 << 30))
+        )
         ended = try row.optional("ended") { (column) throws(RowDamage) in try row.integer(column, in: 0...Self.lastID) }
-        (retryAt, started, finished) = (try row.optional("retry_at", time), try row.optional("started", time), try row.optional("finished", time))
-        (fileName, message, key) = (try row.optional("file_name", row.text), try row.optional("message", row.text), try row.optional("key", row.text))
-        guard state.hasEnded == (ended != nil) else { throw RowDamage(column: "ended", reason: "does not fit the state") }
-        claim = try row.optional("claim") { (column) throws(RowDamage) in try row.decoded(DownloadClaim.self, column) }
-        guard claim?.isOrdered != false else { throw RowDamage(column: "claim", reason: "has runs that cannot be") }
+        (retryAt, started, finished) = (
+            try row.optional("retry_at", time), try row.optional("started", time), try row.optional("finished", time)
+        )
+        (fileName, message, key) = (
+            try row.optional("file_name", row.text), try row.optional("message", row.text),
+            try row.optional("key", row.text)
+        )
+        guard state.hasEnded == (ended != nil) else {
+            throw RowDamage(column: "ended", reason: "does not fit the state")
+        }
+        restorePoint = try row.optional("claim") { (column) throws(RowDamage) in
+            try row.decoded(RestorePoint.self, column)
+        }
+        guard restorePoint?.isOrdered != false else {
+            throw RowDamage(column: "claim", reason: "has runs that cannot be")
+        }
     }
 }
 
-extension DownloadClaim {
+extension RestorePoint {
     /// Whether its runs can be.
     fileprivate var isOrdered: Bool {
         former.allSatisfy { former in
-            former.present.count.isMultiple(of: 2) && zip(former.present, former.present.dropFirst()).allSatisfy { $0 <= $1 }
+            former.present.count.isMultiple(of: 2)
+                && zip(former.present, former.present.dropFirst()).allSatisfy { $0 <= $1 }
                 && former.present.allSatisfy { (0...ByteNumber.greatest).contains($0) }
         }
     }

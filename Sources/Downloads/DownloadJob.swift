@@ -38,7 +38,7 @@ struct DownloadJob: Sendable, Equatable {
     /// The resource's cache key, once that is known.
     var key: String?
     /// What was cached before its first byte; nil before, and when nobody needs to know it any more.
-    var claim: DownloadClaim?
+    var restorePoint: RestorePoint?
 
     // What a new process does not know any more
 
@@ -58,7 +58,8 @@ struct DownloadJob: Sendable, Equatable {
 
     var identity: Identity { Identity(url: url, first: first) }
 
-    /// By which others are found that want the same bytes: the same key means that, and the same URL where the key is not known yet.
+    /// By which others are found that want the same bytes: the same key means that, and the same URL where the key is
+    /// not known yet.
     var sharedNames: [String] {
         guard isUsing else { return [] }
         guard let key, key != url else { return [url] }
@@ -66,7 +67,9 @@ struct DownloadJob: Sendable, Equatable {
     }
 
     /// Whether it wants what it has brought to stay.
-    private var isUsing: Bool { !state.hasEnded || state == .failed && claim != nil || state == .completed && isPinned }
+    private var isUsing: Bool {
+        !state.hasEnded || state == .failed && restorePoint != nil || state == .completed && isPinned
+    }
 
     var failures: Int { networkFailures + busyFailures }
 
@@ -76,14 +79,17 @@ struct DownloadJob: Sendable, Equatable {
     var report: DownloadReport {
         let rate = state == .downloading ? rate.bytesPerSecond : nil
         return DownloadReport(
-            id: id, url: url, state: state, priority: priority, category: category, first: first, connections: connections, limitRate: limitRate,
-            isPinned: isPinned, bytes: bytes, total: total, rate: rate, eta: TransferRate.seconds(for: total.map { $0 -| bytes }, at: rate),
-            failures: failures, retryAt: retryAt.map { Int64(saturating: $0.rounded(.up)) }, added: Int64(saturating: added),
+            id: id, url: url, state: state, priority: priority, category: category, first: first,
+            connections: connections, limitRate: limitRate,
+            isPinned: isPinned, bytes: bytes, total: total, rate: rate,
+            eta: TransferRate.seconds(for: total.map { $0 -| bytes }, at: rate),
+            failures: failures, retryAt: retryAt.map { Int64(saturating: $0.rounded(.up)) },
+            added: Int64(saturating: added),
             started: started.map(Int64.init(saturating:)),
             finished: finished.map(Int64.init(saturating:)), message: message, fileName: fileName)
     }
 
-    var listingPlace: DownloadBoard.Place {
+    var listingPlace: DownloadSnapshots.Place {
         switch state {
         case .downloading: .init(group: 0, priority: priority, order: place)
         case .waiting: .init(group: 1, priority: priority, order: place)

@@ -6,17 +6,17 @@ import Synchronization
 
 /// Downloads, one and all: the queue, its database, and what is under way.
 ///
-/// It has a dispatch queue of its own, on which it may block. What the queue of downloads decides is saved first and done then: a download is
-/// in the database before its first byte, and one that is cancelled before its bytes go.
+/// It has a dispatch queue of its own, on which it may block. What the queue of downloads decides is saved first and
+/// done then: a download is in the database before its first byte, and one that is cancelled before its bytes go.
 package actor DownloadManager {
-    package nonisolated let board = DownloadBoard()
+    package nonisolated let snapshots = DownloadSnapshots()
 
     private nonisolated let executor = QueueExecutor(label: "reelcache.downloads")
     /// Whether the next tick is on its way already: while this is busy they do not pile up.
     private nonisolated let isTickPosted = Mutex(false)
     private let database: DownloadDatabase
     private let source: (any DownloadSource)?
-    private let claims: any ClaimKeeper
+    private let restorePoints: any RestorePointKeeper
     private let clock: any DownloadClock
     private let logger: Logger
     private let ordered: @Sendable ([Int64]) -> Void
@@ -36,12 +36,12 @@ package actor DownloadManager {
     private var isSavingUrgent = false
     /// Why the last try was in vain; nil where it was not.
     private var savingFailure: String?
-    /// Of those that are being begun: their claims are to be saved first.
-    private var unsavedClaimIDs: Set<Int64> = []
+    /// Of those that are being begun: their restore points are to be saved first.
+    private var unsavedRestorePointIDs: Set<Int64> = []
     /// Cancelled or failed ones whose bytes could not be removed: tried again by the next process.
     private var stuck: Set<Int64> = []
 
-    // What is not on the board yet
+    // What is not on the snapshots yet
     private var unposted: Set<Int64> = []
     private var unpostedRemovals: [Int64] = []
 
@@ -61,21 +61,28 @@ package actor DownloadManager {
     ///   - ordered: told, inside, which downloads somebody has ordered who does not wait for them.
     /// - Throws: `.disk` where the database cannot be opened. One that is damaged is set aside.
     package init(
-        directory: String, source: (any DownloadSource)?, claims: any ClaimKeeper, settings: DownloadSettings, clock: any DownloadClock, logger: Logger,
+        directory: String, source: (any DownloadSource)?, restorePoints: any RestorePointKeeper,
+        settings: DownloadSettings, clock: any DownloadClock, logger: Logger,
         ordered: @escaping @Sendable ([Int64]) -> Void = { _ in }
     ) throws(DownloadError) {
         let database = try DownloadDatabase(directory: directory, logger: logger)
         let contents = try database.load()
-        let queue = DownloadQueue(settings: settings, restoring: contents.jobs, nextID: contents.nextID, now: clock.now, monotonic: clock.monotonic)
-        (self.database, self.source, self.claims, self.clock, self.logger, self.queue) = (database, source, claims, clock, logger, queue)
+        let queue = DownloadQueue(
+            settings: settings, restoring: contents.jobs, nextID: contents.nextID, now: clock.now,
+            monotonic: clock.monotonic)
+        (self.database, self.source, self.restorePoints, self.clock, self.logger, self.queue) = (
+            database, source, restorePoints, clock, logger, queue
+        )
         self.ordered = ordered
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
-        board.post(queue.jobs.values.map { ($0.report, $0.listingPlace) }, summary: summary)
+        snapshots.post(queue.jobs.values.map { ($0.report, $0.listingPlace) }, summary: summary)
     }
 
     /// Does work inside, and waits for it: not on a loop, nor inside of the manager.
-    package nonisolated func perform<Result: Sendable>(_ work: @Sendable (isolated DownloadManager) throws -> Result) rethrows -> Result {
+    package nonisolated func perform<Result: Sendable>(_ work: @Sendable (isolated DownloadManager) throws -> Result)
+        rethrows -> Result
+    {
         try executor.queue.sync { try assumeIsolated(work) }
     }
 
@@ -90,14 +97,16 @@ package actor DownloadManager {
         settle()
     }
 
-    /// Cancelled downloads still have a claim where the process ended before their bytes were gone.
+    /// Cancelled downloads still have a restore point where the process ended before their bytes were gone.
     private func releaseLeftovers() {
         var freed: Int64 = 0
-        for job in queue.endedIDs.compactMap({ queue[$0] }) where job.claim != nil {
-            if job.state == .completed { queue.dropClaim(job.id) }
+        for job in queue.endedIDs.compactMap({ queue[$0] }) where job.restorePoint != nil {
+            if job.state == .completed { queue.dropRestorePoint(job.id) }
             if job.state == .cancelled { freed +|= release(job.id) }
         }
-        if freed > 0 { logger.notice("removed \(ByteSize(bytes: freed)) of partial data that cancelled downloads had left") }
+        if freed > 0 {
+            logger.notice("removed \(ByteSize(bytes: freed)) of partial data that cancelled downloads had left")
+        }
     }
 
     /// Stops what is under way, which goes on at the next start, and saves everything.
@@ -119,8 +128,8 @@ package actor DownloadManager {
 
     // MARK: What people want
 
-    /// Saves orders, and begins those whose turn it is. A URL that is downloaded already is that download, which is resumed if it was paused.
-    /// All or none.
+    /// Saves orders, and begins those whose turn it is. A URL that is downloaded already is that download, which is
+    /// resumed if it was paused. All or none.
     /// - Parameter waits: whether they are wanted only for as long as somebody in this process waits for them.
     /// - Returns: for each order its download.
     package func add(_ orders: [DownloadOrder], waits: Bool = false) throws(DownloadError) -> [DownloadReport] {
@@ -137,7 +146,9 @@ package actor DownloadManager {
     }
 
     /// - Returns: those that are named and there, or of all those that were changed, as they are now.
-    package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws(DownloadError) -> [DownloadReport] {
+    package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws(DownloadError)
+        -> [DownloadReport]
+    {
         try checkOpen()
         readProgress()
         let (ids, effects) = try queue.change(selection, change, now: clock.now)
@@ -159,7 +170,9 @@ package actor DownloadManager {
 
     /// The newest first.
     package func history(limit: Int?, category: String?) -> [DownloadReport] {
-        let found = queue.endedIDs.reversed().lazy.compactMap { self.queue[$0] }.filter { category == nil || $0.category == category }
+        let found = queue.endedIDs.reversed().lazy.compactMap { self.queue[$0] }.filter {
+            category == nil || $0.category == category
+        }
         return found.prefix(max(0, limit ?? .max)).map(\.report)
     }
 
@@ -217,7 +230,7 @@ package actor DownloadManager {
         var effects = effects
         repeat {
             if mayBegin { effects += queue.begin(now: clock.now) }
-            let faults = claim(effects)
+            let faults = noteRestorePoints(effects)
             collect()
             if isSavingUrgent { save() }
             holdBackUnsaved()
@@ -246,11 +259,13 @@ package actor DownloadManager {
 
     private func begin(_ id: Int64) {
         guard let source, let job = queue[id], job.state == .downloading else { return }
-        attemptCount += 1  // no trap: a count of events
+        attemptCount += 1 // no trap: a count of events
         let number = attemptCount
         do {
             let url = try OriginURL(url: job.url)
-            let work = DownloadWork(url: url, first: job.first, connections: job.connections, isPinned: job.isPinned, limitRate: job.limitRate)
+            let work = DownloadWork(
+                url: url, first: job.first, connections: job.connections, isPinned: job.isPinned,
+                limitRate: job.limitRate)
             let running = source.begin(work) { [weak self] end in self?.post { $0.attemptEnded(id, number, end) } }
             attempts[id] = Attempt(number: number, running: running)
         } catch {
@@ -264,17 +279,17 @@ package actor DownloadManager {
         queue.attemptEnded(id, .failed(fault, job.progress), now: clock.now, monotonic: clock.monotonic)
     }
 
-    // MARK: Claims
+    // MARK: Restore points
 
     /// Notes what is cached before the first byte of those that are to be begun.
     /// - Returns: why that cannot be known.
-    private func claim(_ effects: [DownloadQueue.Effect]) -> [Int64: DownloadFault] {
+    private func noteRestorePoints(_ effects: [DownloadQueue.Effect]) -> [Int64: DownloadFault] {
         var faults: [Int64: DownloadFault] = [:]
         for case .begin(let id) in effects {
-            guard let job = queue[id], job.claim == nil else { continue }
+            guard let job = queue[id], job.restorePoint == nil else { continue }
             do {
-                queue.setClaim(id, try claims.claim(try OriginURL(url: job.url)))
-                unsavedClaimIDs.insert(id)
+                queue.setRestorePoint(id, try restorePoints.restorePoint(try OriginURL(url: job.url)))
+                unsavedRestorePointIDs.insert(id)
             } catch {
                 faults[id] = DownloadFault(.network, "cannot look at what is cached of it: \(error)")
             }
@@ -282,26 +297,28 @@ package actor DownloadManager {
         return faults
     }
 
-    /// Where the disk does not take what was there before its first byte, nothing is fetched, as later nobody would know: it is begun when
-    /// saving works again.
+    /// Where the disk does not take what was there before its first byte, nothing is fetched, as later nobody would
+    /// know: it is begun when saving works again.
     private func holdBackUnsaved() {
         if let savingFailure {
-            for id in unsavedClaimIDs { queue.holdBack(id, savingFailure) }
+            for id in unsavedRestorePointIDs { queue.holdBack(id, savingFailure) }
         }
-        unsavedClaimIDs = []
+        unsavedRestorePointIDs = []
     }
 
     /// Removes what a download has brought.
     /// - Returns: bytes that are free again.
     private func release(_ id: Int64) -> Int64 {
-        guard let claim = queue.release(id) else { return 0 }
+        guard let restorePoint = queue.release(id) else { return 0 }
         do {
-            let freed = try claims.release(claim)
-            queue.dropClaim(id)
+            let freed = try restorePoints.release(restorePoint)
+            queue.dropRestorePoint(id)
             return freed
         } catch {
             if stuck.insert(id).inserted {
-                logger.error("cannot remove what download \(id) of \(queue[id]?.url ?? "") has left: \(error); it is tried again at the next start")
+                logger.error(
+                    "cannot remove what download \(id) of \(queue[id]?.url ?? "") has left: \(error); it is tried again at the next start"
+                )
             }
             return 0
         }
@@ -310,9 +327,9 @@ package actor DownloadManager {
     /// Forgets a download that has ended. Nobody can go on with what it has left: that is removed first.
     /// - Returns: whether it is forgotten.
     private func forget(_ id: Int64) -> Bool {
-        if let job = queue[id], job.claim != nil {
+        if let job = queue[id], job.restorePoint != nil {
             guard !stuck.contains(id) else { return false }
-            if job.state == .completed { queue.dropClaim(id) } else { _ = release(id) }
+            if job.state == .completed { queue.dropRestorePoint(id) } else { _ = release(id) }
             guard !stuck.contains(id) else { return false }
         }
         collect()
@@ -353,14 +370,16 @@ package actor DownloadManager {
         }
     }
 
-    private func everything(except some: [Int64: DownloadJob] = [:]) -> [DownloadJob] { queue.jobs.values.filter { some[$0.id] == nil } }
+    private func everything(except some: [Int64: DownloadJob] = [:]) -> [DownloadJob] {
+        queue.jobs.values.filter { some[$0.id] == nil }
+    }
 
     private func post() {
         let changed = unposted.compactMap { queue[$0] }.map { ($0.report, $0.listingPlace) }
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
-        guard !changed.isEmpty || !unpostedRemovals.isEmpty || summary != board.summary else { return }
-        board.post(changed, removed: unpostedRemovals, summary: summary)
+        guard !changed.isEmpty || !unpostedRemovals.isEmpty || summary != snapshots.summary else { return }
+        snapshots.post(changed, removed: unpostedRemovals, summary: summary)
         (unposted, unpostedRemovals) = ([], [])
     }
 

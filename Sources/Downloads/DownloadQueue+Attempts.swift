@@ -31,7 +31,7 @@ extension DownloadQueue {
         case .completed(let progress):
             job.take(progress)
             job.forgetFailures()
-            (job.message, job.claim) = (nil, nil)
+            (job.message, job.restorePoint) = (nil, nil)
             self.end(job, as: .completed, now: now)
         case .failed(let fault, let progress):
             job.take(progress)

@@ -1,7 +1,8 @@
 /// What people change about downloads that are there.
 extension DownloadQueue {
     /// Nothing is begun before all of it is done.
-    /// - Returns: those that are meant, in order, and what is to be done. Of `possible` ones also those that stay as they are.
+    /// - Returns: those that are meant, in order, and what is to be done. Of `possible` ones also those that stay as
+    ///   they are.
     mutating func change(
         _ selection: DownloadSelection, _ change: DownloadChange, now: Double
     ) throws(DownloadError) -> (ids: [Int64], effects: [Effect]) {
@@ -22,7 +23,9 @@ extension DownloadQueue {
         case .ids(let ids):
             let ids = Self.unique(ids)
             for id in ids {
-                guard let job = self[id] else { throw DownloadError(.unknown, "there is no download \(id): list them to see which there are") }
+                guard let job = self[id] else {
+                    throw DownloadError(.unknown, "there is no download \(id): list them to see which there are")
+                }
                 try check(change, job, &revived)
             }
             return ids
@@ -31,8 +34,12 @@ extension DownloadQueue {
         }
     }
 
-    private func possible(_ jobs: [DownloadJob], _ change: DownloadChange, _ revived: inout Set<DownloadJob.Identity>) -> [Int64] {
-        jobs.filter { isMeant($0, change) }.compactMap { job in (try? check(change, job, &revived)) == nil ? nil : job.id }
+    private func possible(_ jobs: [DownloadJob], _ change: DownloadChange, _ revived: inout Set<DownloadJob.Identity>)
+        -> [Int64]
+    {
+        jobs.filter { isMeant($0, change) }.compactMap { job in
+            (try? check(change, job, &revived)) == nil ? nil : job.id
+        }
     }
 
     private static func unique(_ ids: [Int64]) -> [Int64] {
@@ -40,7 +47,8 @@ extension DownloadQueue {
         return ids.filter { seen.insert($0).inserted }
     }
 
-    /// Whether something happens with it that nobody would regret: a failed one is cancelled, and a cancelled one retried, by its name only.
+    /// Whether something happens with it that nobody would regret: a failed one is cancelled, and a cancelled one
+    /// retried, by its name only.
     private func isMeant(_ job: DownloadJob, _ change: DownloadChange) -> Bool {
         switch change.action {
         case nil: !job.state.hasEnded
@@ -51,7 +59,9 @@ extension DownloadQueue {
         }
     }
 
-    private func check(_ change: DownloadChange, _ job: DownloadJob, _ revived: inout Set<DownloadJob.Identity>) throws(DownloadError) {
+    private func check(_ change: DownloadChange, _ job: DownloadJob, _ revived: inout Set<DownloadJob.Identity>)
+        throws(DownloadError)
+    {
         var state = job.state
         if let action = change.action {
             guard let next = job.state(after: action) else { throw job.cannot("be " + action.participle) }
@@ -59,10 +69,15 @@ extension DownloadQueue {
         }
         if job.state.hasEnded, !state.hasEnded {
             if let other = liveOne(job.identity) {
-                throw DownloadError(.conflict, "download \(job.id) cannot be retried, as download \(other.id) is of the same URL: go on with that one")
+                throw DownloadError(
+                    .conflict,
+                    "download \(job.id) cannot be retried, as download \(other.id) is of the same URL: go on with that one"
+                )
             }
             guard revived.insert(job.identity).inserted else {
-                throw DownloadError(.conflict, "download \(job.id) cannot be retried together with another of the same URL: name one of them")
+                throw DownloadError(
+                    .conflict,
+                    "download \(job.id) cannot be retried together with another of the same URL: name one of them")
             }
         }
         if change.priority != nil || change.limitRate != nil, state.hasEnded { throw job.cannot("be changed") }
@@ -139,7 +154,9 @@ extension DownloadQueue {
 
     /// Gives those of a priority that have not ended whole numbers, in the same order.
     private mutating func renumber(_ priority: DownloadPriority) {
-        let live = jobs.values.filter { $0.priority == priority && !$0.state.hasEnded }.sorted { ($0.place, $0.id) < ($1.place, $1.id) }
+        let live = jobs.values.filter { $0.priority == priority && !$0.state.hasEnded }.sorted {
+            ($0.place, $0.id) < ($1.place, $1.id)
+        }
         for (index, var job) in live.enumerated() {
             job.place = Double(index + 1)
             put(job)
@@ -150,7 +167,9 @@ extension DownloadQueue {
 
 extension DownloadChange {
     fileprivate func check(_ selection: DownloadSelection) throws(DownloadError) {
-        if self == DownloadChange() { throw .invalid("nothing is to be changed: name an action, a priority, a position or a limit") }
+        if self == DownloadChange() {
+            throw .invalid("nothing is to be changed: name an action, a priority, a position or a limit")
+        }
         if let position {
             if position < 0 { throw .invalid("there is no position \(position): 0 is the first") }
             switch selection {
@@ -158,7 +177,9 @@ extension DownloadChange {
             default: throw .invalid("only one download can be moved to a position: name that one")
             }
         }
-        if let limitRate, limitRate < 0 { throw .invalid("\(limitRate) bytes per second cannot be: ask for 1 at least, or 0 for no limit") }
+        if let limitRate, limitRate < 0 {
+            throw .invalid("\(limitRate) bytes per second cannot be: ask for 1 at least, or 0 for no limit")
+        }
     }
 }
 

@@ -27,19 +27,22 @@ extension DownloadQueue {
         return plan
     }
 
-    private func planned(_ order: DownloadOrder, _ identity: DownloadJob.Identity, now: Double, in plan: inout Plan) -> DownloadJob {
+    private func planned(_ order: DownloadOrder, _ identity: DownloadJob.Identity, now: Double, in plan: inout Plan)
+        -> DownloadJob
+    {
         if var job = plan.planned[identity].flatMap({ plan.jobs[$0] }) ?? liveOne(identity) {
             job.take(order, endOfPriority: &plan.nextPlace)
             return job
         }
         var job = DownloadJob(id: plan.nextID, url: identity.url, order: order, place: plan.nextPlace, added: now)
-        plan.nextID += 1  // no trap: rows have numbers far below the greatest
+        plan.nextID += 1 // no trap: rows have numbers far below the greatest
         plan.nextPlace += 1
-        // It goes on with what a failed one has brought: what was there before that one is what was there before this one.
+        // It goes on with what a failed one has brought: what was there before that one is what was there before this
+        // one.
         if var former = failedOne(identity) {
-            (job.claim, job.key) = (former.claim, former.key)
+            (job.restorePoint, job.key) = (former.restorePoint, former.key)
             (job.bytes, job.best, job.total, job.fileName) = (former.bytes, former.bytes, former.total, former.fileName)
-            former.claim = nil
+            former.restorePoint = nil
             plan.jobs[former.id] = former
         }
         return job
@@ -70,7 +73,9 @@ extension DownloadJob {
             (priority, place) = (order.priority, endOfPriority)
             endOfPriority += 1
         }
-        (connections, limitRate, category, isPinned) = (order.connections, order.limitRate, order.category, order.isPinned)
+        (connections, limitRate, category, isPinned) = (
+            order.connections, order.limitRate, order.category, order.isPinned
+        )
         if state == .paused { state = .waiting }
         if state == .waiting { forgetFailures() }
     }
@@ -82,23 +87,34 @@ extension DownloadOrder {
     /// - Returns: the URL in the one form that it is known by.
     fileprivate func checkedURL() throws(DownloadError) -> String {
         let parsed: OriginURL
-        do { parsed = try OriginURL(url: url) } catch { throw .invalid("cannot download \(url.quoted): \(error.reason)") }
+        do { parsed = try OriginURL(url: url) } catch {
+            throw .invalid("cannot download \(url.quoted): \(error.reason)")
+        }
         let name = parsed.absolute
-        if let first, first <= 0 { throw .invalid("cannot download the first \(first) bytes of \(name): ask for 1 at least, or leave it out for the whole") }
+        if let first, first <= 0 {
+            throw .invalid(
+                "cannot download the first \(first) bytes of \(name): ask for 1 at least, or leave it out for the whole"
+            )
+        }
         guard (1...Self.maxConnections).contains(connections) else {
-            throw .invalid("cannot download \(name) through \(connections) connections: choose 1 to \(Self.maxConnections)")
+            throw .invalid(
+                "cannot download \(name) through \(connections) connections: choose 1 to \(Self.maxConnections)")
         }
         if let limitRate, limitRate <= 0 {
-            throw .invalid("cannot download \(name) at \(limitRate) bytes per second: ask for 1 at least, or leave the limit out")
+            throw .invalid(
+                "cannot download \(name) at \(limitRate) bytes per second: ask for 1 at least, or leave the limit out")
         }
         if let category { try Self.check(category, of: name) }
         return name
     }
 
     private static func check(_ category: String, of name: String) throws(DownloadError) {
-        guard !category.isEmpty else { throw .invalid("the category of \(name) is empty: give it a word, or leave it out") }
+        guard !category.isEmpty else {
+            throw .invalid("the category of \(name) is empty: give it a word, or leave it out")
+        }
         guard category.count <= longestCategory else {
-            throw .invalid("the category of \(name) has \(category.count) characters: choose one of \(longestCategory) at most")
+            throw .invalid(
+                "the category of \(name) has \(category.count) characters: choose one of \(longestCategory) at most")
         }
         guard category.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
             throw .invalid("the category \(category.quoted) of \(name) holds a control character: leave that out")
@@ -114,7 +130,9 @@ extension String {
     /// In quotes and on one line, however it was made, and not too long for it.
     fileprivate var quoted: String {
         let longest = 200
-        let text = unicodeScalars.prefix(longest).reduce(into: "") { $0 += $1.properties.generalCategory == .control ? $1.escaped(asASCII: true) : String($1) }
+        let text = unicodeScalars.prefix(longest).reduce(into: "") {
+            $0 += $1.properties.generalCategory == .control ? $1.escaped(asASCII: true) : String($1)
+        }
         return "'\(text)\(unicodeScalars.count > longest ? "..." : "")'"
     }
 }

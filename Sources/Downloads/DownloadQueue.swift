@@ -1,10 +1,11 @@
 import CachePolicy
 import HTTPModel
 
-/// Which downloads there are, which of them run, and whose turn is next. Nothing is done here: operations say what is to be done, as effects.
+/// Which downloads there are, which of them run, and whose turn is next. Nothing is done here: operations say what is
+/// to be done, as effects.
 ///
-/// A download *waits* for its turn or for its next attempt, *runs*, is *paused*, or has *ended* and belongs to the history. Whatever
-/// changes goes through `put`, which keeps the orders and sums beside the jobs in step with them.
+/// A download *waits* for its turn or for its next attempt, *runs*, is *paused*, or has *ended* and belongs to the
+/// history. Whatever changes goes through `put`, which keeps the orders and sums beside the jobs in step with them.
 struct DownloadQueue {
     /// So many that have ended are remembered.
     static let longestHistory = 1000
@@ -98,7 +99,11 @@ struct DownloadQueue {
     private mutating func list(_ job: DownloadJob) {
         switch job.state {
         case .waiting:
-            if let due = job.due { delayed.insert(job.id, at: due) } else { ready[job.priority.rank].insert(job.id, at: job.place) }
+            if let due = job.due {
+                delayed.insert(job.id, at: due)
+            } else {
+                ready[job.priority.rank].insert(job.id, at: job.place)
+            }
         case .downloading: running.insert(job.id, at: Double(job.begun))
         case .paused: break
         case .completed, .failed, .cancelled: ended.insert(job.id, at: Double(job.ended ?? 0))
@@ -107,14 +112,18 @@ struct DownloadQueue {
             live[job.identity] = job.id
             sums.add(job, 1)
         }
-        if job.state == .failed, job.claim != nil { failed[job.identity] = job.id }
+        if job.state == .failed, job.restorePoint != nil { failed[job.identity] = job.id }
         for name in job.sharedNames { sharers[name, default: []].append(job.id) }
     }
 
     private mutating func unlist(_ job: DownloadJob) {
         switch job.state {
         case .waiting:
-            if let due = job.due { delayed.remove(job.id, at: due) } else { ready[job.priority.rank].remove(job.id, at: job.place) }
+            if let due = job.due {
+                delayed.remove(job.id, at: due)
+            } else {
+                ready[job.priority.rank].remove(job.id, at: job.place)
+            }
         case .downloading: running.remove(job.id, at: Double(job.begun))
         case .paused: break
         case .completed, .failed, .cancelled: ended.remove(job.id, at: Double(job.ended ?? 0))
@@ -159,12 +168,16 @@ struct DownloadQueue {
     var endedIDs: [Int64] { Array(ended.ids) }
 
     /// Those that have ended and are too many, the oldest first.
-    var surplusEndedIDs: [Int64] { ended.count > Self.longestHistory ? Array(ended.ids.prefix(ended.count - Self.longestHistory)) : [] }
+    var surplusEndedIDs: [Int64] {
+        ended.count > Self.longestHistory ? Array(ended.ids.prefix(ended.count - Self.longestHistory)) : []
+    }
 
     /// Those of a priority that wait, for whatever, in order.
     func waiting(_ priority: DownloadPriority) -> [DownloadJob] {
         let delayed = delayed.ids.compactMap { jobs[$0] }.filter { $0.priority == priority }
-        return (ready[priority.rank].ids.compactMap { jobs[$0] } + delayed).sorted { ($0.place, $0.id) < ($1.place, $1.id) }
+        return (ready[priority.rank].ids.compactMap { jobs[$0] } + delayed).sorted {
+            ($0.place, $0.id) < ($1.place, $1.id)
+        }
     }
 
     /// Whether some wait for nothing but their turn.
@@ -196,7 +209,7 @@ struct DownloadQueue {
             job.started = job.started ?? now
             job.begun = nextBegun
             job.rate = TransferRate()
-            nextBegun += 1  // no trap: a count of events
+            nextBegun += 1 // no trap: a count of events
             put(job)
             effects.append(.begin(id))
         }
@@ -236,7 +249,7 @@ struct DownloadQueue {
         job.finished = now
         (job.retryAt, job.due) = (nil, nil)
         job.ended = nextEnded
-        nextEnded += 1  // no trap: counts on from rows, whose numbers are far below the greatest
+        nextEnded += 1 // no trap: counts on from rows, whose numbers are far below the greatest
         put(job)
     }
 }

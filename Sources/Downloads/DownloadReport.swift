@@ -47,7 +47,8 @@ package struct DownloadOrder: Codable, Sendable, Equatable {
     package var isPinned: Bool
 
     package init(
-        url: String, first: Int64? = nil, priority: DownloadPriority = .normal, connections: Int = 1, limitRate: Int64? = nil, category: String? = nil,
+        url: String, first: Int64? = nil, priority: DownloadPriority = .normal, connections: Int = 1,
+        limitRate: Int64? = nil, category: String? = nil,
         isPinned: Bool = true
     ) {
         self.url = url
@@ -98,7 +99,8 @@ extension DownloadReport {
     /// One of which nothing has come yet.
     package init(id: Int64, of order: DownloadOrder, added: Int64) {
         self.init(
-            id: id, url: order.url, state: .waiting, priority: order.priority, category: order.category, first: order.first, connections: order.connections,
+            id: id, url: order.url, state: .waiting, priority: order.priority, category: order.category,
+            first: order.first, connections: order.connections,
             limitRate: order.limitRate, isPinned: order.isPinned, bytes: 0, failures: 0, added: added)
     }
 }
@@ -156,14 +158,17 @@ package struct DownloadChange: Codable, Sendable, Equatable {
     /// Bytes per second; 0 for no limit.
     package var limitRate: Int64?
 
-    package init(action: Action? = nil, priority: DownloadPriority? = nil, position: Int? = nil, limitRate: Int64? = nil) {
+    package init(
+        action: Action? = nil, priority: DownloadPriority? = nil, position: Int? = nil, limitRate: Int64? = nil
+    ) {
         (self.action, self.priority, self.position, self.limitRate) = (action, priority, position, limitRate)
     }
 }
 
 /// Which downloads.
 package enum DownloadSelection: Sendable, Equatable {
-    /// All for which the change is possible. Ended ones are meant only where they are to be tried again, and then not the cancelled ones.
+    /// All for which the change is possible. Ended ones are meant only where they are to be tried again, and then not
+    /// the cancelled ones.
     case all
     /// All of these, or none.
     case ids([Int64])
@@ -188,5 +193,7 @@ package struct DownloadError: AdvisedError, Sendable, Equatable {
     package let reason: String
     package let advice: Advice?
 
-    package init(_ kind: Kind, _ reason: String, _ advice: Advice? = nil) { (self.kind, self.reason, self.advice) = (kind, reason, advice) }
+    package init(_ kind: Kind, _ reason: String, _ advice: Advice? = nil) {
+        (self.kind, self.reason, self.advice) = (kind, reason, advice)
+    }
 }

@@ -18,8 +18,8 @@ package protocol RunningDownload: Sendable {
     var progress: DownloadProgress { get }
     /// Bytes per second; nil for no limit.
     func limit(to rate: Int64?)
-    /// Ends it: what has come stays. `onEnd` need not be called any more; if it is, that is ignored. What a cancelled one has brought is
-    /// removed right after.
+    /// Ends it: what has come stays. `onEnd` need not be called any more; if it is, that is ignored. What a cancelled
+    /// one has brought is removed right after.
     func stop()
 }
 
@@ -31,7 +31,9 @@ package struct DownloadWork: Sendable, Equatable {
     package var limitRate: Int64?
 
     package init(url: OriginURL, first: Int64?, connections: Int, isPinned: Bool, limitRate: Int64?) {
-        (self.url, self.first, self.connections, self.isPinned, self.limitRate) = (url, first, connections, isPinned, limitRate)
+        (self.url, self.first, self.connections, self.isPinned, self.limitRate) = (
+            url, first, connections, isPinned, limitRate
+        )
     }
 }
 
@@ -73,16 +75,17 @@ package struct DownloadFault: Error, Sendable, Equatable {
 }
 
 /// Knows what is cached before a download begins, so that a cancelled one leaves what it found. Blocks.
-package protocol ClaimKeeper: Sendable {
+package protocol RestorePointKeeper: Sendable {
     /// What of a resource is there now, before anything is fetched for it.
-    func claim(_ url: OriginURL) throws -> DownloadClaim
-    /// Removes what was not there before, unless it is in use or a player has used it; unpins what was not pinned before.
+    func restorePoint(_ url: OriginURL) throws -> RestorePoint
+    /// Removes what was not there before, unless it is in use or a player has used it; unpins what was not pinned
+    /// before.
     /// - Returns: the bytes freed on the disk.
-    func release(_ claim: DownloadClaim) throws -> Int64
+    func release(_ restorePoint: RestorePoint) throws -> Int64
 }
 
 /// What of a resource was cached before a download. Kept with the download.
-package struct DownloadClaim: Codable, Sendable, Equatable {
+package struct RestorePoint: Codable, Sendable, Equatable {
     /// One generation that was there.
     package struct Former: Codable, Sendable, Equatable {
         package var generation: String

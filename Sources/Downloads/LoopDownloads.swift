@@ -20,10 +20,13 @@ package final class LoopDownloads: DownloadSource {
 
     package var isOffline: Bool { filler.policy.value.isOffline }
 
-    package func begin(_ work: DownloadWork, onEnd end: @escaping @Sendable (DownloadEnd) -> Void) -> any RunningDownload {
+    package func begin(_ work: DownloadWork, onEnd end: @escaping @Sendable (DownloadEnd) -> Void)
+        -> any RunningDownload
+    {
         let loop = loops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % loops.count]
         let pace = FillPace(line, rate: work.limitRate)
-        let order = Prefetch.Order(url: work.url, first: work.first, connections: work.connections, isPinned: work.isPinned)
+        let order = Prefetch.Order(
+            url: work.url, first: work.first, connections: work.connections, isPinned: work.isPinned)
         let words = filler.policy.value.adviceWords
         return loop.loop.sync {
             var state: PrefetchState?
@@ -68,12 +71,20 @@ extension DownloadFault {
     init(_ error: PrefetchError, adviceWords words: Advice.Words = .settings) {
         switch error {
         case .fill(.upstream(.addressRefused(let host, let address))):
-            self.init(.final, "\(UpstreamError.addressRefused(host: host, address: address)); to fetch from it, \(Advice.allow(host: host).text(in: words))")
+            self.init(
+                .final,
+                "\(UpstreamError.addressRefused(host: host, address: address)); to fetch from it, \(Advice.allow(host: host).text(in: words))"
+            )
         case .fill(.upstream(let error)): self.init(error.isTransient ? .network : .final, "\(error)")
-        case .fill(.busy(let seconds)): self.init(.busy(retryAfter: Double(seconds)), "\(FillError.busy(retryAfter: seconds))")
+        case .fill(.busy(let seconds)):
+            self.init(.busy(retryAfter: Double(seconds)), "\(FillError.busy(retryAfter: seconds))")
         case .fill(.offline): self.init(.offline, "no origin is asked, as the proxy is offline")
         case .fill(.originStatus(let code)): self.init(code: code, retryAfter: 0)
-        case .fill(.notStored(let why)), .noRoom(let why): self.init(.final, "there is no room for it in the cache: \(why); raise max_size, free the disk, or unpin what is no longer wanted")
+        case .fill(.notStored(let why)), .noRoom(let why):
+            self.init(
+                .final,
+                "there is no room for it in the cache: \(why); raise max_size, free the disk, or unpin what is no longer wanted"
+            )
         case .fill(.strayPage): self.init(.final, Self.words(.page))
         case .fill(let error): self.init(.network, "\(error)")
         case .status(let code, let seconds): self.init(code: code, retryAfter: seconds)
@@ -89,7 +100,8 @@ extension DownloadFault {
     }
 
     private static let meaning = [
-        401: "it wants credentials: a rule can send them", 403: "it forbids this", 404: "there is nothing at this URL", 410: "it is gone",
+        401: "it wants credentials: a rule can send them", 403: "it forbids this", 404: "there is nothing at this URL",
+        410: "it is gone",
         416: "it has no such part", 429: "too many requests", 503: "it is busy",
     ]
 

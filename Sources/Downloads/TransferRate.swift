@@ -9,7 +9,9 @@ struct TransferRate: Sendable, Equatable {
     private var last: (bytes: Int64, time: Double)?
     private var average: Double?
 
-    static func == (a: TransferRate, b: TransferRate) -> Bool { a.average == b.average && a.last?.bytes == b.last?.bytes && a.last?.time == b.last?.time }
+    static func == (a: TransferRate, b: TransferRate) -> Bool {
+        a.average == b.average && a.last?.bytes == b.last?.bytes && a.last?.time == b.last?.time
+    }
 
     /// - Parameters:
     ///   - bytes: all that are there.

@@ -8,8 +8,8 @@ import Synchronization
 /// *Loop-bound* objects (connections, transfers, watchers, timers) are plain classes that are not `Sendable`, so the
 /// compiler keeps them on the thread that made them. Other threads reach them by `post`.
 ///
-/// `@unchecked Sendable` because other threads only write to an eventfd and free events (libevent locks its base), what is local to the loop is
-/// touched on its thread alone (checked by `assertOnLoop`), and the inbox is inside a `Mutex`.
+/// `@unchecked Sendable` because other threads only write to an eventfd and free events (libevent locks its base), what
+/// is local to the loop is touched on its thread alone (checked by `assertOnLoop`), and the inbox is inside a `Mutex`.
 package final class EventLoop: @unchecked Sendable {
     package let index: Int
     let base: OpaquePointer
@@ -17,8 +17,8 @@ package final class EventLoop: @unchecked Sendable {
     private var deferred: [() -> Void] = []
     /// Runs what is pending: active by `bell`, or by itself where the loop's own thread asks for it.
     private var wake: OpaquePointer!
-    /// An eventfd by which other threads wake the loop. libevent's own way writes to one with the base's lock held, and the thread that it
-    /// wakes runs into that lock.
+    /// An eventfd by which other threads wake the loop. libevent's own way writes to one with the base's lock held, and
+    /// the thread that it wakes runs into that lock.
     private let bell: Int32
     private var thread: pthread_t?
 
@@ -33,13 +33,17 @@ package final class EventLoop: @unchecked Sendable {
     /// - Parameter index: the loop's place in its group; names its thread.
     /// - Throws: `EventLoopError` where libevent cannot make an event base.
     package init(index: Int = 0) throws(EventLoopError) {
-        guard Self.threadsEnabled, let configuration = event_config_new() else { throw EventLoopError(operation: "event_config_new", code: errno) }
+        guard Self.threadsEnabled, let configuration = event_config_new() else {
+            throw EventLoopError(operation: "event_config_new", code: errno)
+        }
         defer { event_config_free(configuration) }
         // Work that posts more work is served in one pass without it, and sockets would wait until there is none left.
         event_config_set_max_dispatch_interval(configuration, nil, 16, 0)
         // epoll, whatever the environment says (EVENT_NOEPOLL): an eventfd that is never read would keep others busy.
         event_config_require_features(configuration, Int32(EV_FEATURE_ET.rawValue))
-        guard let base = event_base_new_with_config(configuration) else { throw EventLoopError(operation: "event_base_new", code: errno) }
+        guard let base = event_base_new_with_config(configuration) else {
+            throw EventLoopError(operation: "event_base_new", code: errno)
+        }
         bell = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard bell >= 0 else {
             let code = errno
@@ -49,9 +53,11 @@ package final class EventLoop: @unchecked Sendable {
         self.index = index
         self.base = base
         // Edge-triggered: a write wakes again though nobody has read what was written before.
-        wake = event_new(base, bell, Int16(EV_READ | EV_PERSIST | EV_ET), { _, _, context in
-            Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().runPending()
-        }, Unmanaged.passUnretained(self).toOpaque())
+        wake = event_new(
+            base, bell, Int16(EV_READ | EV_PERSIST | EV_ET),
+            { _, _, context in
+                Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().runPending()
+            }, Unmanaged.passUnretained(self).toOpaque())
         guard wake != nil, event_add(wake, nil) == 0 else { throw EventLoopError(operation: "event_add", code: errno) }
     }
 
@@ -65,14 +71,16 @@ package final class EventLoop: @unchecked Sendable {
     package func start() {
         let context = Unmanaged.passRetained(self).toOpaque()
         var id = pthread_t()
-        let status = pthread_create(&id, nil, { context in
-            let loop = Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue()
-            EventLoop.setCurrent(loop)
-            reel_name_thread("loop-\(loop.index)")
-            event_base_loop(loop.base, EVLOOP_NO_EXIT_ON_EMPTY)
-            EventLoop.setCurrent(nil)
-            return nil
-        }, context)
+        let status = pthread_create(
+            &id, nil,
+            { context in
+                let loop = Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue()
+                EventLoop.setCurrent(loop)
+                reel_name_thread("loop-\(loop.index)")
+                event_base_loop(loop.base, EVLOOP_NO_EXIT_ON_EMPTY)
+                EventLoop.setCurrent(nil)
+                return nil
+            }, context)
         precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
         thread = id
     }

@@ -11,10 +11,12 @@ package final class LoopTimer {
     package init(on loop: EventLoop, handler: @escaping () -> Void) {
         self.handler = handler
         self.loop = loop
-        event = event_new(loop.base, -1, 0, { _, _, context in
-            let timer = Unmanaged<LoopTimer>.fromOpaque(context!).takeUnretainedValue()
-            withExtendedLifetime(timer) { timer.handler() }
-        }, Unmanaged.passUnretained(self).toOpaque())
+        event = event_new(
+            loop.base, -1, 0,
+            { _, _, context in
+                let timer = Unmanaged<LoopTimer>.fromOpaque(context!).takeUnretainedValue()
+                withExtendedLifetime(timer) { timer.handler() }
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     deinit { event_free(event) }

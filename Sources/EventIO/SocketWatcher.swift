@@ -14,10 +14,12 @@ package final class SocketWatcher {
     package init(_ fd: Int32, _ interest: Interest, on loop: EventLoop, handler: @escaping () -> Void) {
         self.handler = handler
         let what = (interest == .read ? EV_READ : EV_WRITE) | EV_PERSIST
-        event = event_new(loop.base, fd, Int16(what), { _, _, context in
-            let watcher = Unmanaged<SocketWatcher>.fromOpaque(context!).takeUnretainedValue()
-            withExtendedLifetime(watcher) { watcher.handler() }
-        }, Unmanaged.passUnretained(self).toOpaque())
+        event = event_new(
+            loop.base, fd, Int16(what),
+            { _, _, context in
+                let watcher = Unmanaged<SocketWatcher>.fromOpaque(context!).takeUnretainedValue()
+                withExtendedLifetime(watcher) { watcher.handler() }
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     deinit { event_free(event) }

@@ -1,7 +1,8 @@
 /// The characters and the decimal numbers that HTTP's grammar is made of (RFC 9110 §5.6).
 ///
-/// What takes one byte is inlinable, because loops over URLs and fields in other modules call it for each. What takes text is there for `String` and
-/// `Substring` as such: the generic form, called from another module, would ask the runtime for its types at each step.
+/// What takes one byte is inlinable, because loops over URLs and fields in other modules call it for each. What takes
+/// text is there for `String` and `Substring` as such: the generic form, called from another module, would ask the
+/// runtime for its types at each step.
 package enum ASCII {
     @inlinable package static var tab: UInt8 { 0x09 }
     @inlinable package static var lineFeed: UInt8 { 0x0A }
@@ -29,7 +30,9 @@ package enum ASCII {
     @inlinable package static func isOptionalSpace(_ byte: UInt8) -> Bool { byte == space || byte == tab }
 
     /// What may stand in a field value: visible characters, spaces, tabs and `obs-text` (RFC 9110 §5.5).
-    @inlinable package static func isFieldContent(_ byte: UInt8) -> Bool { byte >= space && byte != 0x7F || byte == tab }
+    @inlinable package static func isFieldContent(_ byte: UInt8) -> Bool {
+        byte >= space && byte != 0x7F || byte == tab
+    }
 
     @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
@@ -41,7 +44,9 @@ package enum ASCII {
     }
 
     /// The upper-case digit for a value of 0 to 15.
-    @inlinable package static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 &+ value : 0x41 &+ value &- 10 }
+    @inlinable package static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? 0x30 &+ value : 0x41 &+ value &- 10
+    }
 
     /// Names of fields, units and directives are compared without regard to case, letters of ASCII only.
     @inlinable package static func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {

@@ -1,7 +1,8 @@
 /// Finds a request's body in what its connection sends, and its end (RFC 9112 §6.3 and §7.1).
 ///
-/// Chunks are read as strictly as heads, line ends included: what another server could take for something else is refused. Chunk
-/// extensions and trailer fields are passed over, as nothing here has a use for them (RFC 9112 §7.1.1, §7.1.2).
+/// Chunks are read as strictly as heads, line ends included: what another server could take for something else is
+/// refused. Chunk extensions and trailer fields are passed over, as nothing here has a use for them (RFC 9112 §7.1.1,
+/// §7.1.2).
 package struct BodyDecoder: Sendable {
     package enum Step: Equatable {
         /// Where bytes of the body are in what was given. What is before them is framing.
@@ -52,13 +53,15 @@ package struct BodyDecoder: Sendable {
     package func ends(within bytes: UnsafeRawBufferPointer) -> Bool {
         if let remaining { return remaining <= Int64(bytes.count) }
         var decoder = self, rest = bytes
-        while case .content(let range)? = try? decoder.next(in: rest) { rest = UnsafeRawBufferPointer(rebasing: rest[range.upperBound...]) }
+        while case .content(let range)? = try? decoder.next(in: rest) {
+            rest = UnsafeRawBufferPointer(rebasing: rest[range.upperBound...])
+        }
         return decoder.place == .end
     }
 
     /// The next step.
-    /// - Parameter bytes: what has come since the bytes of the step before. A body may end without a further byte, so it is worth
-    ///   asking with none.
+    /// - Parameter bytes: what has come since the bytes of the step before. A body may end without a further byte, so
+    ///   it is worth asking with none.
     /// - Throws: what is wrong with the chunks; where the body ends is not known then.
     package mutating func next(in bytes: UnsafeRawBufferPointer) throws(RequestFault) -> Step {
         var position = 0
@@ -73,7 +76,7 @@ package struct BodyDecoder: Sendable {
                 }
                 guard position < bytes.count else { return .incomplete }
                 let count = Int(min(left, Int64(bytes.count - position)))
-                left -= Int64(count)  // no trap: at most `left`
+                left -= Int64(count) // no trap: at most `left`
                 return .content(position..<position + count)
             default:
                 guard position < bytes.count else { return .incomplete }
@@ -109,7 +112,8 @@ package struct BodyDecoder: Sendable {
         case (.size, _) where ASCII.hexValue(byte) != nil: try takeDigit(byte)
         case (.size, ASCII.carriageReturn), (.chunkExtension, ASCII.carriageReturn): place = .sizeLineFeed
         case (.size, UInt8(ascii: ";")), (.beforeExtension, UInt8(ascii: ";")): place = .chunkExtension
-        case (.size, ASCII.space), (.size, ASCII.tab), (.beforeExtension, ASCII.space), (.beforeExtension, ASCII.tab): place = .beforeExtension
+        case (.size, ASCII.space), (.size, ASCII.tab), (.beforeExtension, ASCII.space), (.beforeExtension, ASCII.tab):
+            place = .beforeExtension
         case (.chunkExtension, _) where ASCII.isFieldContent(byte): break
         case (.sizeLineFeed, ASCII.lineFeed):
             place = left == 0 ? .trailerStart : .chunk
@@ -132,7 +136,8 @@ package struct BodyDecoder: Sendable {
         guard framingBytes <= Self.maxTrailerBytes else { throw .trailerTooLong }
         switch (place, byte) {
         case (.trailerStart, ASCII.carriageReturn): place = .lastLineFeed
-        case (.trailerStart, _) where ASCII.isToken(byte), (.trailerName, _) where ASCII.isToken(byte): place = .trailerName
+        case (.trailerStart, _) where ASCII.isToken(byte), (.trailerName, _) where ASCII.isToken(byte):
+            place = .trailerName
         case (.trailerName, ASCII.colon): place = .trailerValue
         case (.trailerValue, _) where ASCII.isFieldContent(byte): break
         case (.trailerValue, ASCII.carriageReturn): place = .trailerLineFeed

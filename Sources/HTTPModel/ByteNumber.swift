@@ -1,7 +1,7 @@
 /// Offsets, lengths and counts of bytes as messages state them (RFC 9110 §8.6, §14.1.1, §14.4).
 ///
-/// Grammar sets no limit to them; arithmetic does. So they are bounded where they are read, far below `Int64.max`: whoever adds some of them, or
-/// rounds one up to a chunk, need not think of overflow.
+/// Grammar sets no limit to them; arithmetic does. So they are bounded where they are read, far below `Int64.max`:
+/// whoever adds some of them, or rounds one up to a chunk, need not think of overflow.
 package enum ByteNumber {
     /// 1 EiB, far beyond any file there is. Seven of these can be added, and any number of eighteen digits is below it.
     package static let greatest: Int64 = 1 << 60

@@ -1,6 +1,7 @@
 import Glibc
 
-/// One range of bytes as a request names it (RFC 9110 §14.1.2). Positions are offsets; `last` is inclusive, as on the wire.
+/// One range of bytes as a request names it (RFC 9110 §14.1.2). Positions are offsets; `last` is inclusive, as on the
+/// wire.
 package enum ByteRangeSpec: Sendable, Equatable {
     case bounded(first: Int64, last: Int64)
     case from(Int64)
@@ -40,11 +41,13 @@ package enum RangeRequest: Sendable, Equatable {
     /// Not the grammar of §14.1.1, or a range that ends before it begins.
     case malformed
 
-    /// Numbers beyond `ByteNumber.greatest` are held there, as no file has a byte so far out; empty elements of the list are passed over
-    /// (§5.6.1.2).
+    /// Numbers beyond `ByteNumber.greatest` are held there, as no file has a byte so far out; empty elements of the
+    /// list are passed over (§5.6.1.2).
     package static func parse(_ value: String?) -> RangeRequest {
         guard let value else { return .none }
-        if let spec = value.utf8.withContiguousStorageIfAvailable(ByteRangeSpec.init(usual:)) ?? nil { return .single(spec) }
+        if let spec = value.utf8.withContiguousStorageIfAvailable(ByteRangeSpec.init(usual:)) ?? nil {
+            return .single(spec)
+        }
         let field = ASCII.trimmed(value.utf8)
         guard let equals = field.firstIndex(of: UInt8(ascii: "=")) else { return .malformed }
         let unit = field[..<equals]
@@ -71,12 +74,17 @@ package enum RangeRequest: Sendable, Equatable {
 }
 
 extension ByteRangeSpec {
-    /// The forms that players send, `bytes=first-last` and `bytes=first-`, without a copy; nil leaves the rest to the grammar.
+    /// The forms that players send, `bytes=first-last` and `bytes=first-`, without a copy; nil leaves the rest to the
+    /// grammar.
     fileprivate init?(usual field: UnsafeBufferPointer<UInt8>) {
         let unit: StaticString = "bytes="
-        guard field.count > unit.utf8CodeUnitCount, memcmp(field.baseAddress!, unit.utf8Start, unit.utf8CodeUnitCount) == 0 else { return nil }
+        guard field.count > unit.utf8CodeUnitCount,
+            memcmp(field.baseAddress!, unit.utf8Start, unit.utf8CodeUnitCount) == 0
+        else { return nil }
         var place = unit.utf8CodeUnitCount
-        guard let first = Self.digits(field, &place), place < field.count, field[place] == UInt8(ascii: "-") else { return nil }
+        guard let first = Self.digits(field, &place), place < field.count, field[place] == UInt8(ascii: "-") else {
+            return nil
+        }
         place += 1
         if place == field.count {
             self = .from(first)
@@ -91,7 +99,7 @@ extension ByteRangeSpec {
         let start = place
         var number: Int64 = 0
         while place < field.count, place - start < 18, case let digit = field[place] &- UInt8(ascii: "0"), digit < 10 {
-            number = number * 10 + Int64(digit)  // no trap: eighteen digits
+            number = number * 10 + Int64(digit) // no trap: eighteen digits
             place += 1
         }
         return place > start ? number : nil
@@ -103,7 +111,8 @@ extension ByteRangeSpec {
         let before = text[..<dash]
         let after = text[text.index(after: dash)...]
         switch (ASCII.saturatingDecimal(before), ASCII.saturatingDecimal(after)) {
-        case (let first?, let last?) where first <= last: self = .bounded(first: ByteNumber.bounded(first), last: ByteNumber.bounded(last))
+        case (let first?, let last?) where first <= last:
+            self = .bounded(first: ByteNumber.bounded(first), last: ByteNumber.bounded(last))
         case (let first?, nil) where after.isEmpty: self = .from(ByteNumber.bounded(first))
         case (nil, let count?) where before.isEmpty: self = .suffix(ByteNumber.bounded(count))
         default: return nil

@@ -22,7 +22,8 @@ package struct CacheStatus: Sendable, Equatable {
     package var detail: String?
 
     package init(
-        isHit: Bool = false, forward: Forward? = nil, forwardStatus: Int? = nil, isStored: Bool = false, isCollapsed: Bool = false,
+        isHit: Bool = false, forward: Forward? = nil, forwardStatus: Int? = nil, isStored: Bool = false,
+        isCollapsed: Bool = false,
         ttl: Int64? = nil, key: String? = nil, detail: String? = nil
     ) {
         self.isHit = isHit
@@ -42,7 +43,8 @@ package struct CacheStatus: Sendable, Equatable {
     package static func forwarded(
         _ reason: Forward, status: Int? = nil, isStored: Bool = false, isCollapsed: Bool = false, detail: String? = nil
     ) -> CacheStatus {
-        CacheStatus(forward: reason, forwardStatus: status, isStored: isStored, isCollapsed: isCollapsed, detail: detail)
+        CacheStatus(
+            forward: reason, forwardStatus: status, isStored: isStored, isCollapsed: isCollapsed, detail: detail)
     }
 
     /// As it stands in the field: `reelcache; fwd=uri-miss; stored; collapsed`.
@@ -58,7 +60,9 @@ package struct CacheStatus: Sendable, Equatable {
         if let forward {
             bytes += "; fwd=".utf8
             bytes += forward.rawValue.utf8
-        } else if isHit { bytes += "; hit".utf8 }
+        } else if isHit {
+            bytes += "; hit".utf8
+        }
         if let forwardStatus {
             bytes += "; fwd-status=".utf8
             bytes.append(decimal: Int64(forwardStatus))
@@ -77,7 +81,7 @@ package struct CacheStatus: Sendable, Equatable {
     private static func write(integer value: Int64, to bytes: inout [UInt8]) {
         let most: Int64 = 999_999_999_999_999
         if value < 0 { bytes.append(UInt8(ascii: "-")) }
-        bytes.append(decimal: min(value.magnitude, UInt64(most)))  // no trap: a constant
+        bytes.append(decimal: min(value.magnitude, UInt64(most))) // no trap: a constant
     }
 
     /// A String of RFC 9651 §3.3.3 is printable ASCII; other characters become question marks.

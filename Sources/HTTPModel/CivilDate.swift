@@ -2,8 +2,9 @@
 
 /// A day of the proleptic Gregorian calendar, to and from days since 1970-01-01.
 ///
-/// Years are counted from March, so that the leap day is a year's last and months have a regular pattern, and in eras of 400
-/// years, which are all equally long (146,097 days). After H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+/// Years are counted from March, so that the leap day is a year's last and months have a regular pattern, and in eras
+/// of 400 years, which are all equally long (146,097 days). After H. Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms".
 struct CivilDate: Equatable {
     var year: Int64
     /// 1 to 12

@@ -18,7 +18,8 @@ package enum Precondition: Sendable, Equatable {
     case failed
 }
 
-/// Decides conditional requests for a stored representation (RFC 9110 §13). To be asked only where the answer would be 2xx.
+/// Decides conditional requests for a stored representation (RFC 9110 §13). To be asked only where the answer would be
+/// 2xx.
 package enum Conditional {
     /// In the order of §13.2.2.
     package static func evaluate(_ request: RequestHead, against stored: RepresentationValidators) -> Precondition {
@@ -38,12 +39,15 @@ package enum Conditional {
             return matches(list, stored) { $0.stronglyMatches($1) }
         }
         // §13.1.4: ignored without a valid date on both sides.
-        guard let date = date(request.value(of: "if-unmodified-since")), let lastModified = stored.lastModified else { return true }
+        guard let date = date(request.value(of: "if-unmodified-since")), let lastModified = stored.lastModified else {
+            return true
+        }
         return lastModified <= date
     }
 
     /// Step 4.
-    private static func isUnmodifiedSinceClientsCopy(_ request: RequestHead, _ stored: RepresentationValidators) -> Bool {
+    private static func isUnmodifiedSinceClientsCopy(_ request: RequestHead, _ stored: RepresentationValidators) -> Bool
+    {
         // §13.1.3: ignored for other methods, and without a valid date on both sides.
         guard isRead(request.method), let lastModified = stored.lastModified else { return false }
         guard let date = date(request.value(of: "if-modified-since")) else { return false }

@@ -2,10 +2,12 @@
 package struct ContentDisposition: Sendable, Equatable {
     /// `attachment`, `inline` or another one, in lower case.
     package var type: String
-    /// The name without any directory, decoded; nil where there is none that could be one. It may still be no good name on this machine.
+    /// The name without any directory, decoded; nil where there is none that could be one. It may still be no good name
+    /// on this machine.
     package var fileName: String?
 
-    /// Nil where the field is none: then nothing in it can be relied upon. A parameter that cannot be read is passed over.
+    /// Nil where the field is none: then nothing in it can be relied upon. A parameter that cannot be read is passed
+    /// over.
     package init?(parsing field: String) {
         var scanner = FieldScanner(field)
         scanner.skipOptionalSpace()
@@ -19,7 +21,9 @@ package struct ContentDisposition: Sendable, Equatable {
             scanner.skipOptionalSpace()
             // What ends a list that is written one semicolon too long.
             if name.isEmpty, scanner.isAtEnd || scanner.rest.first == Self.semicolon { continue }
-            guard !name.isEmpty, scanner.take(UInt8(ascii: "=")), let value = Self.takeValue(&scanner) else { return nil }
+            guard !name.isEmpty, scanner.take(UInt8(ascii: "=")), let value = Self.takeValue(&scanner) else {
+                return nil
+            }
             // Of repeated ones the first counts.
             switch name {
             case "filename": plain = plain ?? value
@@ -34,11 +38,13 @@ package struct ContentDisposition: Sendable, Equatable {
 
     private static let semicolon = UInt8(ascii: ";")
 
-    /// A quoted string, or what stands before the next semicolon: origins write names with spaces without quotes, and there is one way only
-    /// to understand that.
+    /// A quoted string, or what stands before the next semicolon: origins write names with spaces without quotes, and
+    /// there is one way only to understand that.
     private static func takeValue(_ scanner: inout FieldScanner) -> String? {
         scanner.skipOptionalSpace()
-        guard scanner.rest.first == ASCII.quote else { return String(Substring(ASCII.trimmed(scanner.take { $0 != semicolon }))) }
+        guard scanner.rest.first == ASCII.quote else {
+            return String(Substring(ASCII.trimmed(scanner.take { $0 != semicolon })))
+        }
         defer { scanner.skipOptionalSpace() }
         return scanner.takeQuotedString()
     }
@@ -46,7 +52,8 @@ package struct ContentDisposition: Sendable, Equatable {
     /// `UTF-8'en'na%C3%AFve.mp4` (RFC 8187 §3.2); nil for other character sets, and for what is not well-formed.
     private static func decoded(_ value: String) -> String? {
         let parts = value.utf8.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[2].allSatisfy(ASCII.isFieldContent), let bytes = PercentEncoding.decoded(parts[2]) else { return nil }
+        guard parts.count == 3, parts[2].allSatisfy(ASCII.isFieldContent), let bytes = PercentEncoding.decoded(parts[2])
+        else { return nil }
         switch ASCII.lowercased(Substring(parts[0])) {
         case "utf-8": return String(validating: bytes, as: UTF8.self)
         // Each byte is the number of its character.

@@ -30,7 +30,9 @@ package struct ContentRange: Sendable, Equatable {
         if let range, let total, range.upperBound > total { return nil }
     }
 
-    private static func isUnknown(_ text: Substring.UTF8View) -> Bool { text.elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) }
+    private static func isUnknown(_ text: Substring.UTF8View) -> Bool {
+        text.elementsEqual(CollectionOfOne(UInt8(ascii: "*")))
+    }
 
     private static func range(_ text: Substring.UTF8View) -> Range<Int64>? {
         let positions = text.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
@@ -44,6 +46,6 @@ package struct ContentRange: Sendable, Equatable {
         let total = total.map(String.init) ?? "*"
         guard let range else { return "bytes */\(total)" }
         precondition(!range.isEmpty, "a Content-Range cannot be empty")
-        return "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"  // no trap: it is not empty
+        return "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)" // no trap: it is not empty
     }
 }

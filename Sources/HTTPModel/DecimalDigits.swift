@@ -11,7 +11,7 @@ extension [UInt8] {
             var (left, place) = (number, 20)
             repeat {
                 place -= 1
-                digits[place] = UInt8(ascii: "0") + UInt8(left % 10)  // no trap: a digit
+                digits[place] = UInt8(ascii: "0") + UInt8(left % 10) // no trap: a digit
                 left /= 10
             } while left > 0
             append(contentsOf: UnsafeBufferPointer(rebasing: digits[place..<20]))

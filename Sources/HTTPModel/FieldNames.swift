@@ -1,5 +1,5 @@
-/// A few names of header fields that are known beforehand, to look one up among them without regard to case (RFC 9110 §5.1) and without a
-/// copy of it.
+/// A few names of header fields that are known beforehand, to look one up among them without regard to case (RFC 9110
+/// §5.1) and without a copy of it.
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
     /// At each place the names of that many bytes.
     private var byLength: [[String]] = []

@@ -1,7 +1,8 @@
 /// Reads a field value from left to right, for grammars that commas alone do not split.
 struct FieldScanner {
     private(set) var rest: Substring.UTF8View
-    /// A quoted string was begun that nothing ends. No other one is looked for then: each would be read to the end of the field.
+    /// A quoted string was begun that nothing ends. No other one is looked for then: each would be read to the end of
+    /// the field.
     private var hasOpenQuote = false
 
     init(_ text: String) { rest = text.utf8[...] }
@@ -50,7 +51,8 @@ struct FieldScanner {
         _ = take(ASCII.comma)
     }
 
-    /// The text inside a quoted-string, its escapes resolved; nil, and nothing taken, where none is next (RFC 9110 §5.6.4).
+    /// The text inside a quoted-string, its escapes resolved; nil, and nothing taken, where none is next (RFC 9110
+    /// §5.6.4).
     mutating func takeQuotedString() -> String? {
         var scanner = self
         guard !hasOpenQuote, scanner.take(ASCII.quote) else { return nil }

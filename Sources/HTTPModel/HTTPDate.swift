@@ -8,18 +8,20 @@ package enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     /// The seconds of the years that four digits can write, 0000 to 9999.
     private static let writable: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
-    /// Two-digit years lie in the hundred years up to this one. RFC 9110 §5.6.7: at most 50 years ahead; the form died in the
-    /// 1990s, so the year need not be today's.
+    /// Two-digit years lie in the hundred years up to this one. RFC 9110 §5.6.7: at most 50 years ahead; the form died
+    /// in the 1990s, so the year need not be today's.
     private static let lastTwoDigitYear: Int64 = 2075
 
-    /// Reads all three forms; nil for anything else, and for days and times that do not exist. The day's name is not checked
-    /// against the date.
+    /// Reads all three forms; nil for anything else, and for days and times that do not exist. The day's name is not
+    /// checked against the date.
     package static func parse(_ text: String) -> Int64? {
         let trimmed = String(ASCII.trimmed(text))
-        return parseFixdate(FieldScanner(trimmed)) ?? parseRFC850(FieldScanner(trimmed)) ?? parseAsctime(FieldScanner(trimmed))
+        return parseFixdate(FieldScanner(trimmed)) ?? parseRFC850(FieldScanner(trimmed))
+            ?? parseAsctime(FieldScanner(trimmed))
     }
 
-    /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. Seconds whose year does not have four digits become the nearest that has.
+    /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. Seconds whose year does not have four digits become the nearest
+    /// that has.
     package static func format(_ seconds: Int64) -> String {
         let time = min(max(seconds, writable.lowerBound), writable.upperBound)
         let second = (time % secondsPerDay + secondsPerDay) % secondsPerDay
@@ -27,7 +29,8 @@ package enum HTTPDate {
         let date = CivilDate(daysSince1970: days)
         let dayName = daysFromThursday[Int((days % 7 + 7) % 7)]
         let clock = [second / 3600, second / 60 % 60, second % 60].map { padded($0, to: 2) }.joined(separator: ":")
-        return "\(dayName), \(padded(date.day, to: 2)) \(months[Int(date.month - 1)]) \(padded(date.year, to: 4)) \(clock) GMT"
+        return
+            "\(dayName), \(padded(date.day, to: 2)) \(months[Int(date.month - 1)]) \(padded(date.year, to: 4)) \(clock) GMT"
     }
 
     private static func padded(_ number: Int64, to width: Int) -> String {
@@ -38,7 +41,8 @@ package enum HTTPDate {
     /// `Sun, 06 Nov 1994 08:49:37 GMT`
     private static func parseFixdate(_ text: FieldScanner) -> Int64? {
         var text = text
-        guard text.take(anyOf: daysFromThursday) != nil, text.take(", "), let day = text.take(digits: 2), text.take(" "),
+        guard text.take(anyOf: daysFromThursday) != nil, text.take(", "), let day = text.take(digits: 2),
+            text.take(" "),
             let month = text.take(anyOf: months), text.take(" "), let year = text.take(digits: 4), text.take(" "),
             let second = takeClock(&text), text.take(" GMT"), text.isAtEnd
         else { return nil }
@@ -58,7 +62,8 @@ package enum HTTPDate {
     /// `Sun Nov  6 08:49:37 1994`
     private static func parseAsctime(_ text: FieldScanner) -> Int64? {
         var text = text
-        guard text.take(anyOf: daysFromThursday) != nil, text.take(" "), let month = text.take(anyOf: months), text.take(" "),
+        guard text.take(anyOf: daysFromThursday) != nil, text.take(" "), let month = text.take(anyOf: months),
+            text.take(" "),
             let day = text.take(" ") ? text.take(digits: 1) : text.take(digits: 2), text.take(" "),
             let second = takeClock(&text), text.take(" "), let year = text.take(digits: 4), text.isAtEnd
         else { return nil }
@@ -72,7 +77,8 @@ package enum HTTPDate {
 
     /// `08:49:37`, as seconds of the day. A leap second, 60, counts as the first of the next minute.
     private static func takeClock(_ text: inout FieldScanner) -> Int64? {
-        guard let hour = text.take(digits: 2), hour < 24, text.take(":"), let minute = text.take(digits: 2), minute < 60,
+        guard let hour = text.take(digits: 2), hour < 24, text.take(":"), let minute = text.take(digits: 2),
+            minute < 60,
             text.take(":"), let second = text.take(digits: 2), second <= 60
         else { return nil }
         return hour * 3600 + minute * 60 + second

@@ -1,5 +1,5 @@
-/// What decides where a request ends and whom it is for: Host, Content-Length and Transfer-Encoding (RFC 9112 §3.2 and §6), and
-/// what its sender expects before the end (RFC 9110 §10.1.1).
+/// What decides where a request ends and whom it is for: Host, Content-Length and Transfer-Encoding (RFC 9112 §3.2 and
+/// §6), and what its sender expects before the end (RFC 9110 §10.1.1).
 struct MessageFraming {
     private var hasHost = false
     private var contentLength: Int64?
@@ -66,7 +66,11 @@ struct MessageFraming {
     private mutating func noteExpectations(_ value: Slice<UnsafeRawBufferPointer>) {
         for element in value.split(separator: ASCII.comma) {
             let expectation = ASCII.trimmed(element)
-            if ASCII.equalIgnoringCase(expectation, "100-continue".utf8) { expectsContinue = true } else if !expectation.isEmpty { expectsUnknown = true }
+            if ASCII.equalIgnoringCase(expectation, "100-continue".utf8) {
+                expectsContinue = true
+            } else if !expectation.isEmpty {
+                expectsUnknown = true
+            }
         }
     }
 }

@@ -1,10 +1,11 @@
-/// Arithmetic and conversions for numbers that somebody else wrote: offsets, lengths, ages, dates, sizes and counts from the network, the
-/// disk, the configuration and the command line.
+/// Arithmetic and conversions for numbers that somebody else wrote: offsets, lengths, ages, dates, sizes and counts
+/// from the network, the disk, the configuration and the command line.
 ///
-/// Swift's own operators trap on overflow, which would let one field of a response end the process. Here a result that does not fit is held
-/// at the type's nearest limit (`+|`, `-|`, `*|`), or is nil and the caller refuses the input (`Int64(whole:)`, `Range(offset:length:)`,
-/// `ASCII.decimal(_:upTo:)`). Hold where the limit means the same ("for ever", "to the end"); refuse where it would be a wrong number.
-/// `scripts/check-arithmetic` looks for raw arithmetic in the modules that read such numbers.
+/// Swift's own operators trap on overflow, which would let one field of a response end the process. Here a result that
+/// does not fit is held at the type's nearest limit (`+|`, `-|`, `*|`), or is nil and the caller refuses the input
+/// (`Int64(whole:)`, `Range(offset:length:)`, `ASCII.decimal(_:upTo:)`). Hold where the limit means the same ("for
+/// ever", "to the end"); refuse where it would be a wrong number. `scripts/check-arithmetic` looks for raw arithmetic
+/// in the modules that read such numbers.
 infix operator +| : AdditionPrecedence
 infix operator -| : AdditionPrecedence
 infix operator *| : MultiplicationPrecedence
@@ -57,13 +58,13 @@ extension Range<Int64> {
     @inlinable package init?(offset: Int64, length: Int64) {
         let (end, isOver) = offset.addingReportingOverflow(length)
         guard offset >= 0, length >= 0, !isOver else { return nil }
-        self = offset..<end  // no trap: what is added is not negative
+        self = offset..<end // no trap: what is added is not negative
     }
 
     /// `lower..<upper`, where `a..<b` would trap on an upper bound below the lower: nil.
     @inlinable package init?(from lower: Int64, upTo upper: Int64) {
         guard lower <= upper else { return nil }
-        self = lower..<upper  // no trap: compared above
+        self = lower..<upper // no trap: compared above
     }
 }
 

@@ -11,12 +11,15 @@ package enum PercentEncoding {
     }
 
     /// Encodes spaces and what lies outside of ASCII.
-    package static func encodingSpaces(_ bytes: some Collection<UInt8>) -> String { encodingNonASCII(bytes).replacing(" ", with: "%20") }
+    package static func encodingSpaces(_ bytes: some Collection<UInt8>) -> String {
+        encodingNonASCII(bytes).replacing(" ", with: "%20")
+    }
 
-    /// One spelling for all that mean the same: upper-case digits, and what needs no encoding decoded (RFC 3986 §6.2.2).
+    /// One spelling for all that mean the same: upper-case digits, and what needs no encoding decoded (RFC 3986
+    /// §6.2.2).
     ///
-    /// A text in which a percent sign does not begin an encoded byte stays as it is, all of it: decoding what follows such a sign
-    /// could complete it, and `%%411` would come to mean the same as `%A1`.
+    /// A text in which a percent sign does not begin an encoded byte stays as it is, all of it: decoding what follows
+    /// such a sign could complete it, and `%%411` would come to mean the same as `%A1`.
     package static func normalized(_ text: String) -> String {
         var normal: [UInt8] = []
         normal.reserveCapacity(text.utf8.count)

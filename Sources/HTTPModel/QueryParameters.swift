@@ -1,4 +1,5 @@
-/// The parameters of a request to the control interface: what stands behind the `?` of its target, as `name=value` joined by `&`.
+/// The parameters of a request to the control interface: what stands behind the `?` of its target, as `name=value`
+/// joined by `&`.
 ///
 /// Names and values are percent-decoded once. `+` is a plus sign, as everywhere in URLs but in forms.
 package struct QueryParameters: Sendable, Equatable {
@@ -8,14 +9,17 @@ package struct QueryParameters: Sendable, Equatable {
     package init() {}
 
     /// - Parameter target: a request target; without a `?` it has no parameters.
-    /// - Throws: `QueryError`: a percent sign that begins no encoded byte, bytes that are not UTF-8, a name that comes twice.
+    /// - Throws: `QueryError`: a percent sign that begins no encoded byte, bytes that are not UTF-8, a name that comes
+    ///   twice.
     package init(target: String) throws(QueryError) {
         guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return }
         let query = target.utf8[target.utf8.index(after: mark)...]
         for pair in query.split(separator: UInt8(ascii: "&")) {
             let name = try Self.decoded(pair.prefix { $0 != Self.equals })
             let value = try Self.decoded(pair.drop { $0 != Self.equals }.dropFirst())
-            guard values.updateValue(value, forKey: name) == nil else { throw QueryError(reason: "the parameter \(name) comes twice") }
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw QueryError(reason: "the parameter \(name) comes twice")
+            }
         }
     }
 
@@ -31,7 +35,10 @@ package struct QueryParameters: Sendable, Equatable {
 
     private static func decoded(_ bytes: Substring.UTF8View) throws(QueryError) -> String {
         guard let decoded = PercentEncoding.decoded(bytes), let text = String(validating: decoded, as: UTF8.self) else {
-            throw QueryError(reason: "the query holds a % that begins no encoded byte, or bytes that are not UTF-8: percent-encode its values, % as %25")
+            throw QueryError(
+                reason:
+                    "the query holds a % that begins no encoded byte, or bytes that are not UTF-8: percent-encode its values, % as %25"
+            )
         }
         return text
     }

@@ -23,8 +23,8 @@ struct ByteSpan: Sendable {
     let upper: UInt32
 
     init(_ range: Range<Int>) {
-        lower = UInt32(range.lowerBound)  // no trap: places in a head, which RequestLimits bounds
-        upper = UInt32(range.upperBound)  // no trap: as above
+        lower = UInt32(range.lowerBound) // no trap: places in a head, which RequestLimits bounds
+        upper = UInt32(range.upperBound) // no trap: as above
     }
 
     var range: Range<Int> { Int(lower)..<Int(upper) }
@@ -50,7 +50,8 @@ package struct RequestHead: Sendable {
     private let fieldSpans: [FieldSpan]
 
     init(
-        method: RequestMethod, version: HTTPVersion, bytes: [UInt8], target: ByteSpan, fields: [FieldSpan], body: BodyFraming, expectsContinue: Bool
+        method: RequestMethod, version: HTTPVersion, bytes: [UInt8], target: ByteSpan, fields: [FieldSpan],
+        body: BodyFraming, expectsContinue: Bool
     ) {
         self.method = method
         self.version = version
@@ -61,13 +62,16 @@ package struct RequestHead: Sendable {
         fieldSpans = fields
     }
 
-    /// The request target as sent, in ASCII: other bytes, which a URL must not hold but players send, are percent-encoded.
+    /// The request target as sent, in ASCII: other bytes, which a URL must not hold but players send, are
+    /// percent-encoded.
     package var target: String {
         let sent = bytes[targetSpan.range]
-        return sent.allSatisfy { $0 < 0x80 } ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
+        return sent.allSatisfy { $0 < 0x80 }
+            ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
     }
 
-    /// The first value of that field, without the white space around it; nil, and nothing allocated, where there is none.
+    /// The first value of that field, without the white space around it; nil, and nothing allocated, where there is
+    /// none.
     package func value(of name: StaticString) -> String? {
         fieldSpans.first { isNamed($0, name) }.map { text($0.value) }
     }
@@ -82,8 +86,8 @@ package struct RequestHead: Sendable {
     }
 
     /// All field lines, in their order.
-    package var fields: FieldLines {
-        FieldLines(fieldSpans.map { .init(name: text($0.name), value: text($0.value)) })
+    package var fields: HeaderFields {
+        HeaderFields(fieldSpans.map { .init(name: text($0.name), value: text($0.value)) })
     }
 
     /// Whether another request may follow on the connection (RFC 9112 §9.3).
@@ -91,7 +95,8 @@ package struct RequestHead: Sendable {
         if hasConnectionOption("close") { return false }
         switch version {
         case .http11: return true
-        // RFC 9112 §9.3: a proxy must not keep a connection with an HTTP/1.0 client; it is one for the absolute form only.
+        // RFC 9112 §9.3: a proxy must not keep a connection with an HTTP/1.0 client; it is one for the absolute form
+        // only.
         case .http10: return isOriginForm && hasConnectionOption("keep-alive")
         }
     }
@@ -104,13 +109,15 @@ package struct RequestHead: Sendable {
     private func hasConnectionOption(_ option: StaticString) -> Bool {
         fieldSpans.contains { field in
             isNamed(field, "connection")
-                && bytes[field.value.range].split(separator: ASCII.comma).contains { matches(ASCII.trimmed($0), option) }
+                && bytes[field.value.range].split(separator: ASCII.comma).contains {
+                    matches(ASCII.trimmed($0), option)
+                }
         }
     }
 
     private func isNamed(_ field: FieldSpan, _ name: StaticString) -> Bool {
         let count = name.utf8CodeUnitCount
-        guard Int(field.name.upper - field.name.lower) == count else { return false }  // no trap: bounds of a range
+        guard Int(field.name.upper - field.name.lower) == count else { return false } // no trap: bounds of a range
         return bytes.withUnsafeBufferPointer { bytes in
             let sent = bytes.baseAddress! + Int(field.name.lower), asked = name.utf8Start
             // Names asked for consist of letters and hyphens, for which this bit is the case alone.

@@ -3,8 +3,8 @@ package struct RequestLimits: Sendable, Equatable {
     /// Bytes from the first of the head to the end of its empty line, empty lines in front of it included.
     package var maxHeadBytes: Int
     package var maxTargetBytes: Int
-    /// Targets that begin so may be longer: a parameter holds a whole URL, percent-encoded once more, and whatever can be played must be
-    /// one that can be asked about.
+    /// Targets that begin so may be longer: a parameter holds a whole URL, percent-encoded once more, and whatever can
+    /// be played must be one that can be asked about.
     package var longTargetPrefix = "/api/"
     /// Up to five bytes for each of the other targets: of an `ü` that was sent as it is, `%25C3%25BC`.
     package var maxLongTargetBytes: Int

@@ -5,7 +5,8 @@ struct RequestScanner {
         case fault(RequestFault)
     }
 
-    /// RFC 9112 §2.2 asks to bear "at least one" empty line before a request; a client that sends more than this sends no request.
+    /// RFC 9112 §2.2 asks to bear "at least one" empty line before a request; a client that sends more than this sends
+    /// no request.
     private static let maxEmptyLines = 4
     private static let maxMethodBytes = 32
 
@@ -35,7 +36,9 @@ struct RequestScanner {
         let copy = [UInt8](bytes[start..<position])
         // RFC 9110 §10.1.1: not in HTTP/1.0, and not without a body.
         let expectsContinue = framing.expectsContinue && version == .http11 && body != .empty
-        return RequestHead(method: method, version: version, bytes: copy, target: target, fields: fields, body: body, expectsContinue: expectsContinue)
+        return RequestHead(
+            method: method, version: version, bytes: copy, target: target, fields: fields, body: body,
+            expectsContinue: expectsContinue)
     }
 
     // MARK: - Request line
@@ -146,7 +149,8 @@ struct RequestScanner {
         return first..<position
     }
 
-    /// RFC 9112 §5.1 and §5.2: white space before a colon and folded lines are how one server's header becomes another's request.
+    /// RFC 9112 §5.1 and §5.2: white space before a colon and folded lines are how one server's header becomes
+    /// another's request.
     private func notAName(from first: Int) -> RequestFault {
         guard ASCII.isOptionalSpace(bytes[position]) else { return .badFieldName }
         return position == first ? .foldedLine : .spaceBeforeColon
@@ -182,15 +186,16 @@ struct RequestScanner {
         position = place
     }
 
-    /// Field values are most of a head: they are passed over 8 bytes at a time while there is no control character among these.
+    /// Field values are most of a head: they are passed over 8 bytes at a time while there is no control character
+    /// among these.
     private mutating func skipPlainWords() {
         var place = position
         while place + 8 <= end, Self.isPlain(bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) { place += 8 }
         position = place
     }
 
-    /// Whether none of 8 bytes is below 0x20 or equal to 0x7F. In each byte that is, a subtraction sets the highest bit, which it
-    /// did not have before ("hasless" and "haszero" of S. E. Anderson's Bit Twiddling Hacks).
+    /// Whether none of 8 bytes is below 0x20 or equal to 0x7F. In each byte that is, a subtraction sets the highest
+    /// bit, which it did not have before ("hasless" and "haszero" of S. E. Anderson's Bit Twiddling Hacks).
     @inline(__always)
     private static func isPlain(_ word: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101

@@ -1,6 +1,6 @@
 extension String {
-    /// On one line, and with nothing in it that a terminal obeys or that turns the order of what follows around: what an origin, a file or
-    /// an argument said is shown, not done.
+    /// On one line, and with nothing in it that a terminal obeys or that turns the order of what follows around: what
+    /// an origin, a file or an argument said is shown, not done.
     package var printable: String {
         unicodeScalars.reduce(into: "") { $0 += Self.isObeyed($1) ? $1.escaped(asASCII: true) : Swift.String($1) }
     }

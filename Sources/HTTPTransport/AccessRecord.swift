@@ -13,7 +13,8 @@ package struct AccessRecord: Sendable, Equatable {
     package var range: String?
     /// nil where the client went away before it had an answer.
     package var status: Int?
-    /// Bytes of the body that were given to the connection, and which of them were stored, and which came from the origin meanwhile.
+    /// Bytes of the body that were given to the connection, and which of them were stored, and which came from the
+    /// origin meanwhile.
     package var bytes, cacheBytes, originBytes: Int64
     /// From the request's head to the first byte of the body, and to the end.
     package var firstByteMilliseconds: Double?
@@ -61,7 +62,8 @@ extension AccessRecord {
             return String(repeating: "0", count: max(0, width - digits.count)) + digits
         }
         // no trap: years of this machine's clock
-        let date = [padded(parts.tm_year + 1900, 4), padded(parts.tm_mon + 1, 2), padded(parts.tm_mday, 2)].joined(separator: "-")
+        let date = [padded(parts.tm_year + 1900, 4), padded(parts.tm_mon + 1, 2), padded(parts.tm_mday, 2)].joined(
+            separator: "-")
         let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded($0, 2) }.joined(separator: ":")
         return "\(date)T\(clock).\(padded(Int(saturating: (time - time.rounded(.down)) * 1000), 3))Z"
     }
@@ -96,7 +98,7 @@ private struct JSONLine {
     private mutating func append(_ scalar: Unicode.Scalar) {
         switch scalar {
         case "\"", "\\":
-            bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(scalar.value)])  // no trap: one of the two above
+            bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(scalar.value)]) // no trap: one of the two above
         case _ where scalar.value < 0x20 || 0x7F..<0xA0 ~= scalar.value:
             let digits = String(scalar.value, radix: 16)
             bytes.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)

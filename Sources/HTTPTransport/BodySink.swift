@@ -2,8 +2,8 @@ import HTTPModel
 
 /// Who takes a request's body. Loop-bound.
 ///
-/// The connection reads no faster than its sink takes: while a sink pauses, what the client sends stays in the kernel, and the
-/// client has to wait. A client that goes away meanwhile is noticed when the sink has resumed.
+/// The connection reads no faster than its sink takes: while a sink pauses, what the client sends stays in the kernel,
+/// and the client has to wait. A client that goes away meanwhile is noticed when the sink has resumed.
 package protocol BodySink: AnyObject {
     /// The next bytes of the body, at least one. They are valid until this returns.
     /// - Returns: whether to read on. A sink that pauses calls `Exchange.resumeReading` later, also from here.
@@ -12,8 +12,8 @@ package protocol BodySink: AnyObject {
     func ended()
     /// The body will not be complete. Called once, unless `ended` is; nothing is told any more.
     ///
-    /// Where the client still waits for an answer the sink may give its own here. If it does not, the connection gives the fault's
-    /// status and reason. The connection closes after either.
+    /// Where the client still waits for an answer the sink may give its own here. If it does not, the connection gives
+    /// the fault's status and reason. The connection closes after either.
     func failed(_ fault: BodyFault)
 }
 
@@ -39,7 +39,8 @@ extension RequestFault {
     static func tooSlow(_ what: String, _ seconds: Double) -> RequestFault {
         let exact = "\(seconds)"
         let number = exact.hasSuffix(".0") ? exact.dropLast(2) : exact[...]
-        return RequestFault(status: 408, reason: "\(what) within \(number) second\(seconds == 1 ? "" : "s"): send it faster")
+        return RequestFault(
+            status: 408, reason: "\(what) within \(number) second\(seconds == 1 ? "" : "s"): send it faster")
     }
 }
 

@@ -1,7 +1,7 @@
 /// Where the bytes of a response's body come from. Loop-bound.
 ///
-/// The connection *pulls*: it asks for the next span whenever its socket takes more, so a player that pauses costs nothing
-/// and a hit and a miss differ only in how often the source has to say `wait`.
+/// The connection *pulls*: it asks for the next span whenever its socket takes more, so a player that pauses costs
+/// nothing and a hit and a miss differ only in how often the source has to say `wait`.
 package protocol BodySource: AnyObject {
     /// The next bytes of the body, at most `limit`. A span stays valid until the next call of `next` or `finish`.
     func next(limit: Int) -> BodyStep

@@ -15,11 +15,14 @@ extension Connection {
         let request = exchange.request
         recorder.record(
             AccessRecord(
-                time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: peer, method: request.method.name,
+                time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: peer,
+                method: request.method.name,
                 url: exchange.resourceURL ?? request.target, range: request.combined("Range"), status: exchange.status,
-                bytes: exchange.isAnswered ? Int64(output.bodyBytesTaken) : 0, cacheBytes: exchange.bytesFromCache, originBytes: exchange.bytesFromOrigin,
+                bytes: exchange.isAnswered ? Int64(output.bodyBytesTaken) : 0, cacheBytes: exchange.bytesFromCache,
+                originBytes: exchange.bytesFromOrigin,
                 firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 -| exchange.startedAt) },
-                milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete, userAgent: request.combined("User-Agent"),
+                milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete,
+                userAgent: request.combined("User-Agent"),
                 cacheStatus: exchange.cacheStatus))
     }
 

@@ -1,6 +1,7 @@
 import HTTPModel
 
-/// Reading a request's body. It goes on beside everything else that an exchange does, until it is over or the answer begins.
+/// Reading a request's body. It goes on beside everything else that an exchange does, until it is over or the answer
+/// begins.
 extension Connection {
     func readBody(limit: Int64?, into sink: any BodySink, for exchange: Exchange) {
         guard isCurrent(exchange), incoming != nil else { return sink.ended() }
@@ -97,6 +98,7 @@ extension Connection {
     /// Whether there can be a request after this one, whose body may not have been read.
     var canReachNextRequest: Bool {
         guard let incoming else { return true }
-        return isProcessing ? incoming.canBeDrained(after: inHand) : pending.withUnsafeBytes { incoming.canBeDrained(after: $0) }
+        return isProcessing
+            ? incoming.canBeDrained(after: inHand) : pending.withUnsafeBytes { incoming.canBeDrained(after: $0) }
     }
 }

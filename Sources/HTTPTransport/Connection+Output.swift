@@ -94,14 +94,15 @@ extension Connection {
                 // Armed between full sockets, so that a long body costs no call to change that.
                 writeWatcher.disarm()
                 if output.isComplete { return finishAnswer() }
-                return  // the source will call
+                return // the source will call
             }
             guard turn > 0 else {
                 // Others first. The write event comes round again, as the socket still takes bytes.
                 return writeWatcher.arm()
             }
             switch transmit() {
-            // Each call costs something, however little it sends: a body in very many parts is no reason to let others wait.
+            // Each call costs something, however little it sends: a body in very many parts is no reason to let others
+            // wait.
             case .sent(let count): turn -= max(count, Self.leastCost)
             case .full: return writeWatcher.arm()
             case .failed: return close()
@@ -113,7 +114,9 @@ extension Connection {
     /// - Returns: false when the connection was cut.
     private func pull(for exchange: Exchange) -> Bool {
         guard let source = output.source else { return true }
-        switch source.next(limit: min(server.limits.maxWriteBytes, max(server.limits.firstWriteBytes, output.bodyBytesTaken))) {
+        switch source.next(
+            limit: min(server.limits.maxWriteBytes, max(server.limits.firstWriteBytes, output.bodyBytesTaken)))
+        {
         case .span(let span):
             if output.bodyBytesTaken == 0 { exchange.noteFirstByte() }
             if output.take(span) { return true }
@@ -129,8 +132,8 @@ extension Connection {
         return false
     }
 
-    /// To a client of HTTP/1.0 the connection's end is the body's. Until the body is complete, whatever ends the connection resets it, the end of
-    /// this process too: else half a body would look like a whole one.
+    /// To a client of HTTP/1.0 the connection's end is the body's. Until the body is complete, whatever ends the
+    /// connection resets it, the end of this process too: else half a body would look like a whole one.
     private func setResetsOnClose(_ resets: Bool) {
         var value = Glibc.linger(l_onoff: resets ? 1 : 0, l_linger: 0)
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<Glibc.linger>.size))
@@ -154,25 +157,28 @@ extension Connection {
     }
 
     private func transmit() -> Sent {
-        if server.limits.transmission == .sendfile, let file = output.file, output.framedBytesSent == output.framed.count {
+        if server.limits.transmission == .sendfile, let file = output.file,
+            output.framedBytesSent == output.framed.count
+        {
             return sendFile(file)
         }
         return sendMemory(withSpan: server.limits.transmission == .mapping || output.file == nil)
     }
 
-    /// Framed bytes and the span in one call. Where the mapped file shrank or cannot be read, the kernel answers EFAULT:
-    /// the process itself never touches mapped bytes here, so there is no SIGBUS.
+    /// Framed bytes and the span in one call. Where the mapped file shrank or cannot be read, the kernel answers
+    /// EFAULT: the process itself never touches mapped bytes here, so there is no SIGBUS.
     private func sendMemory(withSpan: Bool) -> Sent {
         let count = output.framed.withUnsafeBytes { framed in
             withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { vectors in
                 let head = UnsafeRawBufferPointer(rebasing: framed[output.framedBytesSent...])
                 vectors[0] = iovec(iov_base: UnsafeMutableRawPointer(mutating: head.baseAddress), iov_len: head.count)
-                vectors[1] = iovec(iov_base: UnsafeMutableRawPointer(mutating: output.span.baseAddress), iov_len: output.span.count)
+                vectors[1] = iovec(
+                    iov_base: UnsafeMutableRawPointer(mutating: output.span.baseAddress), iov_len: output.span.count)
                 var message = msghdr()
                 message.msg_iov = vectors.baseAddress
                 message.msg_iovlen = withSpan ? 2 : 1
-                let more = withSpan ? 0 : Int32(MSG_MORE)  // no trap: a constant
-                return sendmsg(socket, &message, Int32(MSG_NOSIGNAL) | more)  // no trap: a constant
+                let more = withSpan ? 0 : Int32(MSG_MORE) // no trap: a constant
+                return sendmsg(socket, &message, Int32(MSG_NOSIGNAL) | more) // no trap: a constant
             }
         }
         return note(count)

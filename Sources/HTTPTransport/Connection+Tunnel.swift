@@ -1,6 +1,7 @@
 import HTTPModel
 
-/// Where a connection becomes a tunnel: what comes in is a body without end, and what goes out ends with the connection.
+/// Where a connection becomes a tunnel: what comes in is a body without end, and what goes out ends with the
+/// connection.
 extension Connection {
     func openTunnel(_ ends: any BodySink & BodySource, for exchange: Exchange) {
         guard isCurrent(exchange) else { return ends.finish() }

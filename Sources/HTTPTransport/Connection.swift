@@ -85,7 +85,8 @@ final class Connection {
             if errno != EAGAIN && errno != EINTR { close() }
             return
         }
-        // A client that closes its half no longer wants an answer: players, browsers and curl never close one half alone.
+        // A client that closes its half no longer wants an answer: players, browsers and curl never close one half
+        // alone.
         guard count > 0 else { return close() }
         received(UnsafeRawBufferPointer(rebasing: scratch[0..<count]))
     }
@@ -108,11 +109,12 @@ final class Connection {
         }
     }
 
-    /// Whether it is worth while to read a head once more, now that these bytes have come. A long one in small pieces would be read as often as
-    /// there are pieces: the work would grow with its square.
+    /// Whether it is worth while to read a head once more, now that these bytes have come. A long one in small pieces
+    /// would be read as often as there are pieces: the work would grow with its square.
     private func mayEndHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let count = pending.count + bytes.count
-        return count <= Self.shortHead || count >= 2 * incompleteHead || count >= server.limits.request.maxHeadBytes || bytes.contains(ASCII.lineFeed)
+        return count <= Self.shortHead || count >= 2 * incompleteHead || count >= server.limits.request.maxHeadBytes
+            || bytes.contains(ASCII.lineFeed)
     }
 
     /// So much of a head is read anew with each piece that comes: what cannot be right is answered at once.
@@ -135,7 +137,8 @@ final class Connection {
         settle()
     }
 
-    /// Handles requests for as long as they are answered at once, and takes bodies for as long as their sinks want them.
+    /// Handles requests for as long as they are answered at once, and takes bodies for as long as their sinks want
+    /// them.
     /// - Returns: how many bytes at the end are left for later.
     private func process(_ bytes: UnsafeRawBufferPointer) -> Int {
         isProcessing = true
@@ -191,8 +194,8 @@ final class Connection {
         if incoming != nil { awaitBody() }
     }
 
-    /// Whether requests wait here only because others of the loop have their turn. The socket's taking bytes brings the next one: until the
-    /// client has taken its answers, nothing more is answered.
+    /// Whether requests wait here only because others of the loop have their turn. The socket's taking bytes brings the
+    /// next one: until the client has taken its answers, nothing more is answered.
     private var isTurnOver: Bool {
         if case .reading = phase { requestsLeft == 0 && !pending.isEmpty } else { false }
     }
@@ -204,7 +207,11 @@ final class Connection {
 
     /// Stops reading where nobody takes what comes, so that the client has to wait.
     func updateReading() {
-        if incoming?.isPaused == true || pending.count >= Self.maxReadAhead { readWatcher.disarm() } else { readWatcher.arm() }
+        if incoming?.isPaused == true || pending.count >= Self.maxReadAhead {
+            readWatcher.disarm()
+        } else {
+            readWatcher.arm()
+        }
     }
 
     private func begin(_ head: RequestHead) {
@@ -229,7 +236,8 @@ final class Connection {
     /// What never became a request is answered as if it were the simplest one.
     private static let noRequest: RequestHead = {
         let bytes = Array("GET / HTTP/1.0\r\n\r\n".utf8)
-        guard case .complete(let head, _) = bytes.withUnsafeBytes({ RequestParser.parse($0, limits: RequestLimits()) }) else {
+        guard case .complete(let head, _) = bytes.withUnsafeBytes({ RequestParser.parse($0, limits: RequestLimits()) })
+        else {
             preconditionFailure("the parser refuses the simplest request")
         }
         return head
@@ -281,12 +289,13 @@ final class Connection {
         }
     }
 
-    /// Closing a socket that holds unread input resets it, and the client may lose the answer: so the client closes first.
+    /// Closing a socket that holds unread input resets it, and the client may lose the answer: so the client closes
+    /// first.
     func linger() {
         phase = .lingering
         pending = ReadAhead()
         incoming = nil
-        shutdown(socket, Int32(SHUT_WR))  // no trap: a constant
+        shutdown(socket, Int32(SHUT_WR)) // no trap: a constant
         readWatcher.arm()
         deadline = server.deadline(in: server.limits.lingerSeconds)
     }

@@ -39,7 +39,8 @@ final class ConnectionBalance: Sendable {
     func place(_ socket: Int32, from loop: Int, here adopt: () -> Void) {
         let chosen = counts.withLock { counts in
             let least = counts.indices.min { counts[$0] < counts[$1] }!
-            let chosen = counts[loop] > counts[least] + 1 || (counts[loop] >= 2 && counts[loop] > counts[least]) ? least : loop
+            let chosen =
+                counts[loop] > counts[least] + 1 || (counts[loop] >= 2 && counts[loop] > counts[least]) ? least : loop
             counts[chosen] += 1
             return chosen
         }

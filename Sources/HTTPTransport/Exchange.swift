@@ -13,7 +13,8 @@ package final class Exchange {
     package let request: RequestHead
     /// The request's target; in origin form also where an absolute one named this very server.
     package lazy var target = request.target
-    /// Called when the client goes away before the answer was given. Not after `respond`: then the body's `finish` tells.
+    /// Called when the client goes away before the answer was given. Not after `respond`: then the body's `finish`
+    /// tells.
     package var onAbort: (() -> Void)?
     /// Where to record the time from the request to the first byte of its body.
     package var firstByteTimes: LatencyHistogram?
@@ -63,12 +64,13 @@ package final class Exchange {
         }
     }
 
-    /// Reads the request's body, from its first byte. Once, before `respond`, which ends the reading, unless it is told not to: the sink is
-    /// told nothing more then. The sink may be told before this returns.
+    /// Reads the request's body, from its first byte. Once, before `respond`, which ends the reading, unless it is told
+    /// not to: the sink is told nothing more then. The sink may be told before this returns.
     ///
-    /// Each piece has to come within `TransportLimits.requestSeconds` after the one before, pauses of the sink excepted.
-    /// - Parameter limit: the most bytes that the sink takes; nil for any number. Of a longer body nothing is read where its length
-    ///   was announced, and else nothing beyond the limit; the fault's status is 413.
+    /// Each piece has to come within `TransportLimits.requestSeconds` after the one before, pauses of the sink
+    /// excepted.
+    /// - Parameter limit: the most bytes that the sink takes; nil for any number. Of a longer body nothing is read
+    ///   where its length was announced, and else nothing beyond the limit; the fault's status is 413.
     package func readBody(limit: Int64?, into sink: any BodySink) {
         precondition(!isBodyRead, "a body is read once")
         isBodyRead = true
@@ -80,7 +82,8 @@ package final class Exchange {
     /// Reads the request's body into memory. Once, before `respond`.
     /// - Parameters:
     ///   - limit: the most bytes that it may have.
-    ///   - completion: called once, maybe before this returns, with the body, or with why there is none. In that case it may answer
+    ///   - completion: called once, maybe before this returns, with the body, or with why there is none. In that case
+    ///     it may answer
     ///     itself (where the fault is not `disconnected`); otherwise the fault's status and one line of text are the answer.
     package func readBody(upTo limit: Int, completion: @escaping (Result<[UInt8], BodyFault>) -> Void) {
         readBody(limit: Int64(limit), into: BodyCollector(completion))
@@ -96,9 +99,11 @@ package final class Exchange {
 
     /// Answers the request. Once; ignored when the client is gone.
     /// - Parameters:
-    ///   - body: must yield exactly `response.length` bytes where that is known. Not asked for HEAD, 204 and 304, unless `keepsReading`: then for
+    ///   - body: must yield exactly `response.length` bytes where that is known. Not asked for HEAD, 204 and 304,
+    ///     unless `keepsReading`: then for
     ///     its end alone.
-    ///   - keepsReading: whether the sink has the request's body further on, until the answer is out and its source has ended.
+    ///   - keepsReading: whether the sink has the request's body further on, until the answer is out and its source has
+    ///     ended.
     package func respond(_ response: Response, body: (any BodySource)? = nil, keepsReading: Bool = false) {
         guard isOpen else {
             body?.finish()
@@ -122,7 +127,9 @@ package final class Exchange {
     }
 
     /// Answers with a short text.
-    package func respond(_ status: Int, text: String, closes: Bool = false, configure: (inout Response) -> Void = { _ in }) {
+    package func respond(
+        _ status: Int, text: String, closes: Bool = false, configure: (inout Response) -> Void = { _ in }
+    ) {
         let bytes = Array((text + "\n").utf8)
         var response = Response(status, length: Int64(bytes.count))
         response.closes = closes

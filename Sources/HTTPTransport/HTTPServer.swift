@@ -19,7 +19,8 @@ package final class HTTPServer: Sendable {
     ///   - makeHandler: called on each loop for that loop's handler.
     /// - Throws: `ListenError`, also when another process has the port.
     package init(
-        _ address: ListenAddress, loops: [EventLoop], limits: TransportLimits, metrics: ProxyMetrics, recorder: (any AccessRecorder)? = nil,
+        _ address: ListenAddress, loops: [EventLoop], limits: TransportLimits, metrics: ProxyMetrics,
+        recorder: (any AccessRecorder)? = nil,
         makeHandler: @escaping @Sendable (EventLoop) -> any RequestHandler
     ) throws(ListenError) {
         // With SO_REUSEPORT the kernel would let two processes share the port. A listener without it tells.
@@ -33,7 +34,8 @@ package final class HTTPServer: Sendable {
         servers = zip(loops, sockets).map { loop, socket in
             loop.sync {
                 let server = LoopServer(
-                    loop: loop, listeningSocket: socket, limits: limits, metrics: metrics, balance: balance, handler: makeHandler(loop),
+                    loop: loop, listeningSocket: socket, limits: limits, metrics: metrics, balance: balance,
+                    handler: makeHandler(loop),
                     recorder: recorder)
                 balance.register(server)
                 return LoopBound(server, on: loop)
@@ -42,7 +44,8 @@ package final class HTTPServer: Sendable {
         self.address = bound
     }
 
-    /// Accepts no more; gives running answers so many seconds to end, then cuts them. Blocks; not to be called on a loop.
+    /// Accepts no more; gives running answers so many seconds to end, then cuts them. Blocks; not to be called on a
+    /// loop.
     package func stop(graceSeconds: Double) {
         let isFirst = isStopped.withLock { isStopped in
             defer { isStopped = true }
@@ -87,8 +90,10 @@ private final class Latch: @unchecked Sendable {
         // By a clock that nobody sets back: a grace of seconds would last as long as that.
         clock_gettime(CLOCK_MONOTONIC, &until)
         until.tv_sec +|= Int(saturating: seconds)
-        until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9)  // no trap: below a second
-        if until.tv_nsec >= 1_000_000_000 { until = timespec(tv_sec: until.tv_sec + 1, tv_nsec: until.tv_nsec - 1_000_000_000) }
+        until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9) // no trap: below a second
+        if until.tv_nsec >= 1_000_000_000 {
+            until = timespec(tv_sec: until.tv_sec + 1, tv_nsec: until.tv_nsec - 1_000_000_000)
+        }
         while sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR {}
     }
 }

@@ -39,7 +39,8 @@ struct IncomingBody {
     /// Whether a request can follow although nobody reads this body.
     /// - Parameter bytes: what of it has come and is not decoded.
     func canBeDrained(after bytes: UnsafeRawBufferPointer) -> Bool {
-        // RFC 9110 §10.1.1: after a final answer that client may send the body or the next request, and nobody knows which.
+        // RFC 9110 §10.1.1: after a final answer that client may send the body or the next request, and nobody knows
+        // which.
         if isBroken || isAwaited && bytes.isEmpty { return false }
         if let remaining = decoder.remaining { return remaining <= Self.maxDrainedBytes }
         return decoder.ends(within: bytes)

@@ -16,7 +16,9 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 
     /// Reads `host:port`, `[ipv6]:port` or `:port`, which means all addresses.
     package init?(_ text: String) {
-        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port) else { return nil }
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65535).contains(port)
+        else { return nil }
         var host = String(text[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = String(host.dropFirst().dropLast())
@@ -40,7 +42,9 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let port = withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                if look(descriptor, $0, &size) == 0 { getnameinfo($0, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) }
+                if look(descriptor, $0, &size) == 0 {
+                    getnameinfo($0, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST)
+                }
             }
             return Self.port(in: pointer)
         }
@@ -62,7 +66,8 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     /// Whether it stands for all addresses of this machine.
     package var isEverywhere: Bool { host == "0.0.0.0" || host == "::" }
 
-    /// The addresses by which other machines reach it: those of this machine's interfaces, where it stands for all. Blocks.
+    /// The addresses by which other machines reach it: those of this machine's interfaces, where it stands for all.
+    /// Blocks.
     package var reachableByOthers: [ListenAddress] {
         guard isEverywhere else { return isLoopback ? [] : [self] }
         var first: UnsafeMutablePointer<ifaddrs>?
@@ -72,7 +77,8 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         var next = first
         while let entry = next?.pointee {
             next = entry.ifa_next
-            guard entry.ifa_flags & UInt32(IFF_LOOPBACK) == 0, entry.ifa_flags & UInt32(IFF_UP) != 0, let address = entry.ifa_addr,
+            guard entry.ifa_flags & UInt32(IFF_LOOPBACK) == 0, entry.ifa_flags & UInt32(IFF_UP) != 0,
+                let address = entry.ifa_addr,
                 let name = Self.numericHost(address), !found.contains(where: { $0.host == name })
             else { continue }
             found.append(ListenAddress(host: name, port: port))
@@ -86,7 +92,9 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         guard family == AF_INET || family == AF_INET6 else { return nil }
         let size = family == AF_INET ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size
         var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-        guard getnameinfo(address, socklen_t(size), &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }
+        guard getnameinfo(address, socklen_t(size), &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) == 0 else {
+            return nil
+        }
         let text = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
         return text.contains("%") ? nil : text
     }
@@ -103,10 +111,13 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         hints.ai_flags = AI_PASSIVE
         var found: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &found)
-        guard status == 0, let address = found else { throw ListenError(address: self, operation: "resolve", detail: String(cString: gai_strerror(status))) }
+        guard status == 0, let address = found else {
+            throw ListenError(address: self, operation: "resolve", detail: String(cString: gai_strerror(status)))
+        }
         defer { freeaddrinfo(found) }
 
-        let descriptor = socket(address.pointee.ai_family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(
+            address.pointee.ai_family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw failure("socket") }
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))

@@ -25,7 +25,8 @@ final class LoopServer {
     private var statusLines: [Int: [UInt8]] = [:]
 
     init(
-        loop: EventLoop, listeningSocket: Int32, limits: TransportLimits, metrics: ProxyMetrics, balance: ConnectionBalance, handler: any RequestHandler,
+        loop: EventLoop, listeningSocket: Int32, limits: TransportLimits, metrics: ProxyMetrics,
+        balance: ConnectionBalance, handler: any RequestHandler,
         recorder: (any AccessRecorder)?
     ) {
         self.loop = loop
@@ -49,7 +50,8 @@ final class LoopServer {
         // Few at a time: each may be answered here, and others have their turn between.
         for _ in 0..<8 {
             guard balance.total < limits.maxConnections else { return makeRoom() }
-            let socket = accept4(listeningSocket, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))  // no trap: constants
+            // no trap: constants
+            let socket = accept4(listeningSocket, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
             guard socket >= 0 else {
                 guard Self.isShortage(errno) else { return }
                 metrics.errors.add("accept")
@@ -72,9 +74,11 @@ final class LoopServer {
 
     // MARK: Room for new connections
 
-    /// Closes connections that only wait for their next request, here or on another loop, for new ones that wait in the kernel's backlog.
+    /// Closes connections that only wait for their next request, here or on another loop, for new ones that wait in the
+    /// kernel's backlog.
     ///
-    /// The listener stays readable meanwhile and would keep the loop busy: it is armed again when there is room, or by the next sweep.
+    /// The listener stays readable meanwhile and would keep the loop busy: it is armed again when there is room, or by
+    /// the next sweep.
     private func makeRoom() {
         if closeIdle() > 0 { return }
         listener?.disarm()
@@ -89,7 +93,8 @@ final class LoopServer {
     private func closeIdle() -> Int {
         let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
         let idle = connections.values.filter { $0.isIdle && ($0.hasAnswered || $0.idleSince ?? .max < newest) }
-        let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.lazy.filter { !$0.hasUnreadInput }.prefix(Self.roomAtOnce)
+        let longest = idle.sorted { $0.idleSince ?? .max < $1.idleSince ?? .max }.lazy.filter { !$0.hasUnreadInput }
+            .prefix(Self.roomAtOnce)
         let closed = Array(longest)
         for connection in closed {
             metrics.closedForRoom.add()
@@ -148,7 +153,9 @@ final class LoopServer {
         listener = nil
         close(listeningSocket)
         onDrained = whenEmpty
-        for connection in Array(connections.values) where connection.isIdle || connection.output.isEndless { connection.close() }
+        for connection in Array(connections.values) where connection.isIdle || connection.output.isEndless {
+            connection.close()
+        }
         drainedIfEmpty()
     }
 

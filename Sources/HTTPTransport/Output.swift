@@ -53,7 +53,7 @@ struct Output {
         switch framing {
         case .length(let left):
             guard Int64(span.count) <= left else { return false }
-            framing = .length(left - Int64(span.count))  // no trap: compared above
+            framing = .length(left - Int64(span.count)) // no trap: compared above
         case .chunked:
             // RFC 9112 §7.1: the line end of the chunk before is sent together with this one's size.
             if bodyBytesTaken > 0 { frame("\r\n") }
@@ -85,7 +85,7 @@ struct Output {
         framedBytesSent += ofFramed
         let ofSpan = count - ofFramed
         span = UnsafeRawBufferPointer(rebasing: span[ofSpan...])
-        if let file { self.file = (file.descriptor, file.offset + Int64(ofSpan)) }  // no trap: places in a file
+        if let file { self.file = (file.descriptor, file.offset + Int64(ofSpan)) } // no trap: places in a file
         if framedBytesSent == framed.count {
             framed.removeAll(keepingCapacity: true)
             framedBytesSent = 0

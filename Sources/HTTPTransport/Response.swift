@@ -56,7 +56,7 @@ package struct Response {
         fieldBytes.append(contentsOf: Self.contentRange)
         fieldBytes.append(decimal: range.lowerBound)
         fieldBytes.append(UInt8(ascii: "-"))
-        fieldBytes.append(decimal: range.upperBound - 1)  // no trap: it is not empty
+        fieldBytes.append(decimal: range.upperBound - 1) // no trap: it is not empty
         fieldBytes.append(UInt8(ascii: "/"))
         if let total { fieldBytes.append(decimal: total) } else { fieldBytes.append(UInt8(ascii: "*")) }
         fieldBytes.append(contentsOf: Self.lineEnd)
@@ -72,7 +72,9 @@ package struct Response {
         for line in fieldBytes.split(separator: ASCII.lineFeed) {
             let named = line.prefix { $0 != ASCII.colon }
             guard ASCII.equalIgnoringCase(named, name.utf8) else { continue }
-            return String(decoding: ASCII.trimmed(line[named.endIndex...].dropFirst().filter { $0 != ASCII.carriageReturn }), as: UTF8.self)
+            return String(
+                decoding: ASCII.trimmed(line[named.endIndex...].dropFirst().filter { $0 != ASCII.carriageReturn }),
+                as: UTF8.self)
         }
         return nil
     }

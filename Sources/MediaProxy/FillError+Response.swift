@@ -57,7 +57,9 @@ extension FillError {
     /// - Parameter words: in which it says what helps.
     func clientText(_ words: Advice.Words) -> String {
         if case .upstream(.addressRefused(let host, let address)) = self {
-            return "\(host) is at the private address \(address); to fetch from it, \(Advice.allow(host: host).text(in: words))".printable
+            return
+                "\(host) is at the private address \(address); to fetch from it, \(Advice.allow(host: host).text(in: words))"
+                .printable
         }
         // It may quote the origin, and end up in a terminal.
         return description.printable

@@ -21,7 +21,9 @@ package struct HostPolicy: Sendable {
     }
 
     private static func withoutPort(_ host: String) -> String {
-        if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return String(host[host.index(after: host.startIndex)..<end]) }
+        if host.hasPrefix("["), let end = host.firstIndex(of: "]") {
+            return String(host[host.index(after: host.startIndex)..<end])
+        }
         return host.firstIndex(of: ":").map { String(host[..<$0]) } ?? host
     }
 }

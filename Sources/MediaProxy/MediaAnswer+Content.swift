@@ -16,7 +16,7 @@ extension MediaAnswer {
         case .failed: return close(412, generation, following: status)
         case .proceed: break
         }
-        if treatment.pins, generation.isStored { filler.filler.pin(generation, of: resource) }
+        if resolvedRule.pins, generation.isStored { filler.filler.pin(generation, of: resource) }
         guard let length = generation.length else {
             // RFC 9110 §14.2: while the length is unknown, Range is ignored.
             return answer(from: generation, range: nil, length: nil, following: status)
@@ -24,13 +24,17 @@ extension MediaAnswer {
         guard let wanted, Conditional.rangeApplies(request, against: head.validators) else {
             return answer(from: generation, range: nil, length: length, following: status)
         }
-        if !several.isEmpty, generation.isStored { return answerSeveral(from: generation, length: length, following: status) }
-        guard let range = wanted.resolve(length: length) else { return refuseRange(length, generation, following: status) }
+        if !several.isEmpty, generation.isStored {
+            return answerSeveral(from: generation, length: length, following: status)
+        }
+        guard let range = wanted.resolve(length: length) else {
+            return refuseRange(length, generation, following: status)
+        }
         answer(from: generation, range: range, length: length, following: status)
     }
 
     func answer(from generation: Generation, range: Range<Int64>?, length: Int64?, following status: SharedFetch?) {
-        let bytes = range ?? 0..<(length ?? .max)  // no trap: a length is not negative
+        let bytes = range ?? 0..<(length ?? .max) // no trap: a length is not negative
         let coverage = generation.length == nil ? .part : generation.coverage(of: bytes)
         classify(coverage, generation, isOpening: status != nil)
         guard request.method == .get else {
@@ -42,7 +46,8 @@ extension MediaAnswer {
             return refuseToAsk()
         }
         let reader = CacheReader(
-            generation, from: bytes.lowerBound, to: range?.upperBound ?? length, resource: resource, demand: demand, filler: filler,
+            generation, from: bytes.lowerBound, to: range?.upperBound ?? length, resource: resource, demand: demand,
+            filler: filler,
             follower: follower, following: status)
         self.reader = reader
         filler.keepFilling(resource, generation, demand, from: reader.offset)
@@ -58,7 +63,9 @@ extension MediaAnswer {
 
     /// Waits for the first bytes, then sends the head and them.
     /// - Parameter body: what goes on with them; nil for this.
-    func sendFirst(of reader: CacheReader, body: ((CacheReader.Step) -> any BodySource)? = nil, head: @escaping () -> Response) {
+    func sendFirst(
+        of reader: CacheReader, body: ((CacheReader.Step) -> any BodySource)? = nil, head: @escaping () -> Response
+    ) {
         let step = reader.next(limit: Self.firstSpan(of: reader))
         switch step {
         case .wait:
@@ -93,8 +100,8 @@ extension MediaAnswer {
         exchange.respond(head(), body: body?(step) ?? self)
     }
 
-    /// A short answer goes out in one piece. Of a long one the first piece is small: who seeks waits for the first byte, and a piece is
-    /// there only when the kernel has copied all of it.
+    /// A short answer goes out in one piece. Of a long one the first piece is small: who seeks waits for the first
+    /// byte, and a piece is there only when the kernel has copied all of it.
     private static func firstSpan(of reader: CacheReader) -> Int {
         reader.remaining.map { $0 <= 64 << 10 } == true ? 64 << 10 : 16 << 10
     }
@@ -105,7 +112,8 @@ extension MediaAnswer {
         if !isOpening {
             if !isCounted { generation.countHit() }
             if outcome.isHit, coverage != .whole {
-                outcome = .forwarded(.partial, detail: filler.isOffline ? "offline" : coverage == .none ? "nothing-of-the-range" : nil)
+                outcome = .forwarded(
+                    .partial, detail: filler.isOffline ? "offline" : coverage == .none ? "nothing-of-the-range" : nil)
             }
         }
         guard !isCounted else { return }
@@ -128,7 +136,9 @@ extension MediaAnswer {
     private func addFields(of generation: Generation, to response: inout Response) {
         let head = generation.head
         if response.status == 304 {
-            for line in head.fields.lines where Self.notModifiedFields.contains(line.name) { response.field(line.name, line.value) }
+            for line in head.fields.lines where Self.notModifiedFields.contains(line.name) {
+                response.field(line.name, line.value)
+            }
         } else {
             response.fields(rendered: head.fieldBytes)
         }
@@ -137,13 +147,17 @@ extension MediaAnswer {
         if head.status == 200, generation.length != nil { response.field("Accept-Ranges", "bytes") }
         // RFC 9111 §5.1: not of what just came from its origin, unless it came from a cache before.
         let age = head.age(at: filler.filler.now())
-        if age > 0 || outcome.isHit || accepted === generation || outcome.forward == .partial { response.field("Age", age) }
+        if age > 0 || outcome.isHit || accepted === generation || outcome.forward == .partial {
+            response.field("Age", age)
+        }
         if route.hasOwnKey { outcome.key = generation.key.text }
         response.cacheStatus(outcome)
     }
 
     /// RFC 9110 §15.4.5
-    private static let notModifiedFields: FieldNames = ["cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary"]
+    private static let notModifiedFields: FieldNames = [
+        "cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary",
+    ]
 
     private func close(_ status: Int, _ generation: Generation, following opening: SharedFetch?) {
         classify(.whole, generation, isOpening: opening != nil)
@@ -172,7 +186,8 @@ extension MediaAnswer {
         outcome.forwardStatus = generation.head.status
         let length = generation.length
         let reader = CacheReader(
-            generation, from: 0, to: length, resource: resource, demand: demand, filler: filler, follower: follower, following: status)
+            generation, from: 0, to: length, resource: resource, demand: demand, filler: filler, follower: follower,
+            following: status)
         self.reader = reader
         sendFirst(of: reader) { [self] in
             var response = Response(generation.head.status, length: length)
@@ -187,7 +202,10 @@ extension MediaAnswer {
     func fail(_ error: FillError, status: Int? = nil, advice: String? = nil) {
         // Nothing went to the origin.
         if error.isUnsent { outcome = CacheStatus(detail: error.token) }
-        exchange.respond(status ?? error.status, text: [error.clientText(handler.policy.adviceWords), advice].compactMap(\.self).joined(separator: "; ")) { [outcome] response in
+        exchange.respond(
+            status ?? error.status,
+            text: [error.clientText(handler.policy.adviceWords), advice].compactMap(\.self).joined(separator: "; ")
+        ) { [outcome] response in
             if let seconds = error.retryAfter { response.field("Retry-After", seconds) }
             response.cacheStatus(outcome.isHit ? .forwarded(.partial) : outcome)
         }

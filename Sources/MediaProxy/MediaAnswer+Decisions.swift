@@ -7,7 +7,8 @@ extension MediaAnswer {
     /// Has the decision logged when the answer is given, where somebody reads that.
     func explain() {
         guard logger.logLevel <= .debug else { return }
-        let asked = "\(request.method.name) \(route.url.absolute)" + (request.combined("Range").map { " (\($0))" } ?? "")
+        let asked =
+            "\(request.method.name) \(route.url.absolute)" + (request.combined("Range").map { " (\($0))" } ?? "")
         let logger = logger
         exchange.onRespond = { status, cacheStatus in
             logger.debug("\(asked): \(status), \(cacheStatus ?? "no word of the cache")")

@@ -6,14 +6,16 @@ import HTTPTransport
 
 /// Several ranges in one answer (RFC 9110 §14.2, §15.3.7.2).
 extension MediaAnswer {
-    /// From what is stored: what passes by has only the range that the origin was asked for, and that is a valid answer too (§15.3.7).
+    /// From what is stored: what passes by has only the range that the origin was asked for, and that is a valid answer
+    /// too (§15.3.7).
     func answerSeveral(from generation: Generation, length: Int64, following status: SharedFetch?) {
         switch RangeSet(several, length: length) {
         case .unsatisfiable:
             refuseRange(length, generation, following: status)
         case .parts(let ranges) where ranges.count == 1:
             answer(from: generation, range: ranges[0], length: length, following: status)
-        case .parts(let ranges) where generation.head.rangeCondition != nil || coverage(of: ranges, in: generation) == .whole:
+        case .parts(let ranges)
+        where generation.head.rangeCondition != nil || coverage(of: ranges, in: generation) == .whole:
             answer(from: generation, ranges, length: length, following: status)
         // Without a validator what is missing comes in one transfer, in the order of the whole.
         case .parts, .whole:
@@ -21,7 +23,9 @@ extension MediaAnswer {
         }
     }
 
-    private func answer(from generation: Generation, _ ranges: [Range<Int64>], length: Int64, following status: SharedFetch?) {
+    private func answer(
+        from generation: Generation, _ ranges: [Range<Int64>], length: Int64, following status: SharedFetch?
+    ) {
         let coverage = coverage(of: ranges, in: generation)
         classify(coverage, generation, isOpening: status != nil)
         if directives.control.onlyIfCached, coverage != .whole {
@@ -30,14 +34,17 @@ extension MediaAnswer {
         }
         let layout = MultipartLayout(ranges, total: length, type: generation.head.fields["Content-Type"])
         let reader = CacheReader(
-            generation, from: ranges[0].lowerBound, to: ranges[0].upperBound, resource: resource, demand: demand, filler: filler, follower: follower,
+            generation, from: ranges[0].lowerBound, to: ranges[0].upperBound, resource: resource, demand: demand,
+            filler: filler, follower: follower,
             following: status)
         self.reader = reader
         filler.keepFilling(resource, generation, demand, from: reader.offset)
         let (resource, demand, filler) = (resource, demand, filler)
         let body = { [exchange] step in
             MultipartBody(layout, exchange, first: reader, step) {
-                CacheReader(generation, from: $0.lowerBound, to: $0.upperBound, resource: resource, demand: demand, filler: filler)
+                CacheReader(
+                    generation, from: $0.lowerBound, to: $0.upperBound, resource: resource, demand: demand,
+                    filler: filler)
             }
         }
         sendFirst(of: reader, body: body) { [self] in

@@ -4,8 +4,8 @@ import Upstream
 
 /// How long a player waits for its first byte.
 ///
-/// A fetch tries an origin that is silent several times, each for as long as `stall_timeout` says. Whoever has heard nothing yet hears within
-/// one and a half of these what is wrong, or gets what is stored.
+/// A fetch tries an origin that is silent several times, each for as long as `stall_timeout` says. Whoever has heard
+/// nothing yet hears within one and a half of these what is wrong, or gets what is stored.
 enum Patience {
     case fresh
     case running(LoopTimer)

@@ -11,9 +11,11 @@ extension MediaAnswer {
         let head = generation.head
         if let other = otherSelection(generation) { return turn(to: other) }
         if generation === accepted { return answer(from: generation) }
-        let freshness = head.freshness(ttl: treatment.ttl, now: filler.filler.now())
+        let freshness = head.freshness(ttl: resolvedRule.ttl, now: filler.filler.now())
         let isOffline = filler.isOffline
-        trace("is stored, \(generation.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s")
+        trace(
+            "is stored, \(generation.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
+        )
         switch Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: isOffline) {
         case .fresh:
             outcome = .hit(ttl: freshness.remaining)
@@ -33,21 +35,22 @@ extension MediaAnswer {
     }
 
     /// The selection that this request has in the place of a generation's; nil where it has the same.
-    func otherSelection(_ generation: Generation) -> SelectingFields? {
-        let selecting = generation.head.selecting
-        guard !selecting.isEmpty else { return nil }
-        let own = selecting.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
-        return own == selecting ? nil : own
+    func otherSelection(_ generation: Generation) -> Variant? {
+        let variant = generation.head.variant
+        guard !variant.isEmpty else { return nil }
+        let own = variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
+        return own == variant ? nil : own
     }
 
     // MARK: Asking the origin
 
     private func validate(_ generation: Generation) {
         // It could not be reached a moment ago: nobody has to wait until that shows again.
-        if filler.filler.manners.isDown(route.url.absolute), let (generation, freshness) = doubted,
+        if filler.filler.backoff.isDown(route.url.absolute), let (generation, freshness) = doubted,
             verdict(on: generation, freshness, isDisconnected: true) == .serve
         {
-            return answerInDoubt(after: .upstream(.cannotConnect(host: route.url.host, detail: "it could not be reached a moment ago")))
+            return answerInDoubt(
+                after: .upstream(.cannotConnect(host: route.url.host, detail: "it could not be reached a moment ago")))
         }
         guard request.method != .head else { return validateByHead(generation) }
         follow(filler.open(resource, demand, validating: generation, follower: follower, alone: false))
@@ -76,8 +79,10 @@ extension MediaAnswer {
         // It is all that the origin has to say, for whoever can read it: a browser in front of a captive portal.
         case .refusedByOrigin where error.isStrayPage, .refusedByRequest where error.isStrayPage: return passPage()
         // RFC 9111 §5.2.2.2
-        case .refusedByOrigin: return fail(error, status: 504, advice: Self.adviceOnStale(generation, treatment))
-        case .refusedByRequest: return fail(error, status: 504, advice: "it is cached, but the request wants nothing that stale (stale-if-error)")
+        case .refusedByOrigin: return fail(error, status: 504, advice: Self.adviceOnStale(generation, resolvedRule))
+        case .refusedByRequest:
+            return fail(
+                error, status: 504, advice: "it is cached, but the request wants nothing that stale (stale-if-error)")
         }
         outcome.ttl = freshness.remaining
         outcome.detail = error.token
@@ -88,14 +93,15 @@ extension MediaAnswer {
 
     private func verdict(on generation: Generation, _ freshness: Freshness, isDisconnected: Bool) -> Reuse.OnError {
         Reuse.onError(
-            directives, response: generation.head.cacheControl, freshness, isDisconnected: isDisconnected, treatment.stalePlay, isKept: generation.isKept)
+            directives, response: generation.head.cacheControl, freshness, isDisconnected: isDisconnected,
+            resolvedRule.stalePlay, isKept: generation.isKept)
     }
 
     /// How what is cached can be played all the same.
-    private static func adviceOnStale(_ generation: Generation, _ treatment: Treatment) -> String {
+    private static func adviceOnStale(_ generation: Generation, _ resolvedRule: ResolvedRule) -> String {
         let control = generation.head.cacheControl
         let word = control.noCache ? "no-cache" : control.mustRevalidate ? "must-revalidate" : "stale-if-error"
-        let pin = treatment.stalePlay == .kept ? "pin it, " : ""
+        let pin = resolvedRule.stalePlay == .kept ? "pin it, " : ""
         return "it is cached, but its origin wants to be asked first (Cache-Control: \(word)). "
             + "To play it all the same, \(pin)set play_stale: true in a rule, or start the proxy with --offline"
     }
@@ -113,7 +119,9 @@ extension MediaAnswer {
     /// RFC 9111 §5.2.1.7
     func refuseToAsk() {
         outcome = CacheStatus(detail: "only-if-cached")
-        exchange.respond(504, text: "this is not cached, and the request wants nothing that is not (Cache-Control: only-if-cached)") { [outcome] response in
+        exchange.respond(
+            504, text: "this is not cached, and the request wants nothing that is not (Cache-Control: only-if-cached)"
+        ) { [outcome] response in
             response.cacheStatus(outcome)
         }
     }
@@ -124,7 +132,7 @@ extension MediaAnswer {
     func passHead(validating validated: Generation? = nil) {
         exchange.onAbort = { [self] in abandon() }
         if validated == nil {
-            noteForward(treatment.bypasses ? .bypass : .uriMiss)
+            noteForward(resolvedRule.bypasses ? .bypass : .uriMiss)
             if !isCounted { handler.metrics.misses.add() }
             isCounted = true
         }
@@ -161,7 +169,8 @@ extension MediaAnswer {
         var response = Response(head.status, length: head.contentLength)
         let site = fields.takeSiteFields()
         response.fields(fields)
-        handler.addFormFields(site, ContentSafety(head.fields), isPublic: head.isFromPublicAddress, route, for: request, to: &response)
+        handler.addFormFields(
+            site, ContentSafety(head.fields), isPublic: head.isFromPublicAddress, route, for: request, to: &response)
         response.hasDate = fields["Date"] != nil
         let age = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: filler.filler.now()).initialAge
         if age > 0 { response.field("Age", min(age, 1 << 31)) }

@@ -50,18 +50,20 @@ final class MediaAnswer: BodySource {
         request = exchange.request
         self.route = route
         self.handler = handler
-        directives = RequestDirectives(cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
+        directives = RequestDirectives(
+            cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
         resource = handler.filler.filler.resource(route.key)
     }
 
     var filler: LoopFiller { handler.filler }
-    var treatment: Treatment { route.treatment }
+    var resolvedRule: ResolvedRule { route.resolvedRule }
 
     func start() {
         explain()
         guard !isProbe else {
             handler.metrics.errors.add("refused")
-            return exchange.respond(403, text: "a page of another site is not told what is cached: list its origin in web_origins")
+            return exchange.respond(
+                403, text: "a page of another site is not told what is cached: list its origin in web_origins")
         }
         // RFC 9110 §14.2: Range is for GET alone.
         if request.method == .get {
@@ -73,13 +75,15 @@ final class MediaAnswer: BodySource {
             case .single(let spec): wanted = spec
             case .malformed:
                 handler.metrics.errors.add("bad-request")
-                return exchange.respond(400, text: "malformed Range; write bytes=FIRST-LAST, bytes=FIRST- or bytes=-COUNT")
+                return exchange.respond(
+                    400, text: "malformed Range; write bytes=FIRST-LAST, bytes=FIRST- or bytes=-COUNT")
             }
         }
         proceed()
     }
 
-    /// Whether a page of another site asks for what only the cache can answer: by whether it does, it would learn what was watched.
+    /// Whether a page of another site asks for what only the cache can answer: by whether it does, it would learn what
+    /// was watched.
     private var isProbe: Bool {
         (directives.control.onlyIfCached || filler.isOffline) && Requester(request, handler.policy.webOrigins).isForeign
     }
@@ -87,7 +91,10 @@ final class MediaAnswer: BodySource {
     /// As far as it goes without waiting. Called again when there is news.
     func proceed() {
         guard exchange.isOpen else { return }
-        if treatment.bypasses { return directives.control.onlyIfCached ? refuseToAsk() : request.method == .head ? passHead() : open(alone: true) }
+        if resolvedRule.bypasses {
+            return directives.control.onlyIfCached
+                ? refuseToAsk() : request.method == .head ? passHead() : open(alone: true)
+        }
         switch filler.filler.look(at: resource, wake: wake { $0.proceed() }) {
         case .generation(let generation):
             consider(generation)
@@ -121,13 +128,14 @@ final class MediaAnswer: BodySource {
         proceed()
     }
 
-    /// What the origin chose by other fields than this request's is not for it: its own stands under another key (RFC 9111 §4.1).
-    func turn(to selecting: SelectingFields) {
+    /// What the origin chose by other fields than this request's is not for it: its own stands under another key (RFC
+    /// 9111 §4.1).
+    func turn(to variant: Variant) {
         guard turns < Self.maxRestarts else { return request.method == .head ? passHead() : open(alone: true) }
         turns += 1
         trace("another selection by Vary")
         outcome = .hit()
-        resource = filler.filler.resource(selecting.variantKey(of: route.key))
+        resource = filler.filler.resource(variant.variantKey(of: route.key))
         proceed()
     }
 
@@ -135,16 +143,20 @@ final class MediaAnswer: BodySource {
 
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {
         Demand(
-            url: route.url, span: span, request: request, directives: directives, treatment: treatment, isTransparent: route.form.isTransparent,
+            url: route.url, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
+            isTransparent: route.form.isTransparent,
             passesCookies: route.passesCookies, referrer: handler.referrer(of: exchange, route))
     }
 
     /// Whoever has a copy already probably needs no more than to hear that it still holds: the rest is fetched if not.
     private var openingSpan: ByteRangeSpec? {
-        guard wanted == nil, request.method == .get, request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil else {
+        guard wanted == nil, request.method == .get,
+            request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil
+        else {
             return wanted
         }
-        return .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)  // no trap: a chunk has at least 4 KiB
+        // no trap: a chunk has at least 4 KiB
+        return .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)
     }
 
     // MARK: Unknown
@@ -196,7 +208,8 @@ final class MediaAnswer: BodySource {
             if let other = otherSelection(generation) { return turn(to: other) }
             outcome.forwardStatus = answer
             return accept(generation)
-        case .passing(let generation, let owner, let part, let total) where owner == follower || isSharedError(generation):
+        case .passing(let generation, let owner, let part, let total)
+        where owner == follower || isSharedError(generation):
             note(status)
             guard isEnough(part, of: total, generation) else { return openPlainly() }
             guard let part, total == nil else { return answer(from: generation, following: status) }
@@ -219,22 +232,28 @@ final class MediaAnswer: BodySource {
         if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
     }
 
-    /// Whether an origin's error is one for all who wait: it has looked neither at who they are nor at what part they want.
+    /// Whether an origin's error is one for all who wait: it has looked neither at who they are nor at what part they
+    /// want.
     private func isSharedError(_ generation: Generation) -> Bool {
-        guard generation.head.status >= 400, generation.head.status != 416, generation.head.selecting.isEmpty, request.method == .get else { return false }
+        guard generation.head.status >= 400, generation.head.status != 416, generation.head.variant.isEmpty,
+            request.method == .get
+        else { return false }
         // It is kept for the slowest of them.
         guard let length = generation.length, length <= Self.longestSharedError else { return false }
         let fields = demand.sentFields
         return fields["Authorization"] == nil && fields["Cookie"] == nil
     }
 
-    /// Whether what passes by has all that the answer needs. A part was asked for by what was known before: the client's condition may want
-    /// the whole (RFC 9110 §13.1.5), and more than one wants may have been asked for than there is.
+    /// Whether what passes by has all that the answer needs. A part was asked for by what was known before: the
+    /// client's condition may want the whole (RFC 9110 §13.1.5), and more than one wants may have been asked for than
+    /// there is.
     private func isEnough(_ part: Range<Int64>?, of total: Int64?, _ generation: Generation) -> Bool {
         let head = generation.head
         guard let part else { return head.status != 416 || wanted != nil && request.value(of: "If-Range") == nil }
         guard Conditional.evaluate(request, against: head.validators) == .proceed else { return true }
-        guard let wanted, Conditional.rangeApplies(request, against: head.validators) else { return total.map { part == Range(from: 0, upTo: $0) } ?? false }
+        guard let wanted, Conditional.rangeApplies(request, against: head.validators) else {
+            return total.map { part == Range(from: 0, upTo: $0) } ?? false
+        }
         guard let total else { return true }
         return wanted.resolve(length: total).map { $0.clamped(to: part) == $0 } ?? true
     }
@@ -275,7 +294,8 @@ final class MediaAnswer: BodySource {
 
     static func bodyStep(_ step: CacheReader.Step) -> BodyStep {
         switch step {
-        case .bytes(let bytes, let descriptor, let offset): .span(BodySpan(bytes: bytes, file: descriptor.map { ($0, offset) }))
+        case .bytes(let bytes, let descriptor, let offset):
+            .span(BodySpan(bytes: bytes, file: descriptor.map { ($0, offset) }))
         case .wait: .wait
         case .end: .end
         case .failed: .cut

@@ -5,17 +5,20 @@ import HTTPTransport
 extension MediaHandler {
     /// Adds what the form of the target asks for beside the origin's other fields.
     /// - Parameters:
-    ///   - site: the lines that speak for the origin as a site. Through a mount they go out as they are: who mounts an origin has it stand
+    ///   - site: the lines that speak for the origin as a site. Through a mount they go out as they are: who mounts an
+    ///     origin has it stand
     ///     under the proxy's own name, and its pages work there as they do at home.
     ///   - content: what a browser can do with it.
     ///   - isPublic: whether the media came from public addresses.
     func addFormFields(
-        _ site: [UInt8], _ content: ContentSafety, isPublic: Bool, _ route: Route, for request: RequestHead, to response: inout Response
+        _ site: [UInt8], _ content: ContentSafety, isPublic: Bool, _ route: Route, for request: RequestHead,
+        to response: inout Response
     ) {
         switch route.form {
         case .path:
             let requester = Requester(request, policy.webOrigins)
-            let pages = CrossOrigin(requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia, policy: addresses.value)
+            let pages = CrossOrigin(
+                requester, isPublic: isPublic && route.isOpen, isMedia: content.isMedia, policy: addresses.value)
             if let usual = Self.usualFields(content, pages) { return response.fields(rendered: usual) }
             response.fields(SiteFields.inPathForm(content, readableBy: pages))
         case .absolute:
@@ -38,8 +41,9 @@ extension MediaHandler {
         }
     }
 
-    private static let inert = UsualFields(of: ContentSafety(FieldLines([.init(name: "Content-Type", value: "video/mp4")])))
-    private static let confined = UsualFields(of: ContentSafety(FieldLines()))
+    private static let inert = UsualFields(
+        of: ContentSafety(HeaderFields([.init(name: "Content-Type", value: "video/mp4")])))
+    private static let confined = UsualFields(of: ContentSafety(HeaderFields()))
 
     private struct UsualFields {
         let everyone: [UInt8]
@@ -53,18 +57,20 @@ extension MediaHandler {
                 response.fields(SiteFields.inPathForm(content, readableBy: pages))
                 return response.fieldBytes
             }
-            (everyone, nobody, nobodyOfPrivate) = (rendered(.everyone), rendered(.nobody(isPrivate: false)), rendered(.nobody(isPrivate: true)))
+            (everyone, nobody, nobodyOfPrivate) = (
+                rendered(.everyone), rendered(.nobody(isPrivate: false)), rendered(.nobody(isPrivate: true))
+            )
         }
     }
 }
 
 extension Response {
-    mutating func fields(_ fields: FieldLines) {
+    mutating func fields(_ fields: HeaderFields) {
         for line in fields.lines { field(line.name, line.value) }
     }
 }
 
-extension FieldLines {
+extension HeaderFields {
     /// Takes the lines out that speak for the origin as a site.
     /// - Returns: these lines as they go out.
     mutating func takeSiteFields() -> [UInt8] {

@@ -2,17 +2,26 @@ import CachePolicy
 import HTTPModel
 import HTTPTransport
 
-/// CONNECT (RFC 9110 §9.3.6). What passes through a tunnel cannot be read, and so not cached: it is refused unless somebody has asked for it.
+/// CONNECT (RFC 9110 §9.3.6). What passes through a tunnel cannot be read, and so not cached: it is refused unless
+/// somebody has asked for it.
 extension MediaHandler {
     func connect(_ exchange: Exchange) {
         guard let ports = policy.tunnelPorts else { return refuseTunnel(exchange) }
         guard policy.servesAnyOrigin else { return refuse(exchange, .mountsAlone, closes: true) }
-        guard !filler.isOffline else { return refuse(exchange, .init(status: 504, reason: "the proxy is offline: no origin is asked"), closes: true) }
-        guard let url = Self.authority(exchange.target), exchange.bodyLength == 0 else { return refuse(exchange, .authority, closes: true) }
+        guard !filler.isOffline else {
+            return refuse(
+                exchange, .init(status: 504, reason: "the proxy is offline: no origin is asked"), closes: true)
+        }
+        guard let url = Self.authority(exchange.target), exchange.bodyLength == 0 else {
+            return refuse(exchange, .authority, closes: true)
+        }
         let port = url.port ?? url.scheme.defaultPort
         guard ports.contains(port) else {
             let allowed = ports.sorted().map(String.init).joined(separator: ", ")
-            return refuse(exchange, .init(status: 403, reason: "no tunnels to port \(port), but to \(allowed): add it to tunnel_ports"), closes: true)
+            return refuse(
+                exchange,
+                .init(status: 403, reason: "no tunnels to port \(port), but to \(allowed): add it to tunnel_ports"),
+                closes: true)
         }
         metrics.requests.add()
         Tunnel(exchange, self).start(url)
@@ -20,7 +29,8 @@ extension MediaHandler {
 
     /// RFC 9112 §3.2.3: a host and a port, and nothing else.
     private static func authority(_ target: String) -> OriginURL? {
-        guard !target.utf8.contains(where: { "/?#@".utf8.contains($0) }), let last = target.utf8.last, ASCII.isDigit(last),
+        guard !target.utf8.contains(where: { "/?#@".utf8.contains($0) }), let last = target.utf8.last,
+            ASCII.isDigit(last),
             let url = try? OriginURL(url: "https://" + target), url.port != nil || target.hasSuffix(":443")
         else { return nil }
         return url
@@ -31,7 +41,11 @@ extension MediaHandler {
         let host = exchange.target.hasSuffix(":443") ? exchange.target.dropLast(4) : exchange.target[...]
         refuse(
             exchange,
-            .init(status: 405, reason: "CONNECT is not supported, as nothing in a tunnel can be cached: open http://\(own)/https/\(host.prefix(200))/PATH instead"),
+            .init(
+                status: 405,
+                reason:
+                    "CONNECT is not supported, as nothing in a tunnel can be cached: open http://\(own)/https/\(host.prefix(200))/PATH instead"
+            ),
             allowing: "GET, HEAD, OPTIONS")
     }
 
@@ -42,5 +56,6 @@ extension MediaHandler {
 }
 
 extension MediaRoutes.Refusal {
-    fileprivate static let authority = Self(status: 400, reason: "CONNECT needs a host and a port, such as example.org:443, and no body")
+    fileprivate static let authority = Self(
+        status: 400, reason: "CONNECT needs a host and a port, such as example.org:443, and no body")
 }

@@ -21,7 +21,8 @@ package final class MediaHandler: RequestHandler {
     ///   - via: this proxy among others, the same that its requests to origins carry.
     ///   - control: answers requests that are not for media.
     package init(
-        _ filler: LoopFiller, policy: Current<ProxyPolicy>, addresses: Current<AddressPolicy>, via: Via, hosts: HostPolicy, metrics: ProxyMetrics,
+        _ filler: LoopFiller, policy: Current<ProxyPolicy>, addresses: Current<AddressPolicy>, via: Via,
+        hosts: HostPolicy, metrics: ProxyMetrics,
         control: any RequestHandler
     ) {
         self.filler = filler
@@ -107,8 +108,12 @@ package final class MediaHandler: RequestHandler {
         case (.options, _): pass(exchange, route)
         case (.other(let name), .mount) where name != "TRACE": pass(exchange, route)
         case (.other(let name), let form):
-            guard form != .mount else { return refuse(exchange, .trace, allowing: "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE") }
-            refuse(exchange, .init(status: 405, reason: "\(name) is not supported here; use GET or HEAD"), allowing: "GET, HEAD, OPTIONS")
+            guard form != .mount else {
+                return refuse(exchange, .trace, allowing: "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE")
+            }
+            refuse(
+                exchange, .init(status: 405, reason: "\(name) is not supported here; use GET or HEAD"),
+                allowing: "GET, HEAD, OPTIONS")
         }
     }
 
@@ -116,7 +121,9 @@ package final class MediaHandler: RequestHandler {
         metrics.requests.add()
         metrics.bypasses.add()
         // RFC 9110 §7.6.2
-        if exchange.request.method == .options, exchange.request.value(of: "Max-Forwards") == "0" { return exchange.respond(Self.options) }
+        if exchange.request.method == .options, exchange.request.value(of: "Max-Forwards") == "0" {
+            return exchange.respond(Self.options)
+        }
         PassThrough(exchange, route, self).start()
     }
 
@@ -128,7 +135,8 @@ package final class MediaHandler: RequestHandler {
 
     private func answer(toOptions request: RequestHead, _ route: Route) -> Response {
         var response = Self.options
-        let fields = CrossOrigin.preflight(request, host: route.url.host, isOpen: route.isOpen, policy: addresses.value, policy.webOrigins)
+        let fields = CrossOrigin.preflight(
+            request, host: route.url.host, isOpen: route.isOpen, policy: addresses.value, policy.webOrigins)
         if let fields { response.fields(fields) }
         return response
     }
@@ -154,16 +162,24 @@ package final class MediaHandler: RequestHandler {
 }
 
 extension MediaRoutes.Refusal {
-    fileprivate static let loop = Self(status: 508, reason: "this request comes from this very proxy: the URL, or a proxy behind it, leads back here")
+    fileprivate static let loop = Self(
+        status: 508, reason: "this request comes from this very proxy: the URL, or a proxy behind it, leads back here")
     /// RFC 9110 §7.4, §15.5.20: a page of another site may have its own name resolve to this address.
     fileprivate static let misdirected = Self(
-        status: 421, reason: "this proxy answers for its addresses, localhost and what names lists; use one of them as the host of the URL")
+        status: 421,
+        reason:
+            "this proxy answers for its addresses, localhost and what names lists; use one of them as the host of the URL"
+    )
     fileprivate static let serviceWorker = Self(
         status: 403, reason: "no service worker is served under the proxy's own name: register it at its origin")
     /// The origin would take it for the operator's own wish.
     fileprivate static let foreign = Self(
-        status: 403, reason: "a page of another site may not change anything here, as a rule adds fields to the request: send it from a page of this host")
+        status: 403,
+        reason:
+            "a page of another site may not change anything here, as a rule adds fields to the request: send it from a page of this host"
+    )
     /// RFC 9110 §9.3.8: it would send the client's credentials back to scripts that must not see them.
     fileprivate static let trace = Self(status: 405, reason: "TRACE is not passed on: use another method")
-    fileprivate static let asterisk = Self(status: 400, reason: "the target * is for OPTIONS alone: send a path or a URL")
+    fileprivate static let asterisk = Self(
+        status: 400, reason: "the target * is for OPTIONS alone: send a path or a URL")
 }

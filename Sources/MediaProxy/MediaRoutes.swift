@@ -10,7 +10,8 @@ enum RouteForm: Sendable {
     /// Below a mount: the client takes this for the origin.
     case mount
 
-    /// Whether what the client says of itself to the origin, and the origin of who may read it, is meant for the other side.
+    /// Whether what the client says of itself to the origin, and the origin of who may read it, is meant for the other
+    /// side.
     var isTransparent: Bool { self != .path }
 }
 
@@ -18,7 +19,7 @@ enum RouteForm: Sendable {
 struct Route: Sendable {
     let url: OriginURL
     let key: CacheKey
-    let treatment: Treatment
+    let resolvedRule: ResolvedRule
     let form: RouteForm
     /// Whether a rule has made the key.
     let hasOwnKey: Bool
@@ -28,7 +29,7 @@ struct Route: Sendable {
     let isOneSite: Bool
 
     /// Whether anybody could have the same from the origin: fields of a rule may be what opens it.
-    var isOpen: Bool { treatment.headers.lines.isEmpty }
+    var isOpen: Bool { resolvedRule.headers.lines.isEmpty }
 }
 
 /// Reads which resource a request target means; what was read lately is remembered. Loop-bound.
@@ -59,12 +60,14 @@ final class MediaRoutes {
         if let route = recent[target] { return route }
         let policy = policy.value
         let meant: (url: OriginURL, form: RouteForm)?
-        do throws(OriginURLError) { meant = try Self.read(target, policy.mounts) } catch { throw Refusal(status: 400, reason: error.reason) }
+        do throws(OriginURLError) { meant = try Self.read(target, policy.mounts) } catch {
+            throw Refusal(status: 400, reason: error.reason)
+        }
         guard let (url, form) = meant else { return nil }
         guard form == .mount || policy.servesAnyOrigin else { throw Refusal.mountsAlone }
-        let (key, treatment) = policy.resolve(url)
+        let (key, resolvedRule) = policy.resolve(url)
         let route = Route(
-            url: url, key: key, treatment: treatment, form: form, hasOwnKey: key != url.cacheKey,
+            url: url, key: key, resolvedRule: resolvedRule, form: form, hasOwnKey: key != url.cacheKey,
             passesCookies: form == .absolute || form == .mount && policy.isOneSite, isOneSite: policy.isOneSite)
         if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
         recent[target] = route

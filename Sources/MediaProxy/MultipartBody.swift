@@ -63,7 +63,10 @@ final class MultipartBody: BodySource {
     ///   - reader: of the first range.
     ///   - step: what it gave, before the head went out.
     ///   - readerOfPart: makes those of the other ranges.
-    init(_ layout: MultipartLayout, _ exchange: Exchange, first reader: CacheReader, _ step: CacheReader.Step, readerOfPart: @escaping (Range<Int64>) -> CacheReader) {
+    init(
+        _ layout: MultipartLayout, _ exchange: Exchange, first reader: CacheReader, _ step: CacheReader.Step,
+        readerOfPart: @escaping (Range<Int64>) -> CacheReader
+    ) {
         self.layout = layout
         self.exchange = exchange
         self.reader = reader
@@ -79,7 +82,8 @@ final class MultipartBody: BodySource {
         }
         if isClosing { return .end }
         switch takeStep(limit) {
-        case .bytes(let bytes, let descriptor, let offset): return .span(BodySpan(bytes: bytes, file: descriptor.map { ($0, offset) }))
+        case .bytes(let bytes, let descriptor, let offset):
+            return .span(BodySpan(bytes: bytes, file: descriptor.map { ($0, offset) }))
         case .wait: return .wait
         case .failed: return .cut
         case .end:
@@ -105,7 +109,8 @@ final class MultipartBody: BodySource {
         }
         framing = BytesSource(layout.opening(of: part))
         let next = readerOfPart(layout.ranges[part])
-        // It follows a fetch that brings its bytes before the former one leaves, so that this is not given up in between.
+        // It follows a fetch that brings its bytes before the former one leaves, so that this is not given up in
+        // between.
         let step = next.next(limit: limit)
         if case .wait = step {} else { held = step }
         exchange.note(reader)

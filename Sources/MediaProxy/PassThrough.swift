@@ -5,11 +5,11 @@ import HTTPModel
 import HTTPTransport
 import Upstream
 
-/// A request that is neither answered from what is stored nor stored: its body goes to the origin as it comes in, and the origin's answer to
-/// the client. Loop-bound.
+/// A request that is neither answered from what is stored nor stored: its body goes to the origin as it comes in, and
+/// the origin's answer to the client. Loop-bound.
 ///
-/// Each direction waits for its receiver. The two are independent of each other: an origin may answer while the body is on its way, and the
-/// client has the answer then.
+/// Each direction waits for its receiver. The two are independent of each other: an origin may answer while the body is
+/// on its way, and the client has the answer then.
 final class PassThrough: TransferDelegate, BodySink, BodySource {
     private let exchange: Exchange
     private let route: Route
@@ -49,7 +49,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
             return exchange.readBody(limit: limit, into: self)
         }
         handler.metrics.upstreamReasons[.method].add()
-        var request = UpstreamRequest(url: route.url.absolute, method: .other(exchange.request.method.name), fields: fields)
+        var request = UpstreamRequest(
+            url: route.url.absolute, method: .other(exchange.request.method.name), fields: fields)
         request.content = content
         transfer = handler.filler.upstream.start(request, delegate: self)
     }
@@ -62,14 +63,16 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     // MARK: The request
 
-    private var fields: FieldLines {
+    private var fields: HeaderFields {
         var fields = exchange.request.fields
         fields.removeHopByHop()
         if !route.passesCookies { fields.remove("Cookie") }
         handler.referrer(of: exchange, route).replace(in: &fields)
         // RFC 9110 §7.6.2: one server less may pass it on.
-        if let hops = fields["Max-Forwards"].flatMap({ ASCII.decimal($0.utf8) }) { fields.replace("Max-Forwards", "\(max(0, hops -| 1))") }
-        for line in route.treatment.headers.lines { fields.replace(line.name, line.value) }
+        if let hops = fields["Max-Forwards"].flatMap({ ASCII.decimal($0.utf8) }) {
+            fields.replace("Max-Forwards", "\(max(0, hops -| 1))")
+        }
+        for line in route.resolvedRule.headers.lines { fields.replace(line.name, line.value) }
         return fields
     }
 
@@ -77,14 +80,18 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         switch exchange.bodyLength {
         case nil: return .unknownLength
         case 0?:
-            // RFC 9110 §8.6: with these methods a length is told also where it is 0; with others, where the client tells it.
-            let isExpected = ["POST", "PUT", "PATCH"].contains(exchange.request.method.name) || exchange.request.value(of: "Content-Length") != nil
+            // RFC 9110 §8.6: with these methods a length is told also where it is 0; with others, where the client
+            // tells it.
+            let isExpected =
+                ["POST", "PUT", "PATCH"].contains(exchange.request.method.name)
+                || exchange.request.value(of: "Content-Length") != nil
             return isExpected ? .length(0) : .none
         case let length?: return .length(length)
         }
     }
 
-    /// The first question comes when the origin is reached: until then a client that waits for `100 Continue` sends nothing.
+    /// The first question comes when the origin is reached: until then a client that waits for `100 Continue` sends
+    /// nothing.
     func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
         let bytes = upload.next(limit: buffer.count)
         readOn()
@@ -105,7 +112,11 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
             guard exchange.isOpen else { return }
             if !isFirst { return exchange.resumeReading() }
             // An origin that did not want it may have answered already.
-            if exchange.bodyLength == 0 || isAnswered { isUploadComplete = true } else { exchange.readBody(limit: handler.policy.largestMountBody, into: self) }
+            if exchange.bodyLength == 0 || isAnswered {
+                isUploadComplete = true
+            } else {
+                exchange.readBody(limit: handler.policy.largestMountBody, into: self)
+            }
             transfer?.resumeUpload()
         }
     }
@@ -135,7 +146,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
         self.head = head
-        let stale = Invalidation.targets(method: exchange.request.method, status: head.status, url: route.url, fields: head.fields)
+        let stale = Invalidation.targets(
+            method: exchange.request.method, status: head.status, url: route.url, fields: head.fields)
         let policy = handler.policy
         let bound = LoopBound(self, on: exchange.loop)
         // Who has the answer does not find the old any more.
@@ -154,7 +166,9 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         response.fields(fields)
         response.hasDate = fields["Date"] != nil
         if route.form == .absolute { response.field("Via", handler.via.element) }
-        if route.form == .mount, !route.isOneSite, !ContentSafety(fields).isInert { response.field("Content-Security-Policy", SiteFields.belowMount) }
+        if route.form == .mount, !route.isOneSite, !ContentSafety(fields).isInert {
+            response.field("Content-Security-Policy", SiteFields.belowMount)
+        }
         response.cacheStatus(.forwarded(.method, status: head.status))
         exchange.respond(response, body: self, keepsReading: true)
     }
@@ -177,7 +191,9 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         isAnswered = true
         let failure = FillError.upstream(error ?? .broken(detail: "no answer"))
         handler.metrics.errors.add("upstream-method")
-        exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords)) { $0.cacheStatus(.forwarded(.method)) }
+        exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords)) {
+            $0.cacheStatus(.forwarded(.method))
+        }
     }
 
     /// Curl gives its pieces one by one: they go on together.

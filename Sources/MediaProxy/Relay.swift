@@ -1,7 +1,7 @@
 import DiskCache
 
-/// Bytes on their way from one connection to another: one buffer is filled while the other is emptied, so that neither grows beyond what is
-/// under way.
+/// Bytes on their way from one connection to another: one buffer is filled while the other is emptied, so that neither
+/// grows beyond what is under way.
 struct Relay {
     /// Beyond this whoever brings bytes is to wait.
     private static let limit = 256 << 10

@@ -6,7 +6,8 @@ import HTTPModel
 import HTTPTransport
 import Upstream
 
-/// A connection through the proxy to some host (RFC 9110 §9.3.6): bytes go both ways as they come, and nothing of them is stored. Loop-bound.
+/// A connection through the proxy to some host (RFC 9110 §9.3.6): bytes go both ways as they come, and nothing of them
+/// is stored. Loop-bound.
 ///
 /// Each direction waits for its receiver, and holds no more than a `Relay` does.
 final class Tunnel: BodySink, BodySource {
@@ -34,7 +35,8 @@ final class Tunnel: BodySink, BodySource {
 
     private enum End { case complete, broken }
 
-    /// After so many seconds without a byte in either direction a tunnel is closed: most of those who leave say so, but some only vanish.
+    /// After so many seconds without a byte in either direction a tunnel is closed: most of those who leave say so, but
+    /// some only vanish.
     private var idleSeconds: Double { handler.filler.upstream.settings.tunnelIdleTimeout }
     /// How long what the client had sent before it went may take.
     private static let lastSeconds: Double = 5
@@ -220,5 +222,7 @@ final class Tunnel: BodySink, BodySource {
 }
 
 extension String {
-    fileprivate var trimmingBrackets: String { hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self }
+    fileprivate var trimmingBrackets: String {
+        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+    }
 }

@@ -70,7 +70,8 @@ package enum FetchReason: String, Sendable, CaseIterable {
 
 /// A counter for each reason.
 package final class ReasonCounters: Sendable {
-    private let counters: [FetchReason: Counter] = Dictionary(uniqueKeysWithValues: FetchReason.allCases.map { ($0, Counter()) })
+    private let counters: [FetchReason: Counter] = Dictionary(
+        uniqueKeysWithValues: FetchReason.allCases.map { ($0, Counter()) })
     package init() {}
     package subscript(_ reason: FetchReason) -> Counter { counters[reason]! }
 }

@@ -34,7 +34,9 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
 
         package init(_ histogram: LatencyHistogram) {
             count = histogram.count
-            (p50, p90, p99) = (Self.milliseconds(histogram, 0.5), Self.milliseconds(histogram, 0.9), Self.milliseconds(histogram, 0.99))
+            (p50, p90, p99) = (
+                Self.milliseconds(histogram, 0.5), Self.milliseconds(histogram, 0.9), Self.milliseconds(histogram, 0.99)
+            )
         }
 
         private static func milliseconds(_ histogram: LatencyHistogram, _ quantile: Double) -> Double? {
@@ -56,7 +58,10 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
     package var firstByteOfHits, firstByteOfMisses: FirstByte
     package var errors: [String: UInt64]
 
-    package init(_ metrics: ProxyMetrics, version: String, uptimeSeconds: Double, size: Int64, limit: Int64, minFree: Int64, openResources: Int) {
+    package init(
+        _ metrics: ProxyMetrics, version: String, uptimeSeconds: Double, size: Int64, limit: Int64, minFree: Int64,
+        openResources: Int
+    ) {
         self.version = version
         self.uptimeSeconds = uptimeSeconds
         requests = Requests(
@@ -64,14 +69,21 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
             misses: metrics.misses.value, bypasses: metrics.bypasses.value, collapsed: metrics.collapsed.value,
             validated: metrics.validated.value, stale: metrics.stale.value)
         let (cached, fetched) = (metrics.bytesFromCache.value, metrics.bytesFromUpstream.value)
-        bytes = Bytes(fromCache: cached, fromUpstream: fetched, hitRatio: cached + fetched == 0 ? nil : Double(cached) / Double(cached + fetched))
+        bytes = Bytes(
+            fromCache: cached, fromUpstream: fetched,
+            hitRatio: cached + fetched == 0 ? nil : Double(cached) / Double(cached + fetched))
         upstream = Upstream(
-            requests: Dictionary(uniqueKeysWithValues: FetchReason.allCases.map { ($0.rawValue, metrics.upstreamReasons[$0].value) }),
-            bytes: metrics.upstreamBytes.value, openFetches: metrics.openFetches.value, resumedTransfers: metrics.resumedTransfers.value)
+            requests: Dictionary(
+                uniqueKeysWithValues: FetchReason.allCases.map { ($0.rawValue, metrics.upstreamReasons[$0].value) }),
+            bytes: metrics.upstreamBytes.value, openFetches: metrics.openFetches.value,
+            resumedTransfers: metrics.resumedTransfers.value)
         cache = Cache(
-            size: size, limit: limit, minFree: minFree, evictedExtents: metrics.evictedExtents.value, evictedBytes: metrics.evictedBytes.value,
-            droppedChunks: metrics.droppedChunks.value, checkpoints: metrics.checkpoints.value, openResources: openResources)
-        tunnels = Tunnels(total: metrics.tunnels.value, open: metrics.openTunnels.value, bytes: metrics.tunnelBytes.value)
+            size: size, limit: limit, minFree: minFree, evictedExtents: metrics.evictedExtents.value,
+            evictedBytes: metrics.evictedBytes.value,
+            droppedChunks: metrics.droppedChunks.value, checkpoints: metrics.checkpoints.value,
+            openResources: openResources)
+        tunnels = Tunnels(
+            total: metrics.tunnels.value, open: metrics.openTunnels.value, bytes: metrics.tunnelBytes.value)
         connections = metrics.connections.value
         acceptedConnections = metrics.acceptedConnections.value
         connectionsClosedForRoom = metrics.closedForRoom.value

@@ -9,9 +9,10 @@ import Synchronization
 
 /// The access log: one line of JSON for each request, in a file or on standard output.
 ///
-/// Loops leave their records in a bounded queue; a thread of its own makes lines of them, masks what is secret in URLs, and writes. Where the disk, or
-/// whoever reads the pipe, is slower than the players, records are dropped and counted (`access-log`): no player waits for a log. Nor does
-/// whoever changes or closes it: what nobody takes by then is dropped too.
+/// Loops leave their records in a bounded queue; a thread of its own makes lines of them, masks what is secret in URLs,
+/// and writes. Where the disk, or whoever reads the pipe, is slower than the players, records are dropped and counted
+/// (`access-log`): no player waits for a log. Nor does whoever changes or closes it: what nobody takes by then is
+/// dropped too.
 final class AccessLog: AccessRecorder {
     private struct Queue {
         var records: [AccessRecord] = []
@@ -41,7 +42,9 @@ final class AccessLog: AccessRecorder {
         self.policy = policy
         self.metrics = metrics
         hurry = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
-        guard hurry >= 0 else { throw ProxyError("cannot make an event descriptor: \(String(cString: strerror(errno)))") }
+        guard hurry >= 0 else {
+            throw ProxyError("cannot make an event descriptor: \(String(cString: strerror(errno)))")
+        }
     }
 
     deinit {
@@ -132,8 +135,11 @@ final class AccessLog: AccessRecorder {
         var rest = lines[...]
         while !rest.isEmpty {
             guard isTaken(descriptor) else { return metrics.errors.add("access-log") }
-            // poll(2): so much a pipe takes without waiting, also where it is not non-blocking, as standard output is shared with others.
-            let count = rest.prefix(Self.pipeBuffer).withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            // poll(2): so much a pipe takes without waiting, also where it is not non-blocking, as standard output is
+            // shared with others.
+            let count = rest.prefix(Self.pipeBuffer).withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress, $0.count)
+            }
             if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
             guard count > 0 else { return metrics.errors.add("access-log") }
             rest = rest.dropFirst(count)
@@ -147,7 +153,10 @@ final class AccessLog: AccessRecorder {
     /// - Returns: false where that is not now, and somebody waits for this thread.
     private func isTaken(_ descriptor: Int32) -> Bool {
         while true {
-            var entries = [pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0), pollfd(fd: hurry, events: Int16(POLLIN), revents: 0)]
+            var entries = [
+                pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0),
+                pollfd(fd: hurry, events: Int16(POLLIN), revents: 0),
+            ]
             let count = poll(&entries, 2, -1)
             if count < 0 && errno == EINTR { continue }
             // Errors show in the write.

@@ -2,8 +2,8 @@ import CachePolicy
 import DiskCache
 import HTTPModel
 
-/// What commands do to a cache, whether a proxy owns it (`RunningProxy`) or nobody (`OpenedCache`). All of it blocks, and throws
-/// `CacheAccessError`.
+/// What commands do to a cache, whether a proxy owns it (`RunningProxy`) or nobody (`OpenedCache`). All of it blocks,
+/// and throws `CacheAccessError`.
 package protocol CacheAccess {
     /// Where a proxy serves this cache or would, as far as the configuration says.
     var place: ProxyPlace { get }
@@ -33,7 +33,7 @@ package protocol CacheAccess {
     ///   - file: stands at its beginning. If it changes meanwhile, nothing is taken in.
     ///   - isWanted: told now and then how many bytes have been read; false ends it, and nothing is taken in.
     func importFile(
-        _ url: OriginURL, file: ImportedFile, fields: FieldLines, replaces: Bool, isWanted: @escaping (Int64) -> Bool
+        _ url: OriginURL, file: ImportedFile, fields: HeaderFields, replaces: Bool, isWanted: @escaping (Int64) -> Bool
     ) throws -> ResourceReport
 
     /// Reads everything again and compares checksums.
@@ -48,7 +48,8 @@ package struct LentFile {
     package let path: String
     /// Bytes of the resource; the file may have more.
     package let length: Int64
-    /// Whether the file has been kept as it is until now. Without its owner it can change: then what was read of it is worth nothing.
+    /// Whether the file has been kept as it is until now. Without its owner it can change: then what was read of it is
+    /// worth nothing.
     package let isHeld: () -> Bool
 }
 
@@ -79,12 +80,13 @@ package struct CacheAccessError: AdvisedError, Sendable {
 }
 
 extension ProxyConfiguration {
-    /// Gives the cache of this configuration to `body`: through the proxy that owns it, else opened by this process. Whoever has it for
-    /// a moment (another command, a proxy that starts or stops) is waited for.
+    /// Gives the cache of this configuration to `body`: through the proxy that owns it, else opened by this process.
+    /// Whoever has it for a moment (another command, a proxy that starts or stops) is waited for.
     ///
     /// Opened, it evicts nothing, however large it is: the limit it was filled under is not known.
     /// - Parameters:
-    ///   - isFilled: whether bytes come in. Then the cache is made where there is none, and the limits of this configuration hold, but for
+    ///   - isFilled: whether bytes come in. Then the cache is made where there is none, and the limits of this
+    ///     configuration hold, but for
     ///     what is there already.
     ///   - isWanted: asked while it waits; false ends it with an error.
     /// - Throws: `CacheAccessError` where there is no cache, or another command keeps it; what `body` throws.
@@ -98,8 +100,8 @@ extension ProxyConfiguration {
         }
     }
 
-    /// Gives the downloads of this cache to `body`: through the proxy that owns it, else opened by this process, which then fetches nothing. It
-    /// waits as `withCache`.
+    /// Gives the downloads of this cache to `body`: through the proxy that owns it, else opened by this process, which
+    /// then fetches nothing. It waits as `withCache`.
     /// - Parameter makesCache: whether the cache is made where there is none.
     package func withDownloads<Result>(
         makesCache: Bool = false, isWanted: () -> Bool = { true }, _ body: (any DownloadAccess) throws -> Result
@@ -118,7 +120,8 @@ extension ProxyConfiguration {
         return try result.get()
     }
 
-    /// Gives the proxy of the cache to `body`: the one that owns it, else one that runs in this process meanwhile. It waits as `withCache`.
+    /// Gives the proxy of the cache to `body`: the one that owns it, else one that runs in this process meanwhile. It
+    /// waits as `withCache`.
     /// - Parameter carriesOutDownloads: whether one that runs in this process goes on with what is in the queue.
     package func withProxy<Result>(
         carriesOutDownloads: Bool = false, isWanted: () -> Bool = { true }, _ body: (RunningProxy) throws -> Result
@@ -144,7 +147,9 @@ extension ProxyConfiguration {
     }
 
     /// - Parameter url: where the proxy listens.
-    func place(_ url: String?) throws(ProxyError) -> ProxyPlace { ProxyPlace(url: url, names: names, mounts: try Self.policy(of: mounts)) }
+    func place(_ url: String?) throws(ProxyError) -> ProxyPlace {
+        ProxyPlace(url: url, names: names, mounts: try Self.policy(of: mounts))
+    }
 
     private func startProxy(carriesOutDownloads: Bool) throws -> Proxy {
         var configuration = self

@@ -10,7 +10,8 @@ public struct CacheCoverage: Sendable, Equatable {
     /// Whether it is kept from being evicted.
     public let isPinned: Bool
 
-    /// For tests of programs that show what is cached. The ranges are in order, within the length, and apart from each other.
+    /// For tests of programs that show what is cached. The ranges are in order, within the length, and apart from each
+    /// other.
     public init(length: Int64, ranges: [Range<Int64>], isPinned: Bool) {
         self.length = length
         self.ranges = ranges
@@ -38,7 +39,8 @@ public struct CacheCoverage: Sendable, Equatable {
 
     /// Whether all bytes of a range are cached. Those beyond the length do not count.
     public func contains(_ range: Range<Int64>) -> Bool {
-        let wanted = range.clamped(to: 0..<max(0, length))  // no trap: not below 0
-        return wanted.isEmpty || ranges.contains { $0.lowerBound <= wanted.lowerBound && wanted.upperBound <= $0.upperBound }
+        let wanted = range.clamped(to: 0..<max(0, length)) // no trap: not below 0
+        return wanted.isEmpty
+            || ranges.contains { $0.lowerBound <= wanted.lowerBound && wanted.upperBound <= $0.upperBound }
     }
 }

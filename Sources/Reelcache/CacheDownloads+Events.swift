@@ -3,8 +3,8 @@ import Foundation
 
 /// Watching downloads. What is told comes from the download itself: nothing is asked for again and again.
 extension CacheDownloads {
-    /// Tells what happens to a download, beginning with how it is now. Ends after `.completed` or `.failed`. Watching changes nothing: the
-    /// download goes on whether somebody watches or not.
+    /// Tells what happens to a download, beginning with how it is now. Ends after `.completed` or `.failed`. Watching
+    /// changes nothing: the download goes on whether somebody watches or not.
     ///
     /// ```swift
     /// for await event in cache.downloads.events(of: download.id) {
@@ -19,7 +19,8 @@ extension CacheDownloads {
 
     /// - Parameter lastKnown: how it was before; it may be forgotten by now.
     func events(of id: Download.ID, lastKnown: Download?) -> AsyncStream<DownloadEvent> {
-        let (events, continuation) = AsyncStream.makeStream(of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(1))
+        let (events, continuation) = AsyncStream.makeStream(
+            of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(1))
         let watching = Task {
             continuation.yield(await watch(id, lastKnown) { continuation.yield(.progress($0)) })
             continuation.finish()
@@ -48,7 +49,9 @@ extension CacheDownloads {
         case .failed: return .failed(.downloadFailed(download))
         default:
             // What has none is completed all the same: `localURL(of:)` tells whoever asks why.
-            guard let url = download.url, let local = try? await cache.localURL(of: url) else { return .completed(download, localURL: nil) }
+            guard let url = download.url, let local = try? await cache.localURL(of: url) else {
+                return .completed(download, localURL: nil)
+            }
             return .completed(download, localURL: local)
         }
     }
@@ -73,18 +76,18 @@ extension CacheDownloads {
         guard let first = download.report.first else { return cache.isCached(url) }
         do {
             guard let coverage = try cache.coverage(of: url) else { return false }
-            return coverage.contains(0..<min(first, coverage.length))  // no trap: neither is negative
+            return coverage.contains(0..<min(first, coverage.length)) // no trap: neither is negative
         } catch {
             cache.logger.error("could not look up what \(download.urlText) has cached: \(error)")
             return false
         }
     }
 
-    /// A `Progress` of a download, in bytes, for a program's user interface: it is kept up to date on the main actor for as long as somebody
-    /// has it. Cancelling, pausing and resuming it does that to the download.
+    /// A `Progress` of a download, in bytes, for a program's user interface: it is kept up to date on the main actor
+    /// for as long as somebody has it. Cancelling, pausing and resuming it does that to the download.
     ///
-    /// `throughputKey` and `estimatedTimeRemainingKey` of its `userInfo` are bytes per second and seconds. It is indeterminate until the total
-    /// is known, and is cancelled where the download fails or is cancelled by others.
+    /// `throughputKey` and `estimatedTimeRemainingKey` of its `userInfo` are bytes per second and seconds. It is
+    /// indeterminate until the total is known, and is cancelled where the download fails or is cancelled by others.
     @MainActor public func progress(of id: Download.ID) -> Progress {
         let progress = FollowingProgress(totalUnitCount: -1)
         progress.kind = .file

@@ -1,39 +1,41 @@
 import Downloads
 import Foundation
 
-/// The downloads of an open cache: a queue that outlives the process. What was interrupted goes on when the cache is opened again; what is
-/// paused stays paused.
+/// The downloads of an open cache: a queue that outlives the process. What was interrupted goes on when the cache is
+/// opened again; what is paused stays paused.
 ///
-/// Safe to use from any thread. What tells how things are does not wait; what changes something waits for it to be saved.
+/// Safe to use from any thread. What tells how things are does not wait; what changes something waits for it to be
+/// saved.
 public struct CacheDownloads: Sendable {
     let cache: MediaCache
 
     private var manager: DownloadManager { cache.manager }
-    private var board: DownloadBoard { cache.manager.board }
+    private var snapshots: DownloadSnapshots { cache.manager.snapshots }
 
     // MARK: How things are
 
     /// A download, as it is now; nil where there is none of that name, or it is forgotten.
-    public subscript(id: Download.ID) -> Download? { board[id].map(Download.init) }
+    public subscript(id: Download.ID) -> Download? { snapshots[id].map(Download.init) }
 
-    /// The download of a URL, as it is now: the one that has not ended, else the last that has; nil where there is none.
+    /// The download of a URL, as it is now: the one that has not ended, else the last that has; nil where there is
+    /// none.
     public func status(of url: URL) -> Download? {
         guard let text = try? MediaCache.origin(url).absolute else { return nil }
-        let found = board.downloads(of: text)
+        let found = snapshots.downloads(of: text)
         return (found.first { !$0.state.hasEnded } ?? found.max { $0.id < $1.id }).map(Download.init)
     }
 
     /// All that have not ended, in the order in which they go: those under way, those that wait, those that are paused.
-    public var active: [Download] { board.listing().downloads.map(Download.init) }
+    public var active: [Download] { snapshots.listing().downloads.map(Download.init) }
 
     /// All of them together.
-    public var totals: Totals { Totals(board.summary) }
+    public var totals: Totals { Totals(snapshots.summary) }
 
     /// How many run at once; `MediaCache.setMaxDownloads` changes it.
-    public var maxActive: Int { board.summary.settings.maxActive }
+    public var maxActive: Int { snapshots.summary.settings.maxActive }
 
     /// Bytes per second of all together, nil for no limit; `MediaCache.setDownloadRate` changes it.
-    public var bytesPerSecond: Int64? { board.summary.settings.limitRate }
+    public var bytesPerSecond: Int64? { snapshots.summary.settings.limitRate }
 
     /// Those that have ended, the newest first; the last 1,000 are kept.
     /// - Parameters:
@@ -45,8 +47,8 @@ public struct CacheDownloads: Sendable {
 
     // MARK: Changing them
 
-    /// Orders a download. One of the same URL that has not ended is that download from now on, as these options say, and goes on if it was
-    /// paused.
+    /// Orders a download. One of the same URL that has not ended is that download from now on, as these options say,
+    /// and goes on if it was paused.
     /// - Returns: the download, which is saved.
     /// - Throws: `CacheError`: `.unsupportedURL`, `.invalid` for options that make no sense, `.disk`, `.closed`.
     @discardableResult
@@ -66,21 +68,30 @@ public struct CacheDownloads: Sendable {
     }
 
     /// Pauses a download. Its bytes are kept, and only what is missing is fetched later.
-    /// - Throws: `CacheError`: `.unknownDownload`, `.conflict` where it has ended, `.disk`, `.closed`; the other changes likewise.
+    /// - Throws: `CacheError`: `.unknownDownload`, `.conflict` where it has ended, `.disk`, `.closed`; the other
+    ///   changes likewise.
     @discardableResult
-    public func pause(_ id: Download.ID) async throws -> Download { try await change(id, DownloadChange(action: .pause)) }
+    public func pause(_ id: Download.ID) async throws -> Download {
+        try await change(id, DownloadChange(action: .pause))
+    }
 
     /// Has a paused download go on.
     @discardableResult
-    public func resume(_ id: Download.ID) async throws -> Download { try await change(id, DownloadChange(action: .resume)) }
+    public func resume(_ id: Download.ID) async throws -> Download {
+        try await change(id, DownloadChange(action: .resume))
+    }
 
     /// Ends a download and removes its bytes, but for those that were there before, and those that somebody else uses.
     @discardableResult
-    public func cancel(_ id: Download.ID) async throws -> Download { try await change(id, DownloadChange(action: .cancel)) }
+    public func cancel(_ id: Download.ID) async throws -> Download {
+        try await change(id, DownloadChange(action: .cancel))
+    }
 
     /// Has a download that has failed, or waits for its next attempt, go on now, from the bytes that it has.
     @discardableResult
-    public func retry(_ id: Download.ID) async throws -> Download { try await change(id, DownloadChange(action: .retry)) }
+    public func retry(_ id: Download.ID) async throws -> Download {
+        try await change(id, DownloadChange(action: .retry))
+    }
 
     /// Gives a download another priority; it then is the last of those that have it.
     @discardableResult
@@ -90,11 +101,15 @@ public struct CacheDownloads: Sendable {
 
     /// Gives a download another place among those of its priority that wait; 0 is the first.
     @discardableResult
-    public func move(_ id: Download.ID, to position: Int) async throws -> Download { try await change(id, DownloadChange(position: position)) }
+    public func move(_ id: Download.ID, to position: Int) async throws -> Download {
+        try await change(id, DownloadChange(position: position))
+    }
 
     /// Limits how fast a download is, in bytes per second; nil for no limit of its own.
     @discardableResult
-    public func setBytesPerSecond(_ limit: Int64?, of id: Download.ID) async throws -> Download { try await change(id, DownloadChange(limitRate: limit ?? 0)) }
+    public func setBytesPerSecond(_ limit: Int64?, of id: Download.ID) async throws -> Download {
+        try await change(id, DownloadChange(limitRate: limit ?? 0))
+    }
 
     /// Pauses all that have not ended.
     /// - Returns: those that were changed.
@@ -136,7 +151,9 @@ public struct CacheDownloads: Sendable {
         _ id: Download.ID? = nil, _ work: @Sendable (isolated DownloadManager) throws(DownloadError) -> Value
     ) async throws(CacheError) -> Value {
         guard !cache.isClosed else { throw .closed }
-        do throws(DownloadError) { return try await manager.run(work) } catch { throw cache.isClosed ? .closed : CacheError(error, id) }
+        do throws(DownloadError) { return try await manager.run(work) } catch {
+            throw cache.isClosed ? .closed : CacheError(error, id)
+        }
     }
 }
 

@@ -52,20 +52,25 @@ struct CacheEngine: Sendable {
         settings.idleConnections = descriptors.idleOriginsOfALoop
         let upstream = settings
         let resolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds)
-        let slots = TransferSlots(.init(total: min(configuration.maxFetches, descriptors.origins), perHost: configuration.maxFetchesPerHost))
+        let slots = TransferSlots(
+            .init(total: min(configuration.maxFetches, descriptors.origins), perHost: configuration.maxFetchesPerHost))
         loops = try EventLoopGroup(count: threads)
         store = try Self.openStore(configuration, tuning, metrics, logger)
         let filler = CacheFiller(
-            store: store, settings: Self.fillSettings(configuration, tuning), policy: policy, capacity: descriptors.resources, metrics: metrics,
+            store: store, settings: Self.fillSettings(configuration, tuning), policy: policy,
+            capacity: descriptors.resources, metrics: metrics,
             logger: logger, now: tuning.now)
         snapshot = Self.snapshot(metrics, store, filler)
         loops.start()
         // Before anything is fetched.
         let watcher = loops.loops[0]
-        networks = watcher.sync { LoopBound(NetworkWatch(addresses, resolver, on: watcher, logger: logger), on: watcher) }
+        networks = watcher.sync {
+            LoopBound(NetworkWatch(addresses, resolver, on: watcher, logger: logger), on: watcher)
+        }
         fillers = loops.loops.map { loop in
             loop.sync {
-                let client = UpstreamClient(loop: loop, policy: addresses, settings: upstream, resolver: resolver, slots: slots)
+                let client = UpstreamClient(
+                    loop: loop, policy: addresses, settings: upstream, resolver: resolver, slots: slots)
                 return LoopBound(LoopFiller(filler, upstream: client, loop: loop), on: loop)
             }
         }
@@ -89,26 +94,36 @@ struct CacheEngine: Sendable {
 
     private static func fillSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning) -> FillSettings {
         var settings = tuning.fill
-        settings.lingerSeconds = tuned(tuning.fill, \.lingerSeconds, unlessAs: FillSettings()) ?? configuration.lingerSeconds
+        settings.lingerSeconds =
+            tuned(tuning.fill, \.lingerSeconds, unlessAs: FillSettings()) ?? configuration.lingerSeconds
         return settings
     }
 
     /// What somebody has tuned; nil for what is as it was.
-    private static func tuned<Root, Value: Equatable>(_ settings: Root, _ path: KeyPath<Root, Value>, unlessAs standard: Root) -> Value? {
+    private static func tuned<Root, Value: Equatable>(
+        _ settings: Root, _ path: KeyPath<Root, Value>, unlessAs standard: Root
+    ) -> Value? {
         settings[keyPath: path] == standard[keyPath: path] ? nil : settings[keyPath: path]
     }
 
-    private static func upstreamSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ via: Via) -> UpstreamSettings {
+    private static func upstreamSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ via: Via)
+        -> UpstreamSettings
+    {
         var settings = tuning.upstream
-        settings.connectTimeout = tuned(tuning.upstream, \.connectTimeout, unlessAs: UpstreamSettings()) ?? configuration.connectTimeoutSeconds
-        settings.stallTimeout = tuned(tuning.upstream, \.stallTimeout, unlessAs: UpstreamSettings()) ?? configuration.stallTimeoutSeconds
+        settings.connectTimeout =
+            tuned(tuning.upstream, \.connectTimeout, unlessAs: UpstreamSettings())
+            ?? configuration.connectTimeoutSeconds
+        settings.stallTimeout =
+            tuned(tuning.upstream, \.stallTimeout, unlessAs: UpstreamSettings()) ?? configuration.stallTimeoutSeconds
         settings.caFile = configuration.certificateFile
         settings.userAgent = "reelcache/\(Proxy.version)"
         settings.via = via.element
         return settings
     }
 
-    private static func openStore(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ metrics: ProxyMetrics, _ logger: Logger) throws(StoreError) -> CacheStore {
+    private static func openStore(
+        _ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ metrics: ProxyMetrics, _ logger: Logger
+    ) throws(StoreError) -> CacheStore {
         var store = StoreConfiguration(directory: configuration.cacheDirectory)
         store.maxSize = configuration.maxSize
         store.minFree = configuration.minFree
@@ -118,13 +133,17 @@ struct CacheEngine: Sendable {
     }
 
     /// What takes the statistics, from now on.
-    private static func snapshot(_ metrics: ProxyMetrics, _ store: CacheStore, _ filler: CacheFiller) -> @Sendable () -> StatsSnapshot {
+    private static func snapshot(_ metrics: ProxyMetrics, _ store: CacheStore, _ filler: CacheFiller)
+        -> @Sendable () -> StatsSnapshot
+    {
         let started = MonotonicClock.nanoseconds()
         return {
             StatsSnapshot(
+                metrics, version: Proxy.version,
                 // no trap: the clock never goes back
-                metrics, version: Proxy.version, uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
-                size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree, openResources: filler.openCount)
+                uptimeSeconds: Double((MonotonicClock.nanoseconds() - started) / 1_000_000) / 1000,
+                size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree,
+                openResources: filler.openCount)
         }
     }
 }

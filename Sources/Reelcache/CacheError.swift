@@ -40,10 +40,12 @@ extension CacheError: CustomStringConvertible, LocalizedError {
         switch self {
         case .closed: "the cache has been closed: open it again"
         case .unsupportedURL(let reason), .conflict(let reason), .invalid(let reason), .disk(let reason): reason
-        case .notServed(let url): "\(url.absoluteString) is below no URL that is mounted, and servesAnyOrigin is false: mount it, or set servesAnyOrigin"
+        case .notServed(let url):
+            "\(url.absoluteString) is below no URL that is mounted, and servesAnyOrigin is false: mount it, or set servesAnyOrigin"
         case .noProxy: "no proxy runs in this cache: start it with startProxy"
         case .notCached(let url): "nothing of \(url.absoluteString) is cached"
-        case .incomplete(let url, let missing): "\(missing) bytes of \(url.absoluteString) are not cached: download it first"
+        case .incomplete(let url, let missing):
+            "\(missing) bytes of \(url.absoluteString) are not cached: download it first"
         case .validationIsRunning: "the cache is being validated already: wait until that has ended"
         case .unknownDownload(let id): "there is no download \(id)"
         case .downloadFailed(let download): download.message ?? "\(download.urlText) could not be downloaded"

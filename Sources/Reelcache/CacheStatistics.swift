@@ -29,8 +29,12 @@ public struct CacheStatistics: Sendable, Equatable {
 
     init(_ stats: StatsSnapshot) {
         (size, maxSize, minFree) = (stats.cache.size, stats.cache.limit, stats.cache.minFree)
-        (requests, hits, partialHits, misses) = (stats.requests.total, stats.requests.hits, stats.requests.partialHits, stats.requests.misses)
-        (bytesFromCache, bytesFromOrigins, receivedBytes) = (stats.bytes.fromCache, stats.bytes.fromUpstream, stats.upstream.bytes)
+        (requests, hits, partialHits, misses) = (
+            stats.requests.total, stats.requests.hits, stats.requests.partialHits, stats.requests.misses
+        )
+        (bytesFromCache, bytesFromOrigins, receivedBytes) = (
+            stats.bytes.fromCache, stats.bytes.fromUpstream, stats.upstream.bytes
+        )
         (evictedBytes, connections) = (stats.cache.evictedBytes, stats.connections)
     }
 }

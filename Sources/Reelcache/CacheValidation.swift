@@ -39,7 +39,8 @@ public struct CacheValidation: Sendable, Equatable {
 
     /// For tests of programs that show what was found. Each value is that of the property of its name.
     public init(
-        resources: Int = 0, bytes: Int64 = 0, damaged: [Damage] = [], missingFiles: [String] = [], damagedRows: [String] = [], orphanedFiles: Int = 0,
+        resources: Int = 0, bytes: Int64 = 0, damaged: [Damage] = [], missingFiles: [String] = [],
+        damagedRows: [String] = [], orphanedFiles: Int = 0,
         orphanedBytes: Int64 = 0, isRepaired: Bool = false
     ) {
         (self.resources, self.bytes, self.damaged) = (resources, bytes, damaged)
@@ -50,7 +51,9 @@ public struct CacheValidation: Sendable, Equatable {
     init(_ report: AuditReport) {
         self.init(
             resources: report.resources, bytes: report.bytes,
-            damaged: report.damaged.map { Damage(urlText: $0.url, ranges: $0.spans.compactMap { Range(from: $0.first, upTo: $0.last +| 1) }) },
+            damaged: report.damaged.map {
+                Damage(urlText: $0.url, ranges: $0.spans.compactMap { Range(from: $0.first, upTo: $0.last +| 1) })
+            },
             missingFiles: report.missingFiles, damagedRows: report.damagedRows, orphanedFiles: report.orphanedFiles,
             orphanedBytes: report.orphanedBytes, isRepaired: report.isRepaired)
     }

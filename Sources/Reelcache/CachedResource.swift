@@ -3,7 +3,8 @@ import Foundation
 
 /// A cached resource in a listing.
 public struct CachedResource: Sendable, Equatable, Identifiable {
-    /// What it is cached under: its URL in its normal form, unless a rule gives it another key. Exact, as `URL` may write it otherwise.
+    /// What it is cached under: its URL in its normal form, unless a rule gives it another key. Exact, as `URL` may
+    /// write it otherwise.
     public let urlText: String
     /// Its bytes, cached or not.
     public let length: Int64
@@ -22,7 +23,8 @@ public struct CachedResource: Sendable, Equatable, Identifiable {
 
     /// For tests of programs that list what is cached.
     public init(
-        urlText: String, length: Int64, cachedBytes: Int64, isPinned: Bool = false, hits: Int64 = 0, lastRead: Date = Date(), stored: Date = Date(),
+        urlText: String, length: Int64, cachedBytes: Int64, isPinned: Bool = false, hits: Int64 = 0,
+        lastRead: Date = Date(), stored: Date = Date(),
         contentType: String? = nil
     ) {
         self.urlText = urlText
@@ -37,8 +39,10 @@ public struct CachedResource: Sendable, Equatable, Identifiable {
 
     init(_ report: ResourceReport) {
         self.init(
-            urlText: report.url, length: report.length, cachedBytes: report.cached, isPinned: report.isPinned, hits: report.hits,
-            lastRead: Date(timeIntervalSince1970: Double(report.lastAccess)), stored: Date(timeIntervalSince1970: Double(report.storedAt)),
+            urlText: report.url, length: report.length, cachedBytes: report.cached, isPinned: report.isPinned,
+            hits: report.hits,
+            lastRead: Date(timeIntervalSince1970: Double(report.lastAccess)),
+            stored: Date(timeIntervalSince1970: Double(report.storedAt)),
             contentType: report.type)
     }
 

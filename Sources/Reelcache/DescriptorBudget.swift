@@ -1,5 +1,5 @@
-/// How the files and sockets that this process may have open are shared out. Who plays what is not cached yet needs three: its own
-/// connection, the origin's, and the file.
+/// How the files and sockets that this process may have open are shared out. Who plays what is not cached yet needs
+/// three: its own connection, the origin's, and the file.
 struct DescriptorBudget: Equatable {
     /// Connections of clients.
     let clients: Int
@@ -10,8 +10,8 @@ struct DescriptorBudget: Equatable {
     /// Connections to origins that one loop keeps when they are idle, besides.
     let idleOriginsOfALoop: Int
 
-    /// The highest descriptor that a client's connection may have. Those beyond are for what is open for a moment; libdispatch, too, ends the process
-    /// where it cannot read `/proc/PID/stat`.
+    /// The highest descriptor that a client's connection may have. Those beyond are for what is open for a moment;
+    /// libdispatch, too, ends the process where it cannot read `/proc/PID/stat`.
     let highestOfClients: Int
 
     /// The databases, the lock, the list of unfinished files, standard streams; and of each loop its own.

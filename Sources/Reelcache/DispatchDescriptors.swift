@@ -4,8 +4,8 @@ import Synchronization
 
 /// The descriptors of libdispatch: an epoll instance, an eventfd, and a timerfd.
 ///
-/// It makes them when the first timer of the process is set, and ends the process (SIGILL) where it cannot. So they are made before anything
-/// else may have used the last ones up.
+/// It makes them when the first timer of the process is set, and ends the process (SIGILL) where it cannot. So they are
+/// made before anything else may have used the last ones up.
 enum DispatchDescriptors {
     private static let count = 3
 
@@ -13,7 +13,9 @@ enum DispatchDescriptors {
     /// - Throws: `ProxyError` where there are not as many.
     static func make() throws(ProxyError) {
         guard areMade.load(ordering: .acquiring) || hasRoom() else {
-            throw ProxyError("this process may open no more files: raise its limit (ulimit -n 1024, or LimitNOFILE=1024 in a unit of systemd)")
+            throw ProxyError(
+                "this process may open no more files: raise its limit (ulimit -n 1024, or LimitNOFILE=1024 in a unit of systemd)"
+            )
         }
         _ = made
         areMade.store(true, ordering: .releasing)

@@ -42,14 +42,18 @@ public struct Download: Sendable, Equatable, Identifiable {
 
     /// For tests of programs that show downloads. Each value is that of the property of its name; `url` is `urlText`.
     public init(
-        id: ID, url: String, state: State, options: DownloadOptions = DownloadOptions(), bytes: Int64 = 0, total: Int64? = nil, bytesPerSecond: Int64? = nil,
-        secondsLeft: Int64? = nil, added: Date = Date(), started: Date? = nil, finished: Date? = nil, message: String? = nil, fileName: String? = nil
+        id: ID, url: String, state: State, options: DownloadOptions = DownloadOptions(), bytes: Int64 = 0,
+        total: Int64? = nil, bytesPerSecond: Int64? = nil,
+        secondsLeft: Int64? = nil, added: Date = Date(), started: Date? = nil, finished: Date? = nil,
+        message: String? = nil, fileName: String? = nil
     ) {
         let seconds = { (date: Date) in Int64(saturating: date.timeIntervalSince1970) }
         var report = DownloadReport(id: id, of: DownloadOrder(url, options), added: seconds(added))
         report.state = DownloadState(state)
         (report.bytes, report.total, report.rate, report.eta) = (bytes, total, bytesPerSecond, secondsLeft)
-        (report.started, report.finished, report.message, report.fileName) = (started.map(seconds), finished.map(seconds), message, fileName)
+        (report.started, report.finished, report.message, report.fileName) = (
+            started.map(seconds), finished.map(seconds), message, fileName
+        )
         self.report = report
     }
 
@@ -140,10 +144,13 @@ extension CacheDownloads {
 
         /// For tests of programs that show downloads. Each value is that of the property of its name.
         public init(
-            waiting: Int = 0, downloading: Int = 0, paused: Int = 0, bytes: Int64 = 0, total: Int64? = 0, bytesPerSecond: Int64 = 0, secondsLeft: Int64? = nil
+            waiting: Int = 0, downloading: Int = 0, paused: Int = 0, bytes: Int64 = 0, total: Int64? = 0,
+            bytesPerSecond: Int64 = 0, secondsLeft: Int64? = nil
         ) {
             (self.waiting, self.downloading, self.paused) = (waiting, downloading, paused)
-            (self.bytes, self.total, self.bytesPerSecond, self.secondsLeft) = (bytes, total, bytesPerSecond, secondsLeft)
+            (self.bytes, self.total, self.bytesPerSecond, self.secondsLeft) = (
+                bytes, total, bytesPerSecond, secondsLeft
+            )
         }
 
         init(_ summary: DownloadSummary) {
@@ -165,8 +172,9 @@ public enum DownloadEvent: Sendable, Equatable {
     case progress(Download)
     /// All that was wanted is cached. The last event.
     ///
-    /// `localURL` is where it can be played from, as `MediaCache.localURL(of:)` gives it; nil where there is no such place, and that throws
-    /// why: such as where only the beginning was wanted, which plays through the proxy alone, and none runs.
+    /// `localURL` is where it can be played from, as `MediaCache.localURL(of:)` gives it; nil where there is no such
+    /// place, and that throws why: such as where only the beginning was wanted, which plays through the proxy alone,
+    /// and none runs.
     case completed(Download, localURL: URL?)
     /// It has ended without success, was cancelled, or cannot be watched any more. The last event.
     case failed(CacheError)
@@ -223,7 +231,8 @@ extension DownloadPriority {
 extension DownloadOrder {
     init(_ url: String, _ options: DownloadOptions) {
         self.init(
-            url: url, first: options.first, priority: DownloadPriority(options.priority), connections: options.connections,
+            url: url, first: options.first, priority: DownloadPriority(options.priority),
+            connections: options.connections,
             limitRate: options.bytesPerSecond, category: options.category, isPinned: options.isPinned)
     }
 }

@@ -1,7 +1,7 @@
 import Downloads
 
-/// What commands do with downloads, whether a proxy owns the cache (`RunningProxy`) or nobody. All of it blocks, and throws
-/// `CacheAccessError`.
+/// What commands do with downloads, whether a proxy owns the cache (`RunningProxy`) or nobody. All of it blocks, and
+/// throws `CacheAccessError`.
 package protocol DownloadAccess {
     /// Whether orders are carried out, or only kept for the next process that does.
     var isFetching: Bool { get }

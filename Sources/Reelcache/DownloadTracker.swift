@@ -2,8 +2,8 @@ import Observation
 
 /// All downloads of a cache for a user interface: on the main actor, and observed by what shows them.
 ///
-/// It follows the downloads for as long as somebody has it. Of changes that come close together it shows the last, so that ten thousand
-/// downloads do not keep the main actor busy.
+/// It follows the downloads for as long as somebody has it. Of changes that come close together it shows the last, so
+/// that ten thousand downloads do not keep the main actor busy.
 @MainActor @Observable public final class DownloadTracker {
     /// All that are known, in the order in which they go; those that have ended last.
     public private(set) var downloads: [Download]
@@ -13,9 +13,9 @@ import Observation
 
     /// - Parameter cache: when it is closed, what is shown stays as it is.
     public init(_ cache: MediaCache) {
-        let board = cache.manager.board
+        let snapshots = cache.manager.snapshots
         let look = { @Sendable in
-            let listing = board.listing { _ in true }
+            let listing = snapshots.listing { _ in true }
             return (listing.downloads.map(Download.init), CacheDownloads.Totals(listing.summary))
         }
         (downloads, totals) = look()

@@ -1,13 +1,14 @@
 import Downloads
 import Synchronization
 
-/// Downloads that are there only as long as somebody in this process waits for them, and how many do. Used inside of the manager: between
-/// an order, whoever gives it, and what it says about it here nothing else happens.
+/// Downloads that are there only as long as somebody in this process waits for them, and how many do. Used inside of
+/// the manager: between an order, whoever gives it, and what it says about it here nothing else happens.
 final class DownloadWants: Sendable {
     private let waiting = Mutex<[Int64: Int]>([:])
 
     /// Somebody waits for a download from now on.
-    /// - Parameter isNew: whether it is there because of that; else somebody has ordered it, who wants it in any case, or waits too.
+    /// - Parameter isNew: whether it is there because of that; else somebody has ordered it, who wants it in any case,
+    ///   or waits too.
     func begin(_ id: Int64, isNew: Bool) {
         waiting.withLock { waiting in
             if isNew || waiting[id] != nil { waiting[id, default: 0] += 1 }
@@ -36,7 +37,7 @@ extension CacheDownloads {
     func want(_ url: String, _ options: DownloadOptions) async throws(CacheError) -> Download {
         let (order, wants) = (DownloadOrder(url, options), cache.wants)
         let report = try await perform { manager throws(DownloadError) in
-            let known = manager.board.downloads(of: order.url).filter { !$0.state.hasEnded }.map(\.id)
+            let known = manager.snapshots.downloads(of: order.url).filter { !$0.state.hasEnded }.map(\.id)
             guard let report = try manager.add([order], waits: true).first else { return nil as DownloadReport? }
             wants.begin(report.id, isNew: !known.contains(report.id))
             return report
@@ -50,11 +51,13 @@ extension CacheDownloads {
         let wants = cache.wants
         do {
             try await perform(id) { manager throws(DownloadError) in
-                guard wants.end(id), !isOver, manager.board[id]?.state.hasEnded == false else { return }
+                guard wants.end(id), !isOver, manager.snapshots[id]?.state.hasEnded == false else { return }
                 _ = try manager.change(.ids([id]), DownloadChange(action: .cancel))
             }
         } catch {
-            if error != .closed { cache.logger.error("could not cancel a download that nobody waits for any more: \(error)") }
+            if error != .closed {
+                cache.logger.error("could not cancel a download that nobody waits for any more: \(error)")
+            }
         }
     }
 }

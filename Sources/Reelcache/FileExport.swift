@@ -15,8 +15,8 @@ package struct FileExport {
     private let target: String
     private let replaces: Bool
     private let directory: String
-    /// Whether the file may be without a name until it is complete, where the file system can: then nothing is left of it, however this
-    /// process ends.
+    /// Whether the file may be without a name until it is complete, where the file system can: then nothing is left of
+    /// it, however this process ends.
     package var isNameless = true
 
     /// - Parameter replaces: whether a file that is there is replaced, when the new one is complete.
@@ -27,7 +27,9 @@ package struct FileExport {
         directory = Self.directory(of: target)
         let isThere = try Self.replaceable(target) != nil
         guard replaces || !isThere else { throw Self.collision(target) }
-        guard access(directory, W_OK | X_OK) == 0 else { throw CacheAccessError("cannot write to \(directory): \(Self.lastError)") }
+        guard access(directory, W_OK | X_OK) == 0 else {
+            throw CacheAccessError("cannot write to \(directory): \(Self.lastError)")
+        }
     }
 
     private static func collision(_ target: String) -> CacheAccessError {
@@ -35,10 +37,13 @@ package struct FileExport {
     }
 
     /// What is there under the name of a target, where that may be replaced: a file, or a link to one or to nothing.
-    /// - Returns: nil where nothing is there, else the mode that the new file gets; that of a new file for a link to nothing.
+    /// - Returns: nil where nothing is there, else the mode that the new file gets; that of a new file for a link to
+    ///   nothing.
     private static func replaceable(_ target: String) throws -> ReplacedMode? {
         // Not even a name for a file, whatever is there.
-        if target.utf8.last == UInt8(ascii: "/") { throw CacheAccessError("\(target) is a directory: name a file in it") }
+        if target.utf8.last == UInt8(ascii: "/") {
+            throw CacheAccessError("\(target) is a directory: name a file in it")
+        }
         var info = stat()
         guard lstat(target, &info) == 0 else {
             if errno == ENOENT { return nil }
@@ -67,9 +72,12 @@ package struct FileExport {
 
     /// Copies the first `length` bytes of `path`.
     /// - Parameters:
-    ///   - isHeld: asked when all is copied: whether it has been one and the same file until then. False leaves nothing.
+    ///   - isHeld: asked when all is copied: whether it has been one and the same file until then. False leaves
+    ///     nothing.
     ///   - isWanted: told now and then how many are copied; false ends it, and leaves nothing.
-    package func run(from path: String, length: Int64, isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool) throws -> Method {
+    package func run(from path: String, length: Int64, isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool) throws
+        -> Method
+    {
         let file = try UnfinishedFile(in: directory, for: target, isNameless: isNameless)
         // Before a byte is in it: what is private is never anything else.
         if replaces, case .same(let mode) = try Self.replaceable(target) { try file.setMode(mode) }

@@ -2,8 +2,8 @@ import CachePolicy
 import HTTPModel
 import Logging
 
-/// What every line of the log passes before it is written, at every level: secrets of URLs are masked, and what came from outside, such as an
-/// origin's `Location`, is shown and not obeyed by a terminal.
+/// What every line of the log passes before it is written, at every level: secrets of URLs are masked, and what came
+/// from outside, such as an origin's `Location`, is shown and not obeyed by a terminal.
 ///
 /// It stands before the handler of whoever opens the cache, so that no place that logs has to think of either.
 struct GuardedLogHandler: LogHandler {

@@ -1,8 +1,8 @@
 import Downloads
 
 extension MediaCache {
-    /// Changes how many downloads run at once: `maxDownloads` of `ProxyConfiguration`. Those that are too many wait for their turn again.
-    /// Blocks.
+    /// Changes how many downloads run at once: `maxDownloads` of `ProxyConfiguration`. Those that are too many wait for
+    /// their turn again. Blocks.
     /// - Throws: `ProxyError` where so many cannot work, `CacheError.closed`; then nothing changes.
     public func setMaxDownloads(_ count: Int) throws {
         try checkOpen()
@@ -10,7 +10,8 @@ extension MediaCache {
         setDownloads { $0.maxActive = count }
     }
 
-    /// Changes the limit of all downloads together, in bytes per second, nil for none: `downloadRate` of `ProxyConfiguration`. Blocks.
+    /// Changes the limit of all downloads together, in bytes per second, nil for none: `downloadRate` of
+    /// `ProxyConfiguration`. Blocks.
     /// - Throws: `ProxyError` for a limit that is not above 0, `CacheError.closed`; then nothing changes.
     public func setDownloadRate(_ rate: Int64?) throws {
         try checkOpen()
@@ -20,7 +21,7 @@ extension MediaCache {
 
     private func setDownloads(_ change: @Sendable (inout DownloadSettings) -> Void) {
         manager.perform { manager in
-            var settings = manager.board.summary.settings
+            var settings = manager.snapshots.summary.settings
             change(&settings)
             manager.set(settings)
         }
@@ -37,11 +38,16 @@ extension ProxyConfiguration {
 
     static func check(maxDownloads count: Int) throws(ProxyError) {
         guard !maxDownloadsRange.contains(count) else { return }
-        throw ProxyError("maxDownloads of \(count) cannot work; choose \(maxDownloadsRange.lowerBound) to \(maxDownloadsRange.upperBound)")
+        throw ProxyError(
+            "maxDownloads of \(count) cannot work; choose \(maxDownloadsRange.lowerBound) to \(maxDownloadsRange.upperBound)"
+        )
     }
 
     static func check(downloadRate rate: Int64?) throws(ProxyError) {
-        if let rate, rate <= 0 { throw ProxyError("downloadRate of \(rate) cannot work; choose 1 or more bytes per second, or nil for no limit") }
+        if let rate, rate <= 0 {
+            throw ProxyError(
+                "downloadRate of \(rate) cannot work; choose 1 or more bytes per second, or nil for no limit")
+        }
     }
 }
 

@@ -6,10 +6,11 @@ import Synchronization
 
 /// What is cached. A URL finds what the rules cache it under, else what is cached under the URL itself.
 ///
-/// What is no `async` function waits for the disk for a moment (an index look-up; where something is removed or pinned, a write). It may be
-/// called from any thread.
+/// What is no `async` function waits for the disk for a moment (an index look-up; where something is removed or pinned,
+/// a write). It may be called from any thread.
 extension MediaCache {
-    /// The URL that a player opens for a media URL, while the proxy runs: one below a mount, where only what is mounted is served.
+    /// The URL that a player opens for a media URL, while the proxy runs: one below a mount, where only what is mounted
+    /// is served.
     ///
     /// `Proxy.url(for:)` takes and gives text, for URLs that `URL` would write otherwise.
     /// - Throws: `CacheError`: `.noProxy`, `.unsupportedURL`, `.notServed`.
@@ -17,16 +18,21 @@ extension MediaCache {
         let origin = try Self.origin(url)
         guard let proxy else { throw isClosed ? CacheError.closed : .noProxy }
         guard let target = engine.policy.value.target(of: origin) else { throw CacheError.notServed(url) }
-        guard let proxied = URL(string: proxy.baseURL + target) else { throw CacheError.unsupportedURL("\(proxy.baseURL + target) is not a URL: use Proxy.url(for:)") }
+        guard let proxied = URL(string: proxy.baseURL + target) else {
+            throw CacheError.unsupportedURL("\(proxy.baseURL + target) is not a URL: use Proxy.url(for:)")
+        }
         return proxied
     }
 
-    /// Whether all of a resource is cached: it then plays without its origin. What cannot be known, as the disk fails, is not.
+    /// Whether all of a resource is cached: it then plays without its origin. What cannot be known, as the disk fails,
+    /// is not.
     ///
     /// Quick, and without waiting for what runs: for each cell of a list, if need be.
     public func isCached(_ url: URL) -> Bool {
         guard !isClosed, let origin = try? Self.origin(url) else { return false }
-        do throws(CacheError) { return try find(origin) { store, key throws(StoreError) in try store.isComplete(key) ? true : nil } ?? false } catch {
+        do throws(CacheError) {
+            return try find(origin) { store, key throws(StoreError) in try store.isComplete(key) ? true : nil } ?? false
+        } catch {
             logger.error("could not look up whether \(origin.absolute) is cached: \(error)")
             return false
         }
@@ -50,18 +56,22 @@ extension MediaCache {
         by order: CachedResource.Order = .recent, containing text: String? = nil, limit: Int? = nil, offset: Int = 0
     ) throws -> [CachedResource] {
         var query = ResourceQuery()
-        (query.order, query.filter, query.limit, query.offset) = (ResourceQuery.Order(order), text, limit.map { max($0, 0) }, max(offset, 0))
-        return try asking { [query] store throws(StoreError) in try store.resources(query) }.resources.map(CachedResource.init)
+        (query.order, query.filter, query.limit, query.offset) = (
+            ResourceQuery.Order(order), text, limit.map { max($0, 0) }, max(offset, 0)
+        )
+        return try asking { [query] store throws(StoreError) in try store.resources(query) }.resources.map(
+            CachedResource.init)
     }
 
     /// Removes a resource, pinned or not. A player that is reading it gets what it lacks from the origin.
-    /// - Returns: the bytes freed on the disk, some of them when the last player has done; 0 where nothing of it is cached.
+    /// - Returns: the bytes freed on the disk, some of them when the last player has done; 0 where nothing of it is
+    ///   cached.
     /// - Throws: `CacheError`: `.conflict` where a download of it has not ended, `.unsupportedURL`, `.disk`, `.closed`.
     @discardableResult
     public func remove(_ url: URL) throws -> Int64 {
         try checkOpen()
         let origin = try Self.origin(url)
-        if let download = manager.board.unfinished(of: origin, under: engine.policy.value) {
+        if let download = manager.snapshots.unfinished(of: origin, under: engine.policy.value) {
             throw CacheError.conflict(CacheAccessError.beingDownloaded(origin, by: download.id).description)
         }
         return try find(origin) { store, key throws(StoreError) in try store.remove(key, isDryRun: false) }?.bytes ?? 0
@@ -93,12 +103,14 @@ extension MediaCache {
     public func unpin(_ url: URL) throws { try setPinned(false, url) }
 
     private func setPinned(_ isPinned: Bool, _ url: URL) throws {
-        let isKnown = try find(Self.origin(url)) { store, key throws(StoreError) in try store.setPinned(isPinned, key) ? true : nil }
+        let isKnown = try find(Self.origin(url)) { store, key throws(StoreError) in
+            try store.setPinned(isPinned, key) ? true : nil
+        }
         guard isKnown != nil else { throw CacheError.notCached(url) }
     }
 
-    /// Evicts what is over the limits now, as far as it is neither pinned nor in use: such as after something else has filled the disk. The
-    /// cache does so by itself each second.
+    /// Evicts what is over the limits now, as far as it is neither pinned nor in use: such as after something else has
+    /// filled the disk. The cache does so by itself each second.
     /// - Returns: the bytes freed on the disk.
     /// - Throws: `CacheError.closed`.
     @discardableResult
@@ -111,14 +123,17 @@ extension MediaCache {
 
     // MARK: Whole files
 
-    /// The file of a complete resource: exactly its bytes. What an unclean end has left to be verified is verified first.
+    /// The file of a complete resource: exactly its bytes. What an unclean end has left to be verified is verified
+    /// first.
     ///
-    /// It is to be read only: whatever changes it damages the cache. It stays for as long as the resource is pinned, not removed, and not
-    /// replaced by a newer version from its origin; who needs it longer copies it.
+    /// It is to be read only: whatever changes it damages the cache. It stays for as long as the resource is pinned,
+    /// not removed, and not replaced by a newer version from its origin; who needs it longer copies it.
     /// - Throws: `CacheError`: `.notCached`, `.incomplete`, `.unsupportedURL`, `.disk`, `.closed`.
     public func fileURL(of url: URL) async throws -> URL {
         let origin = try Self.origin(url)
-        let holding = try await perform { cache throws(CacheError) in try cache.find(origin) { store, key throws(StoreError) in try store.hold(key) } }
+        let holding = try await perform { cache throws(CacheError) in
+            try cache.find(origin) { store, key throws(StoreError) in try store.hold(key) }
+        }
         guard let holding else { throw CacheError.notCached(url) }
         switch holding {
         case .incomplete(let missing): throw CacheError.incomplete(url, missing: missing.reduce(0) { $0 +| $1.count })
@@ -132,18 +147,23 @@ extension MediaCache {
         }
     }
 
-    /// Where a resource can be played from: through the proxy while that runs, else its file, as `fileURL(of:)` gives it.
+    /// Where a resource can be played from: through the proxy while that runs, else its file, as `fileURL(of:)` gives
+    /// it.
     /// - Throws: `CacheError` as `proxiedURL(for:)` and `fileURL(of:)` do.
     public func localURL(of url: URL) async throws -> URL {
         proxy == nil ? try await fileURL(of: url) : try proxiedURL(for: url)
     }
 
-    /// Reads everything again and compares checksums. Playing goes on meanwhile. Takes as long as the disk takes to read the whole cache.
+    /// Reads everything again and compares checksums. Playing goes on meanwhile. Takes as long as the disk takes to
+    /// read the whole cache.
     /// - Parameters:
     ///   - isRepairing: whether what is found is dropped, to be fetched again when it is wanted.
     ///   - progress: told now and then which part has been read, 0 to 1. On a thread of the cache's: it must not block.
-    /// - Throws: `CancellationError` where the task is cancelled; `CacheError`: `.validationIsRunning`, `.disk`, `.closed`.
-    public func validate(repairing isRepairing: Bool = false, progress: @escaping @Sendable (Double) -> Void = { _ in }) async throws -> CacheValidation {
+    /// - Throws: `CancellationError` where the task is cancelled; `CacheError`: `.validationIsRunning`, `.disk`,
+    ///   `.closed`.
+    public func validate(repairing isRepairing: Bool = false, progress: @escaping @Sendable (Double) -> Void = { _ in })
+        async throws -> CacheValidation
+    {
         guard audits.begin() else { throw CacheError.validationIsRunning }
         defer { audits.end() }
         let wish = Wish()
@@ -174,7 +194,9 @@ extension MediaCache {
     // MARK: Asking the store
 
     static func origin(_ url: URL) throws(CacheError) -> OriginURL {
-        do throws(OriginURLError) { return try OriginURL(url: url.absoluteString) } catch { throw .unsupportedURL("\(url.absoluteString): \(error.reason)") }
+        do throws(OriginURLError) { return try OriginURL(url: url.absoluteString) } catch {
+            throw .unsupportedURL("\(url.absoluteString): \(error.reason)")
+        }
     }
 
     private func asking<Value>(_ ask: (CacheStore) throws(StoreError) -> Value) throws(CacheError) -> Value {
@@ -182,14 +204,23 @@ extension MediaCache {
         do throws(StoreError) { return try ask(engine.store) } catch { throw isClosed ? .closed : CacheError(error) }
     }
 
-    private func find<Value>(_ url: OriginURL, _ look: (CacheStore, CacheKey) throws(StoreError) -> Value?) throws(CacheError) -> Value? {
-        try asking { store throws(StoreError) in try engine.policy.value.find(url) { key throws(StoreError) in try look(store, key) } }
+    private func find<Value>(_ url: OriginURL, _ look: (CacheStore, CacheKey) throws(StoreError) -> Value?)
+        throws(CacheError) -> Value?
+    {
+        try asking { store throws(StoreError) in
+            try engine.policy.value.find(url) { key throws(StoreError) in try look(store, key) }
+        }
     }
 
     /// Does what takes long on a thread kept for it.
-    private func perform<Value: Sendable>(isLong: Bool = false, _ work: @escaping @Sendable (MediaCache) throws(CacheError) -> Value) async throws -> Value {
+    private func perform<Value: Sendable>(
+        isLong: Bool = false, _ work: @escaping @Sendable (MediaCache) throws(CacheError) -> Value
+    ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            let job = { @Sendable [self] in continuation.resume(with: Result { () throws(CacheError) in try work(self) }.mapError { $0 as any Error }) }
+            let job = { @Sendable [self] in
+                continuation.resume(
+                    with: Result { () throws(CacheError) in try work(self) }.mapError { $0 as any Error })
+            }
             let runs = isLong ? engine.store.performLong(job) : engine.store.perform(job)
             if !runs { continuation.resume(throwing: CacheError.closed) }
         }

@@ -2,8 +2,8 @@ import CachePolicy
 
 /// What can be changed while it is open.
 extension MediaCache {
-    /// Changes how much the cache takes on the disk, in bytes. What is too much by then is evicted before this returns, as far as nobody
-    /// is reading it. Blocks.
+    /// Changes how much the cache takes on the disk, in bytes. What is too much by then is evicted before this returns,
+    /// as far as nobody is reading it. Blocks.
     /// - Parameters:
     ///   - maxSize: as in `ProxyConfiguration`; nil leaves it as it is.
     ///   - minFree: likewise.
@@ -13,8 +13,10 @@ extension MediaCache {
         do { try engine.store.setLimits(maxSize: maxSize, minFree: minFree) } catch { throw ProxyError(error) }
     }
 
-    /// Changes which private origins may be fetched from: `allow` of `ProxyConfiguration`, as a whole. Transfers that are running go on.
-    /// - Throws: `ProxyError` where an entry is no host name, address or network, `CacheError.closed`; then nothing changes.
+    /// Changes which private origins may be fetched from: `allow` of `ProxyConfiguration`, as a whole. Transfers that
+    /// are running go on.
+    /// - Throws: `ProxyError` where an entry is no host name, address or network, `CacheError.closed`; then nothing
+    ///   changes.
     public func setAllow(_ allow: [String]) throws {
         try checkOpen()
         do {
@@ -25,7 +27,8 @@ extension MediaCache {
         }
     }
 
-    /// Changes where requests are logged: `accessLog` of `ProxyConfiguration`. A file of that name that is there already goes on.
+    /// Changes where requests are logged: `accessLog` of `ProxyConfiguration`. A file of that name that is there
+    /// already goes on.
     /// - Throws: `ProxyError` where it cannot be written, `CacheError.closed`; then nothing changes.
     public func setAccessLog(_ path: String?) throws {
         try checkOpen()
@@ -38,7 +41,8 @@ extension MediaCache {
         try engine.accessLog.reopen()
     }
 
-    /// Changes how resources are handled: `rules` of `ProxyConfiguration`, as a whole. What is cached stays under the key it has.
+    /// Changes how resources are handled: `rules` of `ProxyConfiguration`, as a whole. What is cached stays under the
+    /// key it has.
     /// - Throws: `ProxyError` where a rule cannot work, `CacheError.closed`; then nothing changes.
     public func setRules(_ rules: [ResourceRule]) throws {
         try checkOpen()
@@ -54,14 +58,15 @@ extension MediaCache {
         engine.policy.change { $0.mounts = mounts }
     }
 
-    /// Changes whether players may name any origin: `servesAnyOrigin` of `ProxyConfiguration`. Answers that are running go on.
+    /// Changes whether players may name any origin: `servesAnyOrigin` of `ProxyConfiguration`. Answers that are running
+    /// go on.
     public func setServesAnyOrigin(_ servesAnyOrigin: Bool) {
         engine.policy.change { $0.servesAnyOrigin = servesAnyOrigin }
         proxy?.warnOfStrangers()
     }
 
-    /// Changes how many bytes the body of a request through a mount may have: `largestMountBody` of `ProxyConfiguration`. Requests that are
-    /// running go on.
+    /// Changes how many bytes the body of a request through a mount may have: `largestMountBody` of
+    /// `ProxyConfiguration`. Requests that are running go on.
     /// - Throws: `ProxyError` for less than 0, `CacheError.closed`; then nothing changes.
     public func setLargestMountBody(_ bytes: Int64?) throws {
         try checkOpen()
@@ -69,12 +74,14 @@ extension MediaCache {
         engine.policy.change { $0.largestMountBody = bytes }
     }
 
-    /// Changes whether origins are asked at all: `isOffline` of `ProxyConfiguration`. Transfers that are running go on until they end or break.
+    /// Changes whether origins are asked at all: `isOffline` of `ProxyConfiguration`. Transfers that are running go on
+    /// until they end or break.
     public func setOffline(_ isOffline: Bool) {
         engine.policy.change { $0.isOffline = isOffline }
     }
 
-    /// Changes whether what is pinned or was downloaded plays whatever its origin said: `playsPinned` of `ProxyConfiguration`.
+    /// Changes whether what is pinned or was downloaded plays whatever its origin said: `playsPinned` of
+    /// `ProxyConfiguration`.
     public func setPlaysPinned(_ playsPinned: Bool) {
         engine.policy.change { $0.playsPinned = playsPinned }
     }
@@ -87,7 +94,8 @@ extension MediaCache {
         engine.policy.change { $0.fill = fill }
     }
 
-    /// Changes all that decides about requests, in one step: nothing is served meanwhile by a part of it. Answers that are running go on.
+    /// Changes all that decides about requests, in one step: nothing is served meanwhile by a part of it. Answers that
+    /// are running go on.
     /// - Throws: `ProxyError` for the first of it that cannot work, `CacheError.closed`; then nothing changes.
     public func setPolicy(as configuration: ProxyConfiguration) throws {
         try checkOpen()

@@ -11,13 +11,14 @@ import Metrics
 import Synchronization
 import Upstream
 
-/// An open cache in this process: what is on the disk, what fills it, and the proxy through which players use it, while that runs.
+/// An open cache in this process: what is on the disk, what fills it, and the proxy through which players use it, while
+/// that runs.
 ///
-/// One process at a time can have a cache directory open. Safe to use from any thread. Opening, starting, stopping and closing wait for
-/// the disk and for what is running, so they are not for the main actor of a program with a window.
+/// One process at a time can have a cache directory open. Safe to use from any thread. Opening, starting, stopping and
+/// closing wait for the disk and for what is running, so they are not for the main actor of a program with a window.
 ///
-/// Whoever opens a cache closes it. One that is let go of without `close` is not closed by that: its threads go on, its directory stays
-/// locked, and nobody can open it again until the process ends.
+/// Whoever opens a cache closes it. One that is let go of without `close` is not closed by that: its threads go on, its
+/// directory stays locked, and nobody can open it again until the process ends.
 ///
 /// ```swift
 /// let cache = try MediaCache()
@@ -33,8 +34,8 @@ public final class MediaCache: Sendable {
     let engine: CacheEngine
     package let manager: DownloadManager
     package let source: LoopDownloads
-    package let claims: StoreClaims
-    let bell: BoardBell
+    package let restorePoints: StoreRestorePoints
+    let bell: SnapshotBell
     let wants = DownloadWants()
     /// Shared by all who read everything again.
     let audits = AuditTurn()
@@ -51,13 +52,16 @@ public final class MediaCache: Sendable {
         var isClosed = false
     }
 
-    /// Opens the cache, making it where there is none, and goes on with the downloads that were interrupted. No proxy runs yet.
+    /// Opens the cache, making it where there is none, and goes on with the downloads that were interrupted. No proxy
+    /// runs yet.
     /// - Parameters:
     ///   - configuration: the cache directory and all else; where to listen is used by `startProxy`.
     ///   - logger: where events go that nobody asked for; by default nowhere.
-    /// - Throws: `ProxyError`: a setting that cannot work, a cache directory that another process has, a disk that fails.
+    /// - Throws: `ProxyError`: a setting that cannot work, a cache directory that another process has, a disk that
+    ///   fails.
     public convenience init(
-        _ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
+        _ configuration: ProxyConfiguration = ProxyConfiguration(),
+        logger: Logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
         try self.init(configuration, tuning: ProxyTuning(), logger: logger)
     }
@@ -73,10 +77,11 @@ public final class MediaCache: Sendable {
             let threads = try Self.check(configuration)
             let engine = try CacheEngine(configuration, tuning: tuning, threads: threads, logger: logger)
             source = LoopDownloads(engine.fillers, of: engine.filler)
-            claims = StoreClaims(engine.store) { engine.policy.value }
+            restorePoints = StoreRestorePoints(engine.store) { engine.policy.value }
             do throws(DownloadError) {
                 manager = try DownloadManager(
-                    directory: configuration.cacheDirectory, source: tuning.downloads ? source : nil, claims: claims,
+                    directory: configuration.cacheDirectory, source: tuning.downloads ? source : nil,
+                    restorePoints: restorePoints,
                     settings: DownloadSettings(configuration), clock: SystemDownloadClock(), logger: engine.logger
                 ) { [wants] ids in
                     for id in ids { wants.keep(id) }
@@ -87,7 +92,7 @@ public final class MediaCache: Sendable {
             }
             // With the database of downloads, which is there by now.
             engine.store.countIndexNow()
-            bell = BoardBell(manager.board)
+            bell = SnapshotBell(manager.snapshots)
             self.configuration = configuration
             self.tuning = tuning
             self.engine = engine
@@ -105,7 +110,9 @@ public final class MediaCache: Sendable {
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
         guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
         if let name = configuration.names.first(where: { !HostName.isOne($0) }) {
-            throw ProxyError("'\(name)' in names is not a host name: write it without a port, like tv.example; addresses need no entry")
+            throw ProxyError(
+                "'\(name)' in names is not a host name: write it without a port, like tv.example; addresses need no entry"
+            )
         }
         if let file = configuration.certificateFile, access(file, R_OK) != 0 {
             throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
@@ -117,9 +124,12 @@ public final class MediaCache: Sendable {
         ] where !range.contains(seconds) {
             throw ProxyError("\(name) of \(seconds) cannot work; choose \(range.lowerBound) to \(range.upperBound)")
         }
-        for (name, count) in [("maxFetches", configuration.maxFetches), ("maxFetchesPerHost", configuration.maxFetchesPerHost)]
+        for (name, count) in [
+            ("maxFetches", configuration.maxFetches), ("maxFetchesPerHost", configuration.maxFetchesPerHost),
+        ]
         where !ProxyConfiguration.fetchesRange.contains(count) {
-            throw ProxyError("\(name) of \(count) cannot work; choose 1 to \(ProxyConfiguration.fetchesRange.upperBound)")
+            throw ProxyError(
+                "\(name) of \(count) cannot work; choose 1 to \(ProxyConfiguration.fetchesRange.upperBound)")
         }
         return threads
     }
@@ -129,8 +139,8 @@ public final class MediaCache: Sendable {
     /// The proxy that runs; nil while none does.
     public var proxy: Proxy? { state.withLock { $0.proxy } }
 
-    /// Starts the proxy, where none runs yet: it listens at `listen` of the configuration, and other processes find it. It may be started
-    /// again after it was stopped; with port 0 it then has another port.
+    /// Starts the proxy, where none runs yet: it listens at `listen` of the configuration, and other processes find it.
+    /// It may be started again after it was stopped; with port 0 it then has another port.
     /// - Returns: the proxy that runs from now on, or did already.
     /// - Throws: `ProxyError`: a port that another process has; `CacheError.closed`.
     @discardableResult
@@ -142,8 +152,8 @@ public final class MediaCache: Sendable {
         }
     }
 
-    /// Stops the proxy, if it runs: it accepts no more requests, lets running answers end for so long, and cuts what is left. The cache
-    /// stays open, and downloads go on.
+    /// Stops the proxy, if it runs: it accepts no more requests, lets running answers end for so long, and cuts what is
+    /// left. The cache stays open, and downloads go on.
     /// - Parameter graceSeconds: seconds that running answers have.
     public func stopProxy(graceSeconds: Double = 5) {
         changes.sync {
@@ -163,7 +173,9 @@ public final class MediaCache: Sendable {
     private func stop(_ proxy: Proxy, graceSeconds: Double) {
         proxy.server.stop(graceSeconds: graceSeconds)
         state.withLock { $0.proxy = nil }
-        do throws(StoreError) { try engine.store.announce(url: "") } catch { logger.error("other processes still look for the proxy at \(proxy.baseURL): \(error)") }
+        do throws(StoreError) { try engine.store.announce(url: "") } catch {
+            logger.error("other processes still look for the proxy at \(proxy.baseURL): \(error)")
+        }
     }
 
     func began(_ proxy: Proxy) throws(StoreError) {
@@ -173,8 +185,9 @@ public final class MediaCache: Sendable {
 
     // MARK: Closing
 
-    /// Stops the proxy as `stopProxy` does, then downloads, which go on when the cache is opened again, and saves everything. Later calls do
-    /// nothing; of all others those that throw throw `CacheError.closed`, and what they would change stays as it is.
+    /// Stops the proxy as `stopProxy` does, then downloads, which go on when the cache is opened again, and saves
+    /// everything. Later calls do nothing; of all others those that throw throw `CacheError.closed`, and what they
+    /// would change stays as it is.
     /// - Parameter graceSeconds: seconds that running answers have.
     /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
     public func close(graceSeconds: Double = 5) throws {
@@ -188,7 +201,9 @@ public final class MediaCache: Sendable {
             bell.end()
             // While there is still something to stop it with.
             manager.perform { $0.stop() }
-            do throws(StoreError) { try engine.shutDown() } catch { throw ProxyError("the cache could not be closed in order: \(error)") }
+            do throws(StoreError) { try engine.shutDown() } catch {
+                throw ProxyError("the cache could not be closed in order: \(error)")
+            }
         }
     }
 
@@ -205,7 +220,9 @@ public final class MediaCache: Sendable {
 extension ProxyConfiguration {
     /// Where to listen.
     func address() throws(ProxyError) -> ListenAddress {
-        guard let address = ListenAddress(listen) else { throw ProxyError("cannot listen on '\(listen)': write HOST:PORT, such as 127.0.0.1:7335") }
+        guard let address = ListenAddress(listen) else {
+            throw ProxyError("cannot listen on '\(listen)': write HOST:PORT, such as 127.0.0.1:7335")
+        }
         return address
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 
-/// What a program does with a cache, as a value: its parts can be replaced one by one in tests, and the rest of the program knows no cache.
+/// What a program does with a cache, as a value: its parts can be replaced one by one in tests, and the rest of the
+/// program knows no cache.
 ///
 /// ```swift
 /// struct Player { var cache: MediaCacheClient }
@@ -39,7 +40,9 @@ public struct MediaCacheClient: Sendable {
     /// As `MediaCache.enforceLimits()`.
     public var enforceLimits: @Sendable () throws -> Int64
     /// As `MediaCache.validate(repairing:progress:)`.
-    public var validate: @Sendable (_ isRepairing: Bool, _ progress: @escaping @Sendable (Double) -> Void) async throws -> CacheValidation
+    public var validate:
+        @Sendable (_ isRepairing: Bool, _ progress: @escaping @Sendable (Double) -> Void) async throws ->
+            CacheValidation
     /// As `MediaCache.download(_:_:)`.
     public var download: @Sendable (URL, DownloadOptions) async throws -> URL
     /// As `MediaCache.downloading(_:_:)`.
@@ -86,7 +89,9 @@ public struct MediaCacheClient: Sendable {
         unpin: @escaping @Sendable (URL) throws -> Void,
         setLimits: @escaping @Sendable (_ maxSize: Int64?, _ minFree: Int64?) throws -> Void,
         enforceLimits: @escaping @Sendable () throws -> Int64,
-        validate: @escaping @Sendable (_ isRepairing: Bool, _ progress: @escaping @Sendable (Double) -> Void) async throws -> CacheValidation,
+        validate:
+            @escaping @Sendable (_ isRepairing: Bool, _ progress: @escaping @Sendable (Double) -> Void) async throws ->
+            CacheValidation,
         download: @escaping @Sendable (URL, DownloadOptions) async throws -> URL,
         downloading: @escaping @Sendable (URL, DownloadOptions) -> AsyncStream<DownloadEvent>,
         add: @escaping @Sendable (URL, DownloadOptions) async throws -> Download,
@@ -138,50 +143,70 @@ public struct MediaCacheClient: Sendable {
     public static func live(_ cache: MediaCache) -> MediaCacheClient {
         let downloads = cache.downloads
         return MediaCacheClient(
-            isCached: { cache.isCached($0) }, coverage: { try cache.coverage(of: $0) }, startProxy: { try cache.startProxy().baseURL },
+            isCached: { cache.isCached($0) }, coverage: { try cache.coverage(of: $0) },
+            startProxy: { try cache.startProxy().baseURL },
             stopProxy: { cache.stopProxy(graceSeconds: $0) }, proxiedURL: { try cache.proxiedURL(for: $0) },
-            localURL: { try await cache.localURL(of: $0) }, resources: { try cache.resources() }, remove: { try cache.remove($0) },
+            localURL: { try await cache.localURL(of: $0) }, resources: { try cache.resources() },
+            remove: { try cache.remove($0) },
             touch: { try cache.touch($0) }, pin: { try cache.pin($0) }, unpin: { try cache.unpin($0) },
             setLimits: { try cache.setLimits(maxSize: $0, minFree: $1) }, enforceLimits: { try cache.enforceLimits() },
-            validate: { try await cache.validate(repairing: $0, progress: $1) }, download: { try await cache.download($0, $1) },
-            downloading: { cache.downloading($0, $1) }, add: { try await downloads.add($0, $1) }, pause: { try await downloads.pause($0) },
-            resume: { try await downloads.resume($0) }, cancel: { try await downloads.cancel($0) }, retry: { try await downloads.retry($0) },
-            setPriority: { try await downloads.setPriority($0, of: $1) }, move: { try await downloads.move($0, to: $1) },
+            validate: { try await cache.validate(repairing: $0, progress: $1) },
+            download: { try await cache.download($0, $1) },
+            downloading: { cache.downloading($0, $1) }, add: { try await downloads.add($0, $1) },
+            pause: { try await downloads.pause($0) },
+            resume: { try await downloads.resume($0) }, cancel: { try await downloads.cancel($0) },
+            retry: { try await downloads.retry($0) },
+            setPriority: { try await downloads.setPriority($0, of: $1) },
+            move: { try await downloads.move($0, to: $1) },
             status: { downloads.status(of: $0) }, active: { downloads.active }, totals: { downloads.totals },
-            history: { await downloads.history(limit: $0, category: $1) }, clearHistory: { try await downloads.clearHistory() },
+            history: { await downloads.history(limit: $0, category: $1) },
+            clearHistory: { try await downloads.clearHistory() },
             events: { downloads.events(of: $0) })
     }
 
-    /// Throws `CacheError.unimplemented`, which names what was asked: a test replaces what it expects to be used. `downloading` and `events` tell
-    /// it as their only event.
+    /// Throws `CacheError.unimplemented`, which names what was asked: a test replaces what it expects to be used.
+    /// `downloading` and `events` tell it as their only event.
     ///
-    /// What can neither throw nor tell answers as a cache does that is empty: `isCached`, `status`, `active`, `totals` and `history`; `stopProxy`
-    /// does nothing.
+    /// What can neither throw nor tell answers as a cache does that is empty: `isCached`, `status`, `active`, `totals`
+    /// and `history`; `stopProxy` does nothing.
     public static let failing = MediaCacheClient(
         isCached: { _ in false }, coverage: { _ in throw CacheError.unimplemented("coverage") },
         startProxy: { throw CacheError.unimplemented("startProxy") }, stopProxy: { _ in },
-        proxiedURL: { _ in throw CacheError.unimplemented("proxiedURL") }, localURL: { _ in throw CacheError.unimplemented("localURL") },
-        resources: { throw CacheError.unimplemented("resources") }, remove: { _ in throw CacheError.unimplemented("remove") },
+        proxiedURL: { _ in throw CacheError.unimplemented("proxiedURL") },
+        localURL: { _ in throw CacheError.unimplemented("localURL") },
+        resources: { throw CacheError.unimplemented("resources") },
+        remove: { _ in throw CacheError.unimplemented("remove") },
         touch: { _ in throw CacheError.unimplemented("touch") }, pin: { _ in throw CacheError.unimplemented("pin") },
-        unpin: { _ in throw CacheError.unimplemented("unpin") }, setLimits: { _, _ in throw CacheError.unimplemented("setLimits") },
-        enforceLimits: { throw CacheError.unimplemented("enforceLimits") }, validate: { _, _ in throw CacheError.unimplemented("validate") },
-        download: { _, _ in throw CacheError.unimplemented("download") }, downloading: { _, _ in .of(.failed(.unimplemented("downloading"))) },
+        unpin: { _ in throw CacheError.unimplemented("unpin") },
+        setLimits: { _, _ in throw CacheError.unimplemented("setLimits") },
+        enforceLimits: { throw CacheError.unimplemented("enforceLimits") },
+        validate: { _, _ in throw CacheError.unimplemented("validate") },
+        download: { _, _ in throw CacheError.unimplemented("download") },
+        downloading: { _, _ in .of(.failed(.unimplemented("downloading"))) },
         add: { _, _ in throw CacheError.unimplemented("add") }, pause: { _ in throw CacheError.unimplemented("pause") },
-        resume: { _ in throw CacheError.unimplemented("resume") }, cancel: { _ in throw CacheError.unimplemented("cancel") },
-        retry: { _ in throw CacheError.unimplemented("retry") }, setPriority: { _, _ in throw CacheError.unimplemented("setPriority") },
-        move: { _, _ in throw CacheError.unimplemented("move") }, status: { _ in nil }, active: { [] }, totals: { CacheDownloads.Totals() },
+        resume: { _ in throw CacheError.unimplemented("resume") },
+        cancel: { _ in throw CacheError.unimplemented("cancel") },
+        retry: { _ in throw CacheError.unimplemented("retry") },
+        setPriority: { _, _ in throw CacheError.unimplemented("setPriority") },
+        move: { _, _ in throw CacheError.unimplemented("move") }, status: { _ in nil }, active: { [] },
+        totals: { CacheDownloads.Totals() },
         history: { _, _ in [] }, clearHistory: { throw CacheError.unimplemented("clearHistory") },
         events: { _ in .of(.failed(.unimplemented("events"))) })
 
-    /// An empty cache in which downloads are complete at once, at the URLs that they were asked for, and nothing is kept: for previews.
+    /// An empty cache in which downloads are complete at once, at the URLs that they were asked for, and nothing is
+    /// kept: for previews.
     public static let noop = MediaCacheClient(
-        isCached: { _ in false }, coverage: { _ in nil }, startProxy: { "http://127.0.0.1:7335" }, stopProxy: { _ in }, proxiedURL: { $0 },
-        localURL: { $0 }, resources: { [] }, remove: { _ in 0 }, touch: { _ in }, pin: { _ in }, unpin: { _ in }, setLimits: { _, _ in },
+        isCached: { _ in false }, coverage: { _ in nil }, startProxy: { "http://127.0.0.1:7335" }, stopProxy: { _ in },
+        proxiedURL: { $0 },
+        localURL: { $0 }, resources: { [] }, remove: { _ in 0 }, touch: { _ in }, pin: { _ in }, unpin: { _ in },
+        setLimits: { _, _ in },
         enforceLimits: { 0 }, validate: { _, _ in CacheValidation() }, download: { url, _ in url },
-        downloading: { .of(.completed(.done($0, $1), localURL: $0)) }, add: { .done($0, $1) }, pause: { throw CacheError.unknownDownload($0) },
+        downloading: { .of(.completed(.done($0, $1), localURL: $0)) }, add: { .done($0, $1) },
+        pause: { throw CacheError.unknownDownload($0) },
         resume: { throw CacheError.unknownDownload($0) }, cancel: { throw CacheError.unknownDownload($0) },
         retry: { throw CacheError.unknownDownload($0) }, setPriority: { throw CacheError.unknownDownload($1) },
-        move: { id, _ in throw CacheError.unknownDownload(id) }, status: { _ in nil }, active: { [] }, totals: { CacheDownloads.Totals() },
+        move: { id, _ in throw CacheError.unknownDownload(id) }, status: { _ in nil }, active: { [] },
+        totals: { CacheDownloads.Totals() },
         history: { _, _ in [] }, clearHistory: { 0 }, events: { .of(.failed(.unknownDownload($0))) })
 }
 

@@ -18,7 +18,9 @@ extension LocalNetworks {
             guard let address = IPAddress(entry.ifa_addr) else { continue }
             interfaces.append((address, IPAddress(entry.ifa_netmask)?.leadingOnes ?? .max))
             // The other end of a tunnel.
-            if entry.ifa_flags & isPointToPoint != 0, let peer = IPAddress(entry.ifa_ifu.ifu_dstaddr) { interfaces.append((peer, .max)) }
+            if entry.ifa_flags & isPointToPoint != 0, let peer = IPAddress(entry.ifa_ifu.ifu_dstaddr) {
+                interfaces.append((peer, .max))
+            }
         }
         return LocalNetworks(interfaces)
     }
@@ -35,15 +37,17 @@ extension IPAddress {
         switch Int32(socketAddress.pointee.sa_family) {
         case AF_INET: self.init(v4: UInt32(bigEndian: raw.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr))
         case AF_INET6:
-            let halves = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
+            let halves = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) {
+                $0.loadUnaligned(as: (UInt64, UInt64).self)
+            }
             self.init(v6: (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1)))
         default: return nil
         }
     }
 }
 
-/// Keeps an address policy up to date with where this machine is: it looks at the start, and whenever the kernel says that an address has come or
-/// gone. Loop-bound.
+/// Keeps an address policy up to date with where this machine is: it looks at the start, and whenever the kernel says
+/// that an address has come or gone. Loop-bound.
 final class NetworkWatch {
     private let addresses: Current<AddressPolicy>
     private let translations: TranslationWatch

@@ -26,7 +26,10 @@ package final class OpenedCache: CacheAccess {
         guard isFilled else { return }
         do {
             let size = try Self.translated { try store.report().size }
-            try Self.translated { try store.setLimits(maxSize: Self.limit(configuration, size: size), minFree: Self.minFree(configuration)) }
+            try Self.translated {
+                try store.setLimits(
+                    maxSize: Self.limit(configuration, size: size), minFree: Self.minFree(configuration))
+            }
         } catch {
             try? close()
             throw error
@@ -50,9 +53,11 @@ package final class OpenedCache: CacheAccess {
         return logger.guarded(by: Current(ProxyPolicy()))
     }()
 
-    /// What keeps all that is there, also where it is more than the configuration lets in: the store leaves up to 8 MiB of its limit free,
-    /// and something small finds room beside that.
-    static func limit(_ configuration: ProxyConfiguration, size: Int64) -> Int64 { max(configuration.maxSize, size +| (12 << 20)) }
+    /// What keeps all that is there, also where it is more than the configuration lets in: the store leaves up to 8 MiB
+    /// of its limit free, and something small finds room beside that.
+    static func limit(_ configuration: ProxyConfiguration, size: Int64) -> Int64 {
+        max(configuration.maxSize, size +| (12 << 20))
+    }
 
     /// Where less is free already, nothing that is there goes for that.
     static func minFree(_ configuration: ProxyConfiguration) -> Int64 {
@@ -74,15 +79,24 @@ package final class OpenedCache: CacheAccess {
     private static func requireCache(_ directory: String) throws {
         var info = stat()
         guard stat(directory, &info) == 0 else {
-            if errno == ENOENT { throw CacheAccessError("there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve") }
-            throw CacheAccessError("cannot use the cache directory \(directory): \(String(cString: strerror(errno)))", .otherDirectory)
+            if errno == ENOENT {
+                throw CacheAccessError(
+                    "there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve"
+                )
+            }
+            throw CacheAccessError(
+                "cannot use the cache directory \(directory): \(String(cString: strerror(errno)))", .otherDirectory)
         }
-        guard info.st_mode & S_IFMT == S_IFDIR else { throw CacheAccessError("the cache directory \(directory) is not a directory", .otherDirectory) }
+        guard info.st_mode & S_IFMT == S_IFDIR else {
+            throw CacheAccessError("the cache directory \(directory) is not a directory", .otherDirectory)
+        }
         guard access(directory, R_OK | W_OK | X_OK) == 0 else {
-            throw CacheAccessError("cannot use the cache directory \(directory): \(String(cString: strerror(errno)))", .otherDirectory)
+            throw CacheAccessError(
+                "cannot use the cache directory \(directory): \(String(cString: strerror(errno)))", .otherDirectory)
         }
         guard access(directory + "/index.sqlite", F_OK) == 0 else {
-            throw CacheAccessError("there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve")
+            throw CacheAccessError(
+                "there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve")
         }
     }
 
@@ -102,10 +116,13 @@ package final class OpenedCache: CacheAccess {
     // MARK: Downloads
 
     /// Those of an open store, which this process does not carry out.
-    static func openDownloads(_ store: CacheStore, _ directory: String, _ policy: ProxyPolicy, _ settings: DownloadSettings) throws -> DownloadManager {
+    static func openDownloads(
+        _ store: CacheStore, _ directory: String, _ policy: ProxyPolicy, _ settings: DownloadSettings
+    ) throws -> DownloadManager {
         do throws(DownloadError) {
             return try DownloadManager(
-                directory: directory, source: nil, claims: StoreClaims(store) { policy }, settings: settings, clock: SystemDownloadClock(), logger: logger)
+                directory: directory, source: nil, restorePoints: StoreRestorePoints(store) { policy },
+                settings: settings, clock: SystemDownloadClock(), logger: logger)
         } catch {
             throw CacheAccessError(error)
         }
@@ -133,18 +150,24 @@ package final class OpenedCache: CacheAccess {
 
     package func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail {
         try Self.translated {
-            guard try policy.find(url, { try store.setPinned(isPinned, $0) ? true : nil }) != nil else { throw ControlError.notCached(url.absolute) }
+            guard try policy.find(url, { try store.setPinned(isPinned, $0) ? true : nil }) != nil else {
+                throw ControlError.notCached(url.absolute)
+            }
             return try existing(policy.find(url, store.resource), url)
         }
     }
 
     package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
-        if let download = try knownDownloads()?.board.unfinished(of: url, under: policy) { throw CacheAccessError.beingDownloaded(url, by: download.id) }
+        if let download = try knownDownloads()?.snapshots.unfinished(of: url, under: policy) {
+            throw CacheAccessError.beingDownloaded(url, by: download.id)
+        }
         return try Self.translated { try existing(policy.find(url) { try store.remove($0, isDryRun: isDryRun) }, url) }
     }
 
     package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
-        try Self.translated { try store.removeAll(before: olderThan.map { Int64(time(nil)) -| $0.seconds }, isDryRun: isDryRun) }
+        try Self.translated {
+            try store.removeAll(before: olderThan.map { Int64(time(nil)) -| $0.seconds }, isDryRun: isDryRun)
+        }
     }
 
     private func existing<Value>(_ value: Value?, _ url: OriginURL) throws -> Value {
@@ -152,8 +175,12 @@ package final class OpenedCache: CacheAccess {
         return value
     }
 
-    package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void) throws {
-        let holding = try Self.translated { try existing(policy.find(url) { key throws(StoreError) in try store.hold(key) }, url) }
+    package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void)
+        throws
+    {
+        let holding = try Self.translated {
+            try existing(policy.find(url) { key throws(StoreError) in try store.hold(key) }, url)
+        }
         guard isWanted() else { throw CacheAccessError.interrupted }
         switch holding {
         case .complete(let hold):
@@ -164,11 +191,14 @@ package final class OpenedCache: CacheAccess {
     }
 
     package func importFile(
-        _ url: OriginURL, file: ImportedFile, fields: FieldLines, replaces: Bool, isWanted: @escaping (Int64) -> Bool
+        _ url: OriginURL, file: ImportedFile, fields: HeaderFields, replaces: Bool, isWanted: @escaping (Int64) -> Bool
     ) throws -> ResourceReport {
         try Self.translated {
             let importer: Importer
-            do { importer = try store.importer(policy.resolve(url).key, length: file.length, fields: fields, replaces: replaces) } catch ImportError.exists {
+            do {
+                importer = try store.importer(
+                    policy.resolve(url).key, length: file.length, fields: fields, replaces: replaces)
+            } catch ImportError.exists {
                 throw CacheAccessError.importExists(url)
             }
             do {
@@ -191,10 +221,12 @@ package final class OpenedCache: CacheAccess {
             // no trap: at most the length was read
             let count = read(file.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), file.length - done)))
             if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw CacheAccessError("cannot read \(file.path): \(String(cString: strerror(errno)))") }
+            guard count >= 0 else {
+                throw CacheAccessError("cannot read \(file.path): \(String(cString: strerror(errno)))")
+            }
             guard count > 0 else { throw file.changeError }
             try importer.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            done += Int64(count)  // no trap: at most what was asked for
+            done += Int64(count) // no trap: at most what was asked for
         }
     }
 

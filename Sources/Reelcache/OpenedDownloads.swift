@@ -2,8 +2,8 @@ import DiskCache
 import Downloads
 import Foundation
 
-/// The downloads of a cache that no proxy owns, opened by this process. Nothing is fetched: orders and changes are kept for the next process
-/// that does.
+/// The downloads of a cache that no proxy owns, opened by this process. Nothing is fetched: orders and changes are kept
+/// for the next process that does.
 package final class OpenedDownloads: DownloadAccess {
     private let store: CacheStore
     private let manager: DownloadManager
@@ -16,7 +16,8 @@ package final class OpenedDownloads: DownloadAccess {
         directory = configuration.cacheDirectory
         let store = try OpenedCache.openStore(directory, isMade: makesCache)
         self.store = store
-        do { manager = try OpenedCache.openDownloads(store, directory, policy, DownloadSettings(configuration)) } catch {
+        do { manager = try OpenedCache.openDownloads(store, directory, policy, DownloadSettings(configuration)) } catch
+        {
             try? store.close()
             throw error
         }
@@ -32,7 +33,7 @@ package final class OpenedDownloads: DownloadAccess {
 
     package var isFetching: Bool { false }
 
-    package func downloads() throws -> DownloadListing { manager.board.listing() }
+    package func downloads() throws -> DownloadListing { manager.snapshots.listing() }
 
     package func add(_ orders: [DownloadOrder]) throws -> [DownloadReport] {
         try OpenedCache.translated { try manager.perform { try $0.add(orders) } }
@@ -45,7 +46,8 @@ package final class OpenedDownloads: DownloadAccess {
     /// What would hold until this process ends would hold for nothing.
     package func set(_ settings: DownloadSettings) throws -> DownloadSummary {
         throw CacheAccessError(
-            "no proxy runs for the cache \(directory): say max_downloads and download_rate in the configuration file, or start reelcache serve first")
+            "no proxy runs for the cache \(directory): say max_downloads and download_rate in the configuration file, or start reelcache serve first"
+        )
     }
 
     package func history(limit: Int?, category: String?) throws -> [DownloadReport] {

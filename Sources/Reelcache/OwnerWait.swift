@@ -2,8 +2,8 @@ import DiskCache
 import Foundation
 import Upstream
 
-/// Waits for a cache that somebody has who will soon be done with it: another command, a proxy that has not announced itself yet, or one
-/// that takes no more connections.
+/// Waits for a cache that somebody has who will soon be done with it: another command, a proxy that has not announced
+/// itself yet, or one that takes no more connections.
 struct OwnerWait {
     let cacheDirectory: String
     /// Ten seconds, in steps that nobody notices.
@@ -27,7 +27,8 @@ struct OwnerWait {
             if let proxy, tries == 0 || proxy.isReachable { return .running(proxy) }
             if proxy == nil {
                 do { return .own(try open()) } catch {
-                    // The lock may have been taken since it was looked at, and is not always held by somebody who has said who he is.
+                    // The lock may have been taken since it was looked at, and is not always held by somebody who has
+                    // said who he is.
                     guard CacheOwner.isThere(in: cacheDirectory) else { throw error }
                     if tries == 0 { throw busy }
                 }
@@ -40,7 +41,9 @@ struct OwnerWait {
 
     private var busy: CacheAccessError {
         let owner = CacheOwner.current(of: cacheDirectory).map { "process \($0.pid)" } ?? "another process"
-        return CacheAccessError("\(owner) has the cache \(cacheDirectory) open and runs no proxy that could be asked: wait until it has ended")
+        return CacheAccessError(
+            "\(owner) has the cache \(cacheDirectory) open and runs no proxy that could be asked: wait until it has ended"
+        )
     }
 }
 

@@ -7,7 +7,8 @@ import MediaProxy
 
 /// A running proxy: the server through which players use a cache.
 ///
-/// Safe to use from any thread. Starting and stopping block, so they are not for the main actor of a program with a window.
+/// Safe to use from any thread. Starting and stopping block, so they are not for the main actor of a program with a
+/// window.
 ///
 /// ```swift
 /// var configuration = ProxyConfiguration()
@@ -31,9 +32,11 @@ public final class Proxy: Sendable {
     /// - Parameters:
     ///   - configuration: where to listen, the cache directory, and all else.
     ///   - logger: where events go that nobody asked for; by default nowhere.
-    /// - Throws: `ProxyError`: a setting that cannot work, a port or a cache directory that another process has, a disk that fails.
+    /// - Throws: `ProxyError`: a setting that cannot work, a port or a cache directory that another process has, a disk
+    ///   that fails.
     public convenience init(
-        _ configuration: ProxyConfiguration = ProxyConfiguration(), logger: Logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
+        _ configuration: ProxyConfiguration = ProxyConfiguration(),
+        logger: Logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
         try self.init(configuration, tuning: ProxyTuning(), logger: logger)
     }
@@ -54,17 +57,25 @@ public final class Proxy: Sendable {
         self.cache = cache
         self.closesCache = closesCache
         do {
-            let (engine, configuration, audits, downloads, now) = (cache.engine, cache.configuration, cache.audits, cache.manager, cache.tuning.now)
+            let (engine, configuration, audits, downloads, now) = (
+                cache.engine, cache.configuration, cache.audits, cache.manager, cache.tuning.now
+            )
             let session = cache.session
             let address = try configuration.address()
             let token = try ControlToken(makingIn: configuration.cacheDirectory)
-            let readToken = address.isLoopback ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
+            let readToken =
+                address.isLoopback ? nil : try ControlToken(makingIn: configuration.cacheDirectory, for: .reading)
             let hosts = HostPolicy(names: [address.host] + configuration.names.map(HostName.normalized))
-            server = try HTTPServer(address, loops: engine.loops.loops, limits: Self.limits(cache), metrics: engine.metrics, recorder: engine.accessLog) { loop in
+            server = try HTTPServer(
+                address, loops: engine.loops.loops, limits: Self.limits(cache), metrics: engine.metrics,
+                recorder: engine.accessLog
+            ) { loop in
                 MediaHandler(
-                    engine.fillers[loop.index].value, policy: engine.policy, addresses: engine.addresses, via: engine.via, hosts: hosts, metrics: engine.metrics,
+                    engine.fillers[loop.index].value, policy: engine.policy, addresses: engine.addresses,
+                    via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(
-                        store: engine.store, policy: engine.policy, token: token, readToken: readToken, audits: audits, downloads: downloads, session: session, snapshot: engine.snapshot,
+                        store: engine.store, policy: engine.policy, token: token, readToken: readToken, audits: audits,
+                        downloads: downloads, session: session, snapshot: engine.snapshot,
                         now: now))
             }
             baseURL = "http://\(server.address.reachable)"
@@ -88,7 +99,8 @@ public final class Proxy: Sendable {
 
     /// Accepts no more requests, lets running answers end for so long, and cuts what is left. Later calls do nothing.
     ///
-    /// A cache that was opened for this proxy is saved and closed; one that has started it with `startProxy` stays open.
+    /// A cache that was opened for this proxy is saved and closed; one that has started it with `startProxy` stays
+    /// open.
     /// - Parameter graceSeconds: seconds that running answers have.
     /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
     public func stop(graceSeconds: Double = 5) throws {

@@ -15,7 +15,9 @@ extension ProxyConfiguration {
         policy.mounts = try Self.policy(of: mounts)
         policy.rules = try Self.policy(of: rules)
         policy.mask = try mask
-        do throws(RuleError) { policy.webOrigins = try WebOrigins(webOrigins) } catch { throw ProxyError("web_origins: \(error)") }
+        do throws(RuleError) { policy.webOrigins = try WebOrigins(webOrigins) } catch {
+            throw ProxyError("web_origins: \(error)")
+        }
         return policy
     }
 
@@ -29,7 +31,9 @@ extension ProxyConfiguration {
     /// - Throws: `ProxyError` for what is no name of a parameter.
     package var mask: URLMask {
         get throws(ProxyError) {
-            do throws(RuleError) { return try URLMask(adding: secretParameters) } catch { throw ProxyError("secret_parameters: \(error)") }
+            do throws(RuleError) { return try URLMask(adding: secretParameters) } catch {
+                throw ProxyError("secret_parameters: \(error)")
+            }
         }
     }
 
@@ -40,7 +44,7 @@ extension ProxyConfiguration {
 
     /// For how many seconds a rule keeps what is stored of a URL fresh; nil where none says.
     /// - Throws: `ProxyError` for a rule, mount or size that cannot work.
-    package func ttl(of url: OriginURL) throws(ProxyError) -> Int64? { try policy().resolve(url).treatment.ttl }
+    package func ttl(of url: OriginURL) throws(ProxyError) -> Int64? { try policy().resolve(url).resolvedRule.ttl }
 
     static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {
         do throws(RuleError) { return try FillPolicy(fill) } catch { throw ProxyError("fill: \(error)") }
@@ -48,7 +52,9 @@ extension ProxyConfiguration {
 
     static func policy(of mounts: [String: String]) throws(ProxyError) -> [Mount] {
         try mounts.sorted { $0.key < $1.key }.map { path, url throws(ProxyError) in
-            do throws(OriginURLError) { return try Mount(path: path, url: url) } catch { throw ProxyError("mounts: \(error)") }
+            do throws(OriginURLError) { return try Mount(path: path, url: url) } catch {
+                throw ProxyError("mounts: \(error)")
+            }
         }
     }
 
@@ -64,7 +70,8 @@ extension ProxyPolicy {
         let url: OriginURL
         do throws(OriginURLError) { url = try OriginURL(url: text) } catch { throw ProxyError(error.reason) }
         guard let target = target(of: url) else {
-            throw ProxyError("\(text) is below no URL that is mounted, and any_origin is false: mount it, or set any_origin to true")
+            throw ProxyError(
+                "\(text) is below no URL that is mounted, and any_origin is false: mount it, or set any_origin to true")
         }
         return baseURL + target
     }
@@ -84,7 +91,7 @@ extension Rule {
         effects.key = try rule.key.map { text throws(RuleError) in try KeyTemplate(text) }
         effects.fill = try rule.fill.map { fill throws(RuleError) in try FillPolicy(fill) }
         effects.isMetered = rule.isMetered
-        effects.headers = try rule.headers.map { headers throws(RuleError) in try FieldLines(configured: headers) }
+        effects.headers = try rule.headers.map { headers throws(RuleError) in try HeaderFields(configured: headers) }
         effects.pins = rule.pin
         effects.storesPages = rule.storesPages
         effects.largestStored = try rule.maxObject.map { size throws(RuleError) in
@@ -103,7 +110,8 @@ private extension IgnoredQuery {
         switch ignored {
         case .nothing: self = .nothing
         case .all: self = .all
-        case .parameters(let names): self = .parameters(try names.map { name throws(RuleError) in try ParameterPattern(name) })
+        case .parameters(let names):
+            self = .parameters(try names.map { name throws(RuleError) in try ParameterPattern(name) })
         }
     }
 }
@@ -121,7 +129,7 @@ private extension FillPolicy {
     }
 }
 
-private extension FieldLines {
+private extension HeaderFields {
     /// In the order of their names.
     init(configured fields: [String: String]) throws(RuleError) {
         self.init()

@@ -1,7 +1,7 @@
 /// How some resources are handled: an entry of `rules`.
 ///
-/// A rule is for the resources whose host and path match. What it leaves nil is left to the next rule that matches, and in the end to the
-/// default: so general rules come last.
+/// A rule is for the resources whose host and path match. What it leaves nil is left to the next rule that matches, and
+/// in the end to the default: so general rules come last.
 ///
 /// ```swift
 /// var rule = ResourceRule(hosts: ["*.example.org"])
@@ -9,11 +9,11 @@
 /// configuration.rules = [rule]
 /// ```
 public struct ResourceRule: Sendable, Equatable {
-    /// Hosts, one of which has to match: a name or an address in which `*` stands for any run of characters, upper and lower case alike,
-    /// with `:port` behind it where only that port is meant. None stands for all hosts.
+    /// Hosts, one of which has to match: a name or an address in which `*` stands for any run of characters, upper and
+    /// lower case alike, with `:port` behind it where only that port is meant. None stands for all hosts.
     public var hosts: [String]
-    /// Paths, one of which has to match: they begin with `/` or `*`, and `*` stands for any run of characters, `/` included. The query is
-    /// no part of them. None stands for all paths.
+    /// Paths, one of which has to match: they begin with `/` or `*`, and `*` stands for any run of characters, `/`
+    /// included. The query is no part of them. None stands for all paths.
     public var paths: [String]
     /// Whether it is neither stored nor answered from what is.
     public var bypass: Bool?
@@ -21,20 +21,23 @@ public struct ResourceRule: Sendable, Equatable {
     public var ttlSeconds: Int64?
     /// Whether it is stored although its origin said `no-store`.
     public var ignoresNoStore: Bool?
-    /// Whether what is stored is played while its origin cannot be asked, although the origin forbade that. Nil: what is pinned or was
-    /// downloaded is, unless `ProxyConfiguration.playsPinned` is false.
+    /// Whether what is stored is played while its origin cannot be asked, although the origin forbade that. Nil: what
+    /// is pinned or was downloaded is, unless `ProxyConfiguration.playsPinned` is false.
     public var playsStale: Bool?
-    /// Parameters of the query that do not tell one resource from another. The origin is asked with all of them nevertheless.
+    /// Parameters of the query that do not tell one resource from another. The origin is asked with all of them
+    /// nevertheless.
     public var ignoredQuery: IgnoredParameters?
-    /// What the cache finds it by, with `{scheme}`, `{host}`, `{path}` and `{query}` for parts of its URL: `https://cdn.example{path}` makes
-    /// one resource of what several hosts have. An http or https URL, for any resource. `{query}` is what `ignoredQuery` leaves.
+    /// What the cache finds it by, with `{scheme}`, `{host}`, `{path}` and `{query}` for parts of its URL:
+    /// `https://cdn.example{path}` makes one resource of what several hosts have. An http or https URL, for any
+    /// resource. `{query}` is what `ignoredQuery` leaves.
     public var key: String?
     /// How much is fetched beyond what is asked for.
     public var fill: FillMode?
-    /// Whether each byte costs. Then nothing is fetched once a player has left: not on the chance that it comes back, nor to the end, whatever
-    /// `fill` says.
+    /// Whether each byte costs. Then nothing is fetched once a player has left: not on the chance that it comes back,
+    /// nor to the end, whatever `fill` says.
     public var isMetered: Bool?
-    /// Header fields for the origin, by name, in place of the player's. They go to the origin of the URL only, along no redirect to another.
+    /// Header fields for the origin, by name, in place of the player's. They go to the origin of the URL only, along no
+    /// redirect to another.
     public var headers: [String: String]?
     /// Whether what is stored is pinned.
     public var pin: Bool?

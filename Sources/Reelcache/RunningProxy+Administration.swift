@@ -13,7 +13,10 @@ extension RunningProxy: CacheAccess {
 
     /// Changes the limits, in bytes, until the proxy ends. What is too much is evicted before this returns.
     package func setLimits(maxSize: Int64? = nil, minFree: Int64? = nil) throws -> CacheReport {
-        try ask(request("PATCH", "/api/v1/cache", body: ["max_size": maxSize, "min_free": minFree].compactMapValues { $0 }), for: CacheReport.self)
+        try ask(
+            request(
+                "PATCH", "/api/v1/cache", body: ["max_size": maxSize, "min_free": minFree].compactMapValues { $0 }),
+            for: CacheReport.self)
     }
 
     package func resources(_ query: ResourceQuery) throws -> ResourceListing {
@@ -29,22 +32,32 @@ extension RunningProxy: CacheAccess {
     }
 
     package func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail {
-        try ask(request("PATCH", "/api/v1/resources", [("url", url.absolute)], body: ["pinned": isPinned]), for: ResourceDetail.self)
+        try ask(
+            request("PATCH", "/api/v1/resources", [("url", url.absolute)], body: ["pinned": isPinned]),
+            for: ResourceDetail.self)
     }
 
     package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
-        do { return try ask(request("DELETE", "/api/v1/resources", [("url", url.absolute), ("dry_run", "\(isDryRun)")]), for: RemovalReport.self) } catch let error as CacheAccessError {
+        do {
+            return try ask(
+                request("DELETE", "/api/v1/resources", [("url", url.absolute), ("dry_run", "\(isDryRun)")]),
+                for: RemovalReport.self)
+        } catch let error as CacheAccessError {
             throw error.download.map { .beingDownloaded(url, by: $0) } ?? error
         }
     }
 
     package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
         let which = olderThan.map { ("older_than", "\($0.seconds)s") } ?? ("all", "true")
-        return try ask(request("DELETE", "/api/v1/resources", [which, ("dry_run", "\(isDryRun)")]), for: RemovalReport.self)
+        return try ask(
+            request("DELETE", "/api/v1/resources", [which, ("dry_run", "\(isDryRun)")]), for: RemovalReport.self)
     }
 
-    /// The proxy keeps the file as it is for as long as the connection is open, and `body` runs between its first line and its end.
-    package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void) throws {
+    /// The proxy keeps the file as it is for as long as the connection is open, and `body` runs between its first line
+    /// and its end.
+    package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void)
+        throws
+    {
         var answer: [UInt8] = []
         var result: Result<Void, any Error>?
         let directory = cacheDirectory
@@ -64,7 +77,7 @@ extension RunningProxy: CacheAccess {
     }
 
     package func importFile(
-        _ url: OriginURL, file: ImportedFile, fields: FieldLines, replaces: Bool, isWanted: @escaping (Int64) -> Bool
+        _ url: OriginURL, file: ImportedFile, fields: HeaderFields, replaces: Bool, isWanted: @escaping (Int64) -> Bool
     ) throws -> ResourceReport {
         var request = try request("PUT", "/api/v1/resources", [("url", url.absolute), ("replace", "\(replaces)")])
         for line in fields.lines { request.fields.append(line.name, line.value) }
@@ -103,23 +116,35 @@ extension RunningProxy: CacheAccess {
     ///   - configuration: says what the proxy serves, as far as that is known here.
     ///   - isWanted: told how many bytes have come, and of how many where that is known; false ends it with an error.
     package func fetch(
-        _ url: OriginURL, as configuration: ProxyConfiguration, isWanted: @escaping (_ done: Int64, _ length: Int64?) -> Bool
+        _ url: OriginURL, as configuration: ProxyConfiguration,
+        isWanted: @escaping (_ done: Int64, _ length: Int64?) -> Bool
     ) throws {
         var (done, length): (Int64, Int64?) = (0, nil)
         var refused: [UInt8] = []
         // One of this process serves everything.
-        var request = BlockingFetch(processID == getpid() ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL))
+        var request = BlockingFetch(
+            processID == getpid() ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL)
+        )
         request.timeout = nil
         request.isWanted = { isWanted(done, length) }
         var hasBegun = false
-        let head = try perform(request, failed: { hasBegun ? "\(url.absolute) cannot be fetched to its end: \($0)" : nil }) { head, bytes, _ in
+        let head = try perform(
+            request, failed: { hasBegun ? "\(url.absolute) cannot be fetched to its end: \($0)" : nil }
+        ) { head, bytes, _ in
             hasBegun = head.status == 200
             length = head.length
-            if head.status == 200 { done +|= Int64(bytes.count) } else if refused.count < 1000 { refused.append(contentsOf: bytes) }
+            if head.status == 200 {
+                done +|= Int64(bytes.count)
+            } else if refused.count < 1000 {
+                refused.append(contentsOf: bytes)
+            }
             return .more
         }
         guard head.status == 200 else {
-            let line = String(decoding: refused, as: UTF8.self).split(whereSeparator: \.isNewline).first.map { ": \($0.prefix(300))" } ?? ""
+            let line =
+                String(decoding: refused, as: UTF8.self).split(whereSeparator: \.isNewline).first.map {
+                    ": \($0.prefix(300))"
+                } ?? ""
             if line.hasSuffix(ProxyPolicy.mountsAloneReason) {
                 throw CacheAccessError(
                     "\(url.absolute) cannot be fetched, as the proxy serves only what is mounted on it: "
@@ -134,14 +159,18 @@ extension RunningProxy: CacheAccess {
     /// Who shows the token is told URLs as they are: a command may have to name one again.
     /// - Parameters:
     ///   - body: goes out as JSON.
-    ///   - needsToken: whether it is nothing without the token; nil where its method says so. What only reads may do without: then URLs come masked.
+    ///   - needsToken: whether it is nothing without the token; nil where its method says so. What only reads may do
+    ///     without: then URLs come masked.
     func request(
-        _ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil, needsToken: Bool? = nil
+        _ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil,
+        needsToken: Bool? = nil
     ) throws -> BlockingFetch {
         let token: String?
         if needsToken ?? (method != "GET") { token = try self.token() } else { token = try? self.token() }
         let tellsURLs = token != nil && path != "/api/v1/verify"
-        let query = (parameters + (tellsURLs ? [("secrets", "true")] : [])).map { "\($0)=\(PercentEncoding.encodingReserved($1))" }.joined(separator: "&")
+        let query = (parameters + (tellsURLs ? [("secrets", "true")] : [])).map {
+            "\($0)=\(PercentEncoding.encodingReserved($1))"
+        }.joined(separator: "&")
         var request = BlockingFetch(baseURL + path + (query.isEmpty ? "" : "?" + query))
         request.method = method
         // What waits for the disk may take long.
@@ -165,7 +194,8 @@ extension RunningProxy: CacheAccess {
 
     private func token() throws -> String {
         do throws(TokenError) { return try ControlToken(of: cacheDirectory).text } catch {
-            throw CacheAccessError(error.isMendedAtStart ? "\(error); then restart the proxy (process \(processID))" : "\(error)")
+            throw CacheAccessError(
+                error.isMendedAtStart ? "\(error); then restart the proxy (process \(processID))" : "\(error)")
         }
     }
 
@@ -183,7 +213,8 @@ extension RunningProxy: CacheAccess {
         return value
     }
 
-    /// - Parameter failed: says more of what went wrong than that the proxy does not answer, where there is more to say.
+    /// - Parameter failed: says more of what went wrong than that the proxy does not answer, where there is more to
+    ///   say.
     func perform(
         _ request: BlockingFetch, failed: (UpstreamError) -> String? = { _ in nil },
         _ receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand
@@ -197,10 +228,14 @@ extension RunningProxy: CacheAccess {
     func refusal(_ status: Int, _ body: [UInt8], _ path: some StringProtocol) -> CacheAccessError {
         if status == 401 {
             let token = "what stands in \(cacheDirectory)/control-token"
-            return CacheAccessError("the proxy at \(baseURL) does not take \(token), which has changed since it started: restart the proxy (process \(processID))")
+            return CacheAccessError(
+                "the proxy at \(baseURL) does not take \(token), which has changed since it started: restart the proxy (process \(processID))"
+            )
         }
         if let error = ControlError(status, body: body) { return CacheAccessError(error) }
-        return CacheAccessError("the proxy at \(baseURL) answers \(status) to \(path), and not as this version expects: it may be another one")
+        return CacheAccessError(
+            "the proxy at \(baseURL) answers \(status) to \(path), and not as this version expects: it may be another one"
+        )
     }
 }
 

@@ -12,18 +12,23 @@ extension RunningProxy: DownloadAccess {
     /// As many as fit into a request are ordered together, all or none: ten thousand, unless their URLs are very long.
     package func add(_ orders: [DownloadOrder]) throws -> [DownloadReport] {
         try Self.requests(of: orders).flatMap {
-            try ask(request("POST", Path.downloads, body: ["downloads": $0.map(SentOrder.init)]), for: DownloadList.self).downloads
+            try ask(
+                request("POST", Path.downloads, body: ["downloads": $0.map(SentOrder.init)]), for: DownloadList.self
+            ).downloads
         }
     }
 
     /// Two thousand are changed together, the first ones first.
     package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [DownloadReport] {
-        let selections: [[(String, String)]] = switch selection {
-        case .all: [[("all", "true")]]
-        case .ids(let ids): Self.groups(of: ids).map { [("id", Self.text($0))] }
-        case .possible(let ids): Self.groups(of: ids).map { [("id", Self.text($0)), ("all", "true")] }
+        let selections: [[(String, String)]] =
+            switch selection {
+            case .all: [[("all", "true")]]
+            case .ids(let ids): Self.groups(of: ids).map { [("id", Self.text($0))] }
+            case .possible(let ids): Self.groups(of: ids).map { [("id", Self.text($0)), ("all", "true")] }
+            }
+        return try selections.flatMap {
+            try ask(request("PATCH", Path.downloads, $0, body: change), for: DownloadList.self).downloads
         }
-        return try selections.flatMap { try ask(request("PATCH", Path.downloads, $0, body: change), for: DownloadList.self).downloads }
     }
 
     package func set(_ settings: DownloadSettings) throws -> DownloadSummary {
@@ -42,14 +47,16 @@ extension RunningProxy: DownloadAccess {
 
     // MARK: News
 
-    /// Tells how downloads are, also those that have ended, then all together, and from then on what changes. Blocks until `tell` or `isWanted`
-    /// answers false.
+    /// Tells how downloads are, also those that have ended, then all together, and from then on what changes. Blocks
+    /// until `tell` or `isWanted` answers false.
     /// - Parameters:
     ///   - ids: which; none for all, those that have ended already excepted.
     ///   - isWanted: asked at least four times a second, also while nothing comes.
     ///   - tell: answers whether to go on.
     /// - Throws: what `tell` throws; `CacheAccessError` when the proxy goes away.
-    package func watchDownloads(_ ids: [Int64], isWanted: @escaping () -> Bool, _ tell: @escaping (DownloadNews) throws -> Bool) throws {
+    package func watchDownloads(
+        _ ids: [Int64], isWanted: @escaping () -> Bool, _ tell: @escaping (DownloadNews) throws -> Bool
+    ) throws {
         var audience = Audience(ids)
         var request = try request("GET", Path.events, audience.parameters)
         // Nothing may happen for any time.
@@ -118,7 +125,9 @@ extension RunningProxy: DownloadAccess {
             case "summary":
                 // All that there were have been told before it.
                 defer { missing = [] }
-                return missing.sorted().map(DownloadNews.removed) + [.summary(try ControlJSON.decode(DownloadSummary.self, from: event.data))]
+                return missing.sorted().map(DownloadNews.removed) + [
+                    .summary(try ControlJSON.decode(DownloadSummary.self, from: event.data))
+                ]
             default: return []
             }
         }

@@ -3,8 +3,8 @@ import ControlAPI
 import Upstream
 
 extension RunningProxy {
-    /// Lends the file of a resource that is on its way into the cache. It is one and the same file for as long as it is held, and what has
-    /// come of it stays.
+    /// Lends the file of a resource that is on its way into the cache. It is one and the same file for as long as it is
+    /// held, and what has come of it stays.
     /// - Parameters:
     ///   - isWanted: asked at least four times a second, also while nothing comes.
     ///   - body: called at once, and then again and again with what has come since, until it answers false.
@@ -20,7 +20,8 @@ extension RunningProxy {
         var (lines, refused, held): (JSONLines, [UInt8], HeldFile?) = (JSONLines(), [], nil)
         var result: Result<Bool, any Error> = .success(true)
         let directory = cacheDirectory
-        let gone = "what is cached of \(url.absolute) was removed or replaced meanwhile, or the proxy has ended: try again"
+        let gone =
+            "what is cached of \(url.absolute) was removed or replaced meanwhile, or the proxy has ended: try again"
         let head = try perform(request, failed: { _ in gone }) { head, bytes, isOpen in
             guard head.status == 200 else {
                 refused.append(contentsOf: bytes)
@@ -29,9 +30,12 @@ extension RunningProxy {
             result = Result {
                 for line in lines.append(bytes) {
                     let file = try held ?? ControlJSON.decode(HeldFile.self, from: line)
-                    let news = held == nil ? [] : try ControlJSON.decode(GrownFile.self, from: line).ranges(below: file.length)
+                    let news =
+                        held == nil ? [] : try ControlJSON.decode(GrownFile.self, from: line).ranges(below: file.length)
                     held = file
-                    guard try body(LentFile(path: "\(directory)/\(file.path)", length: file.length, isHeld: isOpen), news) else { return false }
+                    guard
+                        try body(LentFile(path: "\(directory)/\(file.path)", length: file.length, isHeld: isOpen), news)
+                    else { return false }
                 }
                 return true
             }

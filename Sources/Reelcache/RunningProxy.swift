@@ -30,7 +30,9 @@ public struct RunningProxy: Sendable {
             var request = BlockingFetch(baseURL + path)
             request.timeout = 10
             // Beyond the loopback it is needed.
-            if let token = try? ControlToken(of: cacheDirectory) { request.fields.append("Authorization", "Bearer \(token.text)") }
+            if let token = try? ControlToken(of: cacheDirectory) {
+                request.fields.append("Authorization", "Bearer \(token.text)")
+            }
             let (status, body) = try request.bytes()
             guard status == 200 else { throw ProxyError("the proxy at \(baseURL) answers \(status) to \(path)") }
             return Data(body)

@@ -3,8 +3,8 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// A file that has no name, or a temporary one, until it is complete: nothing that looks complete is left of it before, however this process
-/// ends.
+/// A file that has no name, or a temporary one, until it is complete: nothing that looks complete is left of it before,
+/// however this process ends.
 package final class UnfinishedFile {
     private let descriptor: Int32
     private let directory: String
@@ -81,7 +81,8 @@ package final class UnfinishedFile {
 
     /// Copies a range to its own place.
     /// - Parameter isWanted: told now and then up to where it is copied; false ends it with an error.
-    package func copy(from source: Int32, _ range: Range<Int64>, isWanted: (Int64) -> Bool) throws -> FileExport.Method {
+    package func copy(from source: Int32, _ range: Range<Int64>, isWanted: (Int64) -> Bool) throws -> FileExport.Method
+    {
         var place = range.lowerBound
         if try copyInKernel(source, range, &place, isWanted) { return .copyFileRange }
         try copyThrough(source, range, &place, isWanted)
@@ -94,11 +95,14 @@ package final class UnfinishedFile {
     }
 
     /// - Returns: false where the kernel does not copy between these files; `place` says how far it came.
-    private func copyInKernel(_ source: Int32, _ range: Range<Int64>, _ place: inout Int64, _ isWanted: (Int64) -> Bool) throws -> Bool {
+    private func copyInKernel(_ source: Int32, _ range: Range<Int64>, _ place: inout Int64, _ isWanted: (Int64) -> Bool)
+        throws -> Bool
+    {
         while place < range.upperBound {
             guard isWanted(place) else { throw CacheAccessError.interrupted }
             var (from, to) = (off_t(place), off_t(place))
-            let count = copy_file_range(source, &from, descriptor, &to, Int(min(Self.stepBytes, range.upperBound - place)), 0)
+            let count = copy_file_range(
+                source, &from, descriptor, &to, Int(min(Self.stepBytes, range.upperBound - place)), 0)
             if count < 0 {
                 if errno == EINTR { continue }
                 if [EXDEV, EINVAL, ENOSYS, EOPNOTSUPP, EPERM].contains(errno) { return false }
@@ -111,15 +115,21 @@ package final class UnfinishedFile {
         return true
     }
 
-    private func copyThrough(_ source: Int32, _ range: Range<Int64>, _ place: inout Int64, _ isWanted: (Int64) -> Bool) throws {
+    private func copyThrough(_ source: Int32, _ range: Range<Int64>, _ place: inout Int64, _ isWanted: (Int64) -> Bool)
+        throws
+    {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
         defer { buffer.deallocate() }
         while place < range.upperBound {
             guard isWanted(place) else { throw CacheAccessError.interrupted }
-            let count = pread(source, buffer.baseAddress, Int(min(Int64(buffer.count), range.upperBound - place)), off_t(place))
+            let count = pread(
+                source, buffer.baseAddress, Int(min(Int64(buffer.count), range.upperBound - place)), off_t(place))
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else { throw CacheAccessError("cannot read what is cached: \(Self.lastError)") }
-            guard count > 0 else { throw CacheAccessError("what is cached has become shorter meanwhile: try again, or reelcache verify --repair") }
+            guard count > 0 else {
+                throw CacheAccessError(
+                    "what is cached has become shorter meanwhile: try again, or reelcache verify --repair")
+            }
             try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: place)
             place += Int64(count)
         }
@@ -128,7 +138,8 @@ package final class UnfinishedFile {
     private func write(_ bytes: UnsafeRawBufferPointer, at place: Int64) throws {
         var written = 0
         while written < bytes.count {
-            let part = pwrite(descriptor, bytes.baseAddress! + written, bytes.count - written, off_t(place) + off_t(written))
+            let part = pwrite(
+                descriptor, bytes.baseAddress! + written, bytes.count - written, off_t(place) + off_t(written))
             if part < 0 && errno == EINTR { continue }
             guard part > 0 else { throw failed() }
             written += part

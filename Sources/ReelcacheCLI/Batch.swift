@@ -17,7 +17,9 @@ struct Batch<Value: Encodable>: Encodable {
 
     mutating func add(_ value: Value) { done.append(value) }
 
-    mutating func add(_ error: CacheAccessError, of url: String) { failed.append(Failed(url: url, error: error.text(in: .flags))) }
+    mutating func add(_ error: CacheAccessError, of url: String) {
+        failed.append(Failed(url: url, error: error.text(in: .flags)))
+    }
 
     init(_ urls: [String], _ body: (String) throws -> Value) throws {
         for url in urls {

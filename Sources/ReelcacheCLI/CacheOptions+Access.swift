@@ -14,7 +14,9 @@ extension CacheOptions {
 extension CacheAccess {
     /// What a person names: a media URL, or the one that a player opens for it.
     func url(_ argument: String) throws -> OriginURL {
-        do { return try OriginURL(argument: argument, at: place) } catch { throw CacheAccessError("\(argument): \(error)") }
+        do { return try OriginURL(argument: argument, at: place) } catch {
+            throw CacheAccessError("\(argument): \(error)")
+        }
     }
 }
 

@@ -72,16 +72,20 @@ struct ServeOptions: ParsableArguments {
 
     var sources: SettingSources {
         let single = [
-            "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init), "tunnel": tunnel.map(String.init),
+            "listen": listen, "max_size": maxSize, "min_free": minFree, "any_origin": anyOrigin.map(String.init),
+            "tunnel": tunnel.map(String.init),
             "max_body": maxBody,
-            "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill, "max_downloads": maxDownloads, "download_rate": downloadRate,
+            "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill,
+            "max_downloads": maxDownloads, "download_rate": downloadRate,
             "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout,
-            "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile, "log_level": logLevel,
+            "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile,
+            "log_level": logLevel,
             "access_log": accessLog,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         let lists = [
-            ("names", name), ("allow", allow), ("mounts", mount), ("tunnel_ports", tunnelPort), ("web_origins", webOrigin),
+            ("names", name), ("allow", allow), ("mounts", mount), ("tunnel_ports", tunnelPort),
+            ("web_origins", webOrigin),
             ("secret_parameters", secretParameter),
         ]
         for (key, texts) in lists where !texts.isEmpty { flags[key] = texts }
@@ -92,7 +96,9 @@ struct ServeOptions: ParsableArguments {
 extension SettingSources {
     /// Wrong flags are wrong usage, and said with it.
     func validateFlags() throws {
-        guard flagProblems.isEmpty else { throw ValidationError(flagProblems.map(\.description).joined(separator: "\n")) }
+        guard flagProblems.isEmpty else {
+            throw ValidationError(flagProblems.map(\.description).joined(separator: "\n"))
+        }
     }
 }
 

@@ -5,7 +5,8 @@ import Reelcache
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "Check the configuration file, or show what holds.", subcommands: [ConfigCheck.self, ConfigShow.self])
+        commandName: "config", abstract: "Check the configuration file, or show what holds.",
+        subcommands: [ConfigCheck.self, ConfigShow.self])
 }
 
 struct ConfigCheck: ParsableCommand {

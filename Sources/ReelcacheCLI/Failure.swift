@@ -12,9 +12,13 @@ enum Failure {
     ///   - isPrefixed: whether the lines say already that it is an error.
     ///   - isJSON: whether standard output is to tell it as well, as an object.
     ///   - missing: what is not cached, where that is the reason.
-    static func exit(_ lines: [String], code: Int32 = 1, isPrefixed: Bool = false, isJSON: Bool = false, missing: [ByteSpan]? = nil) -> Never {
+    static func exit(
+        _ lines: [String], code: Int32 = 1, isPrefixed: Bool = false, isJSON: Bool = false, missing: [ByteSpan]? = nil
+    ) -> Never {
         for line in lines { Terminal.writeError(isPrefixed ? line : "reelcache: \(line)") }
-        if isJSON, let text = try? ControlJSON.pretty(Report(error: lines.joined(separator: "\n"), missing: missing)) { print(text) }
+        if isJSON, let text = try? ControlJSON.pretty(Report(error: lines.joined(separator: "\n"), missing: missing)) {
+            print(text)
+        }
         Foundation.exit(code)
     }
 
@@ -33,7 +37,9 @@ enum Failure {
         default:
             // Usage errors are 2 everywhere (DESIGN section 10); `--help` and `--version` are none.
             let text = Main.fullMessage(for: error)
-            exit(text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init), code: 2, isPrefixed: true, isJSON: isJSON)
+            exit(
+                text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init), code: 2,
+                isPrefixed: true, isJSON: isJSON)
         }
     }
 }
@@ -44,7 +50,8 @@ private extension SettingsError {
 
 /// Standard output.
 enum StandardOutput {
-    /// For a command that runs on. Each line goes out at once, also into a pipe: whoever started this command may wait for it.
+    /// For a command that runs on. Each line goes out at once, also into a pipe: whoever started this command may wait
+    /// for it.
     static func useLines() {
         setvbuf(stdout, nil, _IOLBF, 0)
     }
@@ -53,7 +60,9 @@ enum StandardOutput {
     static func finish() {
         errno = 0
         guard fflush(stdout) == 0, ferror(stdout) == 0 else {
-            Failure.exit(["cannot write to standard output" + (errno == 0 ? "" : ": \(String(cString: strerror(errno)))")])
+            Failure.exit([
+                "cannot write to standard output" + (errno == 0 ? "" : ": \(String(cString: strerror(errno)))")
+            ])
         }
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// SIGINT and SIGTERM, as a wish that long work asks about, so that it can end in order: no temporary file is left, the cache is
-/// closed. A second SIGINT kills.
+/// SIGINT and SIGTERM, as a wish that long work asks about, so that it can end in order: no temporary file is left, the
+/// cache is closed. A second SIGINT kills.
 final class Interruption: Sendable {
     private let wish = Mutex(false)
 

@@ -5,10 +5,12 @@ import Reelcache
 struct Main: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reelcache",
-        abstract: "A local cache for video and audio: players are pointed at it, and what they read once comes from the disk.",
+        abstract:
+            "A local cache for video and audio: players are pointed at it, and what they read once comes from the disk.",
         version: Proxy.version,
         subcommands: [
-            Serve.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self, List.self, Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
+            Serve.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self, List.self,
+            Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
             ConfigCommand.self,
         ])
 
@@ -16,7 +18,9 @@ struct Main: ParsableCommand {
         refuseMendedArguments()
         do {
             var command = try parseAsRoot()
-            do { try command.run() } catch { end(error, of: type(of: command), isJSON: (command as? any JSONCommand)?.json ?? false) }
+            do { try command.run() } catch {
+                end(error, of: type(of: command), isJSON: (command as? any JSONCommand)?.json ?? false)
+            }
             // A proxy has done its work whether or not somebody still reads its first lines.
             if !(command is Serve) { StandardOutput.finish() }
         } catch {
@@ -29,21 +33,27 @@ struct Main: ParsableCommand {
         if error is ExitCode { StandardOutput.finish() }
         guard exitCode(for: error) != .success, !(error is ExitCode) else { exit(withError: error) }
         // Wrong usage that shows only when a command runs: the parser does not know whose it was.
-        if let error = error as? ValidationError { Failure.exit(["Error: \(error.message)"] + usage(of: command), code: 2, isPrefixed: true, isJSON: isJSON) }
+        if let error = error as? ValidationError {
+            Failure.exit(["Error: \(error.message)"] + usage(of: command), code: 2, isPrefixed: true, isJSON: isJSON)
+        }
         Failure.exit(error, isJSON: isJSON)
     }
 
     private static func usage(of command: any ParsableCommand.Type) -> [String] {
         let usage = usageString(for: command)
-        let name = usage.split(separator: " ").prefix { word in !["[", "<", "-", "("].contains { word.hasPrefix($0) } }.joined(separator: " ")
+        let name = usage.split(separator: " ").prefix { word in !["[", "<", "-", "("].contains { word.hasPrefix($0) } }
+            .joined(separator: " ")
         return ["Usage: \(usage)", "  See '\(name) --help' for more information."]
     }
 
     /// Swift mends what is not UTF-8: another file or URL would be meant than the one that was named.
     private static func refuseMendedArguments() {
         for number in 1..<max(1, Int(CommandLine.argc)) {
-            guard let argument = CommandLine.unsafeArgv[number], String(validatingCString: argument) == nil else { continue }
-            Failure.exit(["'\(String(cString: argument))' is not in UTF-8: rename the file, or percent-encode the URL"], code: 2)
+            guard let argument = CommandLine.unsafeArgv[number], String(validatingCString: argument) == nil else {
+                continue
+            }
+            Failure.exit(
+                ["'\(String(cString: argument))' is not in UTF-8: rename the file, or percent-encode the URL"], code: 2)
         }
     }
 }

@@ -12,8 +12,12 @@ struct SecretOptions: ParsableArguments {
     func mask(_ configuration: ProxyConfiguration) throws -> URLMask? { secrets ? nil : try configuration.mask }
 
     /// A text that is shown.
-    func shown(_ text: String, _ configuration: ProxyConfiguration) throws -> String { try mask(configuration)?.masked(text) ?? text }
+    func shown(_ text: String, _ configuration: ProxyConfiguration) throws -> String {
+        try mask(configuration)?.masked(text) ?? text
+    }
 
     /// The same as JSON.
-    func json(_ value: some Encodable, _ configuration: ProxyConfiguration) throws -> String { try shown(ControlJSON.pretty(value), configuration) }
+    func json(_ value: some Encodable, _ configuration: ProxyConfiguration) throws -> String {
+        try shown(ControlJSON.pretty(value), configuration)
+    }
 }

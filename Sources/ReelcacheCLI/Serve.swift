@@ -7,7 +7,8 @@ import Reelcache
 struct Serve: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Run the proxy until SIGINT or SIGTERM.",
-        discussion: "Each flag is also a key of the configuration file (max_size) and an environment variable (REELCACHE_MAX_SIZE). "
+        discussion:
+            "Each flag is also a key of the configuration file (max_size) and an environment variable (REELCACHE_MAX_SIZE). "
             + "Flags win over variables, these over the file. SIGHUP reads the file again.")
 
     @OptionGroup var options: ServeOptions
@@ -23,16 +24,23 @@ struct Serve: ParsableCommand {
         let signals = Signals()
         let proxy = try Proxy(settings.proxy, logger: logger)
         StandardOutput.useLines()
-        print("Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))")
+        print(
+            "Reelcache \(Proxy.version) serves at \(proxy.baseURL), cache in \(settings.proxy.cacheDirectory) (at most \(ByteSize(bytes: settings.proxy.maxSize)))"
+        )
         let others = proxy.urlsForOthers.filter { $0 != proxy.baseURL }
         if !others.isEmpty { print("Other machines reach it at \(others.joined(separator: ", "))") }
         if settings.proxy.mounts["/"] != nil { print("Its own page: \(proxy.baseURL)/api/") }
-        if settings.proxy.servesAnyOrigin { print("Point a player at it, such as: mpv \(proxy.baseURL)/https/HOST/PATH") }
-        for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) { print("Mounted: \(proxy.baseURL)\(path) is \(try settings.proxy.mask.masked(url))") }
+        if settings.proxy.servesAnyOrigin {
+            print("Point a player at it, such as: mpv \(proxy.baseURL)/https/HOST/PATH")
+        }
+        for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) {
+            print("Mounted: \(proxy.baseURL)\(path) is \(try settings.proxy.mask.masked(url))")
+        }
         let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
         while true {
             switch signals.wait(seconds: 60) {
-            // What was freed lies scattered between what is in use, and the allocator would keep it: several times as much, after hours.
+            // What was freed lies scattered between what is in use, and the allocator would keep it: several times as
+            // much, after hours.
             case nil: malloc_trim(0)
             case .reload: running.reload()
             case .stop(let signal):

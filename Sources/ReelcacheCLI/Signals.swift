@@ -1,7 +1,8 @@
 import Foundation
 
-/// SIGINT, SIGTERM and SIGHUP, waited for instead of died of. Blocked in all threads that start later. A second SIGINT kills: whoever
-/// presses Ctrl-C twice means it. A second SIGTERM does not, as supervisors send it to a process and to its group.
+/// SIGINT, SIGTERM and SIGHUP, waited for instead of died of. Blocked in all threads that start later. A second SIGINT
+/// kills: whoever presses Ctrl-C twice means it. A second SIGTERM does not, as supervisors send it to a process and to
+/// its group.
 struct Signals {
     enum Event {
         /// SIGHUP: read the configuration again.
@@ -57,6 +58,7 @@ struct Signals {
     private static var isHangupIgnored: Bool {
         var action = sigaction()
         guard sigaction(SIGHUP, nil, &action) == 0 else { return false }
-        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 }

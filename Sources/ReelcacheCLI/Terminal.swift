@@ -17,7 +17,8 @@ enum Terminal {
     static var drawingSize: (columns: Int, rows: Int)? {
         let (columns, rows) = (Int(reel_terminal_width(STDERR_FILENO)), Int(reel_terminal_height(STDERR_FILENO)))
         let kind = ProcessInfo.processInfo.environment["TERM"] ?? ""
-        return isOne(STDERR_FILENO) && columns > 0 && rows > 0 && !kind.isEmpty && kind != "dumb" ? (columns, rows) : nil
+        return isOne(STDERR_FILENO) && columns > 0 && rows > 0 && !kind.isEmpty && kind != "dumb"
+            ? (columns, rows) : nil
     }
 
     /// Columns of standard error, where lines are drawn; 0 where nobody knows.
@@ -28,7 +29,8 @@ enum Terminal {
         let environment = ProcessInfo.processInfo.environment
         let kind = environment["TERM"] ?? ""
         if environment["TMUX"] != nil { return true }
-        return environment["XTERM_VERSION"] == nil && !["linux", "rxvt", "screen", "vt"].contains { kind.hasPrefix($0) }
+        return environment["XTERM_VERSION"] == nil
+            && !["linux", "rxvt", "screen", "vt"].contains { kind.hasPrefix($0) }
     }
 
     /// A URL as people read it, where that is a terminal; exactly as it is in a pipe.
@@ -36,7 +38,10 @@ enum Terminal {
 
     /// Whether the locale has block characters.
     static var isUnicode: Bool {
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { ProcessInfo.processInfo.environment[$0] }.first { !$0.isEmpty } ?? ""
+        let locale =
+            ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { ProcessInfo.processInfo.environment[$0] }.first {
+                !$0.isEmpty
+            } ?? ""
         return ["utf-8", "utf8"].contains { locale.lowercased().hasSuffix($0) }
     }
 
@@ -67,6 +72,10 @@ final class ProgressLine {
 
     /// `get: 1.00 GB of 4.00 GB (25 %)`
     func show(_ what: String, _ done: Int64, of total: Int64?) {
-        show("\(what): \(done.size)" + (total.map { total in " of \(total.size) (\(total > 0 ? Int(saturating: Double(done) / Double(total) * 100) : 100) %)" } ?? ""))
+        show(
+            "\(what): \(done.size)"
+                + (total.map { total in
+                    " of \(total.size) (\(total > 0 ? Int(saturating: Double(done) / Double(total) * 100) : 100) %)"
+                } ?? ""))
     }
 }

@@ -27,7 +27,7 @@ package struct BlockingFetch {
 
     package var url: String
     package var method = "GET"
-    package var fields = FieldLines()
+    package var fields = HeaderFields()
     package var content = Content.none
     /// Seconds for the whole exchange; nil for any time.
     package var timeout: Double? = 10
@@ -35,8 +35,8 @@ package struct BlockingFetch {
     package var stallTimeout = 600
     /// Asked at least four times a second, and after each piece; false ends it with `UpstreamError.interrupted`.
     package var isWanted: () -> Bool = { true }
-    /// Asked when the last bytes of a file are read, before they go out: without them the other side has nothing whole. False ends it with
-    /// `UpstreamError.interrupted`.
+    /// Asked when the last bytes of a file are read, before they go out: without them the other side has nothing whole.
+    /// False ends it with `UpstreamError.interrupted`.
     package var mayComplete: () -> Bool = { true }
 
     package init(_ url: String) { self.url = url }
@@ -60,7 +60,8 @@ package struct BlockingFetch {
         return (head.status, body)
     }
 
-    /// - Parameter receive: called with each piece of the body as it comes, on this thread. The connection stays open while it runs.
+    /// - Parameter receive: called with each piece of the body as it comes, on this thread. The connection stays open
+    ///   while it runs.
     /// - Throws: `UpstreamError` where no response came, or none to its end although it was wanted.
     @discardableResult
     package func perform(_ receive: @escaping (Head, UnsafeRawBufferPointer) -> Demand) throws(UpstreamError) -> Head {
@@ -68,7 +69,8 @@ package struct BlockingFetch {
     }
 
     /// As the other, where `receive` takes its time.
-    /// - Parameter receive: can ask besides whether the other side still has the connection open, for as long as it runs.
+    /// - Parameter receive: can ask besides whether the other side still has the connection open, for as long as it
+    ///   runs.
     @discardableResult
     package func perform(
         _ receive: @escaping (Head, UnsafeRawBufferPointer, _ isOpen: @escaping () -> Bool) -> Demand
@@ -92,7 +94,9 @@ package struct BlockingFetch {
             easy.set(CURLOPT_LOW_SPEED_TIME, stallTimeout)
         }
         easy.setUp(url: url.text, settings: settings)
-        easy.set(UpstreamRequest(url: url.text, method: method == "HEAD" ? .head : .get, fields: fields), fields: fields, settings: settings)
+        easy.set(
+            UpstreamRequest(url: url.text, method: method == "HEAD" ? .head : .get, fields: fields), fields: fields,
+            settings: settings)
         setUpContent(easy)
         exchange.installCallbacks()
     }
@@ -104,7 +108,9 @@ package struct BlockingFetch {
             easy.set(CURLOPT_POST, 1)
             easy.set(CURLOPT_POSTFIELDSIZE, bytes.count)
             // Taken over by the copying option at once.
-            bytes.withUnsafeBytes { easy.set(CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: $0.baseAddress)) }
+            bytes.withUnsafeBytes {
+                easy.set(CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: $0.baseAddress))
+            }
         case .file(_, let length):
             easy.set(CURLOPT_UPLOAD, 1)
             reel_curl_set_off(easy.curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length))
@@ -125,11 +131,13 @@ private final class BlockingExchange {
     private var hasEnough = false
     private var isUnwanted = false
     private var readError: Int32?
-    /// curl tells which it uses (CURLINFO_ACTIVESOCKET) only when it has done. More than one where a host has several addresses.
+    /// curl tells which it uses (CURLINFO_ACTIVESOCKET) only when it has done. More than one where a host has several
+    /// addresses.
     private var sockets: [Int32] = []
 
     init(
-        _ content: BlockingFetch.Content, receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand,
+        _ content: BlockingFetch.Content,
+        receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand,
         isWanted: @escaping () -> Bool, mayComplete: @escaping () -> Bool
     ) {
         self.content = content
@@ -143,7 +151,8 @@ private final class BlockingExchange {
         let context = Unmanaged.passUnretained(self).toOpaque()
         easy.set(CURLOPT_WRITEDATA, pointer: context)
         reel_curl_set_data_callback(easy.curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-            BlockingExchange.of(context).received(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+            BlockingExchange.of(context).received(UnsafeRawBufferPointer(start: bytes, count: size * count))
+                ? size * count : 0
         }
         if case .file = content {
             easy.set(CURLOPT_READDATA, pointer: context)
@@ -152,7 +161,9 @@ private final class BlockingExchange {
             }
         }
         easy.set(CURLOPT_OPENSOCKETDATA, pointer: context)
-        reel_curl_set_opensocket(easy.curl) { context, _, address in BlockingExchange.of(context).openSocket(to: address!) }
+        reel_curl_set_opensocket(easy.curl) { context, _, address in
+            BlockingExchange.of(context).openSocket(to: address!)
+        }
         easy.set(CURLOPT_NOPROGRESS, 0)
         easy.set(CURLOPT_XFERINFODATA, pointer: context)
         reel_curl_set_progress(easy.curl) { context, _, _, _, _ in BlockingExchange.of(context).goesOn() ? 0 : 1 }
@@ -186,7 +197,9 @@ private final class BlockingExchange {
         while running > 0 {
             var code = curl_multi_perform(multi, &running)
             if code == CURLM_OK, running > 0 { code = curl_multi_poll(multi, nil, 0, Self.pollMilliseconds, nil) }
-            guard code == CURLM_OK else { return code == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_BAD_FUNCTION_ARGUMENT }
+            guard code == CURLM_OK else {
+                return code == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_BAD_FUNCTION_ARGUMENT
+            }
         }
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left) {
@@ -213,11 +226,12 @@ private final class BlockingExchange {
         return !hasEnough
     }
 
-    /// Whether the other side has not closed the connection, as far as this machine knows; what it has sent before does not matter.
+    /// Whether the other side has not closed the connection, as far as this machine knows; what it has sent before does
+    /// not matter.
     private var isOpen: Bool { sockets.contains(where: Self.isOpen) }
 
     private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
-        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)  // no trap: constants
+        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue) // no trap: constants
         let made = socket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
         if made >= 0 { sockets.append(made) }
         return made
@@ -225,8 +239,11 @@ private final class BlockingExchange {
 
     /// Not what was tried and closed, nor what never was connected.
     private static func isOpen(_ socket: Int32) -> Bool {
-        var (peer, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))  // no trap: the size of a structure
-        let isConnected = withUnsafeMutableBytes(of: &peer) { getpeername(socket, $0.assumingMemoryBound(to: sockaddr.self).baseAddress!, &length) == 0 }
+        // no trap: the size of a structure
+        var (peer, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))
+        let isConnected = withUnsafeMutableBytes(of: &peer) {
+            getpeername(socket, $0.assumingMemoryBound(to: sockaddr.self).baseAddress!, &length) == 0
+        }
         var state = pollfd(fd: socket, events: pollClosed, revents: 0)
         while isConnected {
             let count = poll(&state, 1, 0)
@@ -250,7 +267,7 @@ private final class BlockingExchange {
                 readError = count < 0 ? errno : EIO
                 return Int(CURL_READFUNC_ABORT)
             }
-            left -= Int64(count)  // no trap: at most `left` was read
+            left -= Int64(count) // no trap: at most `left` was read
             if left == 0 && !mayComplete() {
                 isUnwanted = true
                 return Int(CURL_READFUNC_ABORT)

@@ -3,11 +3,12 @@ import CachePolicy
 import EventIO
 import Glibc
 
-/// A connection on its way to some host and port, for a tunnel: under the same address policy as transfers, asked right before each socket is
-/// connected, so that a name cannot mean another address by then. Loop-bound; made by `UpstreamClient.dial`.
+/// A connection on its way to some host and port, for a tunnel: under the same address policy as transfers, asked right
+/// before each socket is connected, so that a name cannot mean another address by then. Loop-bound; made by
+/// `UpstreamClient.dial`.
 ///
-/// A host's addresses are tried one after the other, without waiting long for any of them: the first connection that comes about is it
-/// (RFC 8305).
+/// A host's addresses are tried one after the other, without waiting long for any of them: the first connection that
+/// comes about is it (RFC 8305).
 package final class Dial {
     private let host: String
     private let port: UInt16
@@ -34,7 +35,10 @@ package final class Dial {
         let watcher: SocketWatcher
     }
 
-    fileprivate init(_ host: String, _ port: UInt16, _ client: UpstreamClient, _ completion: @escaping (Result<Int32, UpstreamError>) -> Void) {
+    fileprivate init(
+        _ host: String, _ port: UInt16, _ client: UpstreamClient,
+        _ completion: @escaping (Result<Int32, UpstreamError>) -> Void
+    ) {
         (self.host, self.port, self.completion) = (host, port, completion)
         (policy, resolver, makeSocket, loop) = (client.policy, client.resolver, client.makeSocket, client.loop)
         failure = .cannotResolve(host: host)
@@ -97,7 +101,8 @@ package final class Dial {
     /// - Returns: whether it is under way, or there.
     private func connect(to address: IPAddress) -> Bool {
         let peer = SocketAddress(address, port: port)
-        let socket = makeSocket(peer.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let socket = makeSocket(
+            peer.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0, peer.connect(socket) == 0 || errno == EINPROGRESS else {
             note(errno)
             if socket >= 0 { close(socket) }
@@ -125,7 +130,9 @@ package final class Dial {
 
     private func note(_ code: Int32) {
         let detail = String(cString: strerror(code))
-        failure = UpstreamError.isLackOfDescriptors(code) ? .outOfDescriptors(host: host) : .cannotConnect(host: host, detail: detail)
+        failure =
+            UpstreamError.isLackOfDescriptors(code)
+            ? .outOfDescriptors(host: host) : .cannotConnect(host: host, detail: detail)
     }
 
     private func drop(_ attempt: Attempt, closes: Bool) {
@@ -146,18 +153,24 @@ extension UpstreamClient {
     /// Connects to a host, for a tunnel.
     /// - Parameters:
     ///   - host: a name in lower case, or an address, without brackets.
-    ///   - completion: called once, later, with a connected socket that does not block, which is the caller's to close; not after `cancel`.
-    package func dial(_ host: String, port: UInt16, completion: @escaping (Result<Int32, UpstreamError>) -> Void) -> Dial {
+    ///   - completion: called once, later, with a connected socket that does not block, which is the caller's to close;
+    ///     not after `cancel`.
+    package func dial(_ host: String, port: UInt16, completion: @escaping (Result<Int32, UpstreamError>) -> Void)
+        -> Dial
+    {
         Dial(host, port, self, completion)
     }
 }
 
 extension [IPAddress] {
-    /// RFC 8305 §4: the families take turns, the first one's first, so that one that leads nowhere does not stand before the other.
+    /// RFC 8305 §4: the families take turns, the first one's first, so that one that leads nowhere does not stand
+    /// before the other.
     package var alternatingFamilies: Self {
         guard let first else { return [] }
         let same = filter { $0.isV4 == first.isV4 }, other = filter { $0.isV4 != first.isV4 }
-        return (0..<Swift.max(same.count, other.count)).flatMap { [same.dropFirst($0).first, other.dropFirst($0).first].compactMap(\.self) }
+        return (0..<Swift.max(same.count, other.count)).flatMap {
+            [same.dropFirst($0).first, other.dropFirst($0).first].compactMap(\.self)
+        }
     }
 }
 

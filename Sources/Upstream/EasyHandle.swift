@@ -3,8 +3,9 @@ import HTTPModel
 
 /// One of curl's easy handles, with what curl borrows from us while it is in use. Loop-bound.
 ///
-/// For one exchange only: libcurl 7.88.1 keeps a pointer to the last field of the answer before, which it has freed, and a folded line at the
-/// beginning of the next head is written there (`curl_easy_reset` does not forget it). Connections and names are the multi handle's anyway.
+/// For one exchange only: libcurl 7.88.1 keeps a pointer to the last field of the answer before, which it has freed,
+/// and a folded line at the beginning of the next head is written there (`curl_easy_reset` does not forget it).
+/// Connections and names are the multi handle's anyway.
 final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     private let sessions: TLSSessions?
@@ -54,14 +55,16 @@ final class EasyHandle {
 
     func set(_ option: CURLoption, _ value: Int) { check(reel_curl_set_long(curl, option, value), option) }
     func set(_ option: CURLoption, _ value: String?) { check(reel_curl_set_string(curl, option, value), option) }
-    func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) { check(reel_curl_set_pointer(curl, option, pointer), option) }
+    func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) {
+        check(reel_curl_set_pointer(curl, option, pointer), option)
+    }
 
     private func check(_ code: CURLcode, _ option: CURLoption) {
         precondition(code == CURLE_OK, "curl option \(option.rawValue): \(String(cString: curl_easy_strerror(code)))")
     }
 
-    /// What is the same for every request. Without a word about it curl would take a proxy from the environment; the address
-    /// check would then see the proxy's address and not the origin's.
+    /// What is the same for every request. Without a word about it curl would take a proxy from the environment; the
+    /// address check would then see the proxy's address and not the origin's.
     func setUp(url: String, settings: UpstreamSettings) {
         errorText[0] = 0
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
@@ -90,7 +93,8 @@ final class EasyHandle {
     func set(addresses: [String], of url: UpstreamURL) {
         guard let name = url.name, !addresses.isEmpty else { return }
         let list = addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
-        // With the dot that ends a full name and without it: which of them it is looked for by, differs between versions.
+        // With the dot that ends a full name and without it: which of them it is looked for by, differs between
+        // versions.
         for name in Set([name, name.hasSuffix(".") ? String(name.dropLast()) : name]) {
             // The plus lets it be forgotten in time.
             resolved = curl_slist_append(resolved, "+\(name):\(url.port):\(list)")
@@ -98,7 +102,7 @@ final class EasyHandle {
         check(reel_curl_set_list(curl, CURLOPT_RESOLVE, resolved), CURLOPT_RESOLVE)
     }
 
-    func set(_ request: UpstreamRequest, fields: FieldLines, settings: UpstreamSettings) {
+    func set(_ request: UpstreamRequest, fields: HeaderFields, settings: UpstreamSettings) {
         let own = setMethod(of: request)
         for line in fields.lines where !own.contains(line.name.lowercased()) { append(line.name, line.value) }
         if let span = request.span { append("Range", span.fieldValue) }
@@ -119,8 +123,8 @@ final class EasyHandle {
             // An upload is a PUT of curl's, under any name.
             if request.content != .none { setUpload(request.content) }
             set(CURLOPT_CUSTOMREQUEST, name)
-            // On a connection that is used again curl may find that it was closed, and then sends the request once more: of these methods
-            // nobody may (RFC 9110 §9.2.2).
+            // On a connection that is used again curl may find that it was closed, and then sends the request once
+            // more: of these methods nobody may (RFC 9110 §9.2.2).
             set(CURLOPT_FRESH_CONNECT, 1)
             return Self.framingFields
         }
@@ -140,7 +144,9 @@ final class EasyHandle {
 
     private func append(_ name: String, _ value: String) {
         // A line end in a value would make a second field of its rest: such a line does not go out.
-        guard !name.isEmpty, !(name + value).utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else { return }
+        guard !name.isEmpty, !(name + value).utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
+            return
+        }
         // To curl "Name:" means "not this field"; the semicolon means an empty one.
         lines = curl_slist_append(lines, value.isEmpty ? "\(name);" : "\(name): \(value)")
     }

@@ -24,7 +24,9 @@ struct FairLine<Waiter> {
 
     /// Takes the first of the first key that may have one more. That key goes to the end.
     mutating func next(where mayHave: (String) -> Bool) -> (key: String, waiter: Waiter)? {
-        guard let key = turns.first(where: mayHave), let turn = lines[key]?.turn, let waiter = lines[key]?.waiters.removeFirst() else { return nil }
+        guard let key = turns.first(where: mayHave), let turn = lines[key]?.turn,
+            let waiter = lines[key]?.waiters.removeFirst()
+        else { return nil }
         count -= 1
         turns.remove(turn)
         if lines[key]?.waiters.isEmpty == true {
@@ -48,7 +50,7 @@ struct FairLine<Waiter> {
     }
 
     private mutating func newTurn(_ key: String) -> UInt64 {
-        lastTurn += 1  // no trap: one for each that waits, of 64 bits
+        lastTurn += 1 // no trap: one for each that waits, of 64 bits
         turns.append(key, lastTurn)
         return lastTurn
     }

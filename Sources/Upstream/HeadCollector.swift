@@ -2,25 +2,25 @@ import HTTPModel
 
 /// Puts a response's head together from curl's lines. Pure.
 ///
-/// Interim responses (1xx) come before the final head, trailers after it; both are passed over, and count like the head itself. What they may
-/// have is limited: of what an origin sends there, most is kept for as long as the resource is open, each field is looked at several times,
-/// and curl keeps every line of a transfer, trailers too.
+/// Interim responses (1xx) come before the final head, trailers after it; both are passed over, and count like the head
+/// itself. What they may have is limited: of what an origin sends there, most is kept for as long as the resource is
+/// open, each field is looked at several times, and curl keeps every line of a transfer, trailers too.
 struct HeadCollector {
     enum Outcome: Equatable {
         /// Nothing to do yet, or any more.
         case more
-        case complete(status: Int, fields: FieldLines)
+        case complete(status: Int, fields: HeaderFields)
         case malformed(String)
     }
 
-    /// Status line, field lines and line ends of all heads and trailers of one hop. Servers of media send 300 to 3,000; the longest of their fields is
-    /// a Content-Security-Policy.
+    /// Status line, field lines and line ends of all heads and trailers of one hop. Servers of media send 300 to 3,000;
+    /// the longest of their fields is a Content-Security-Policy.
     static let byteLimit = 32 * 1024
     /// Field lines of all heads and trailers of one hop.
     static let fieldLimit = 256
 
     private var status = 0
-    private var fields = FieldLines()
+    private var fields = HeaderFields()
     private var bytes = 0
     private var lines = 0
     /// A status line has come.
@@ -30,7 +30,9 @@ struct HeadCollector {
     /// - Parameter line: one line with its line end, or the empty line that ends a head.
     mutating func take(_ line: UnsafeRawBufferPointer) -> Outcome {
         bytes += line.count
-        guard bytes <= Self.byteLimit else { return .malformed("the head of the response is larger than \(Self.byteLimit) bytes") }
+        guard bytes <= Self.byteLimit else {
+            return .malformed("the head of the response is larger than \(Self.byteLimit) bytes")
+        }
         var end = line.count
         while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
         let text = UnsafeRawBufferPointer(rebasing: line[..<end])
@@ -40,7 +42,7 @@ struct HeadCollector {
     }
 
     private mutating func startHead(_ line: UnsafeRawBufferPointer) -> Outcome {
-        fields = FieldLines()
+        fields = HeaderFields()
         let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
         guard words.count >= 2, let code = Int(Self.string(words[1])), (100...999).contains(code) else {
             return .malformed("status line \"\(Self.string(line))\"")
@@ -51,17 +53,23 @@ struct HeadCollector {
     }
 
     private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Outcome {
-        // RFC 9112 §5.2 lets a user agent join it to the line before. No server of media folds, and what does is out to be read in two ways.
+        // RFC 9112 §5.2 lets a user agent join it to the line before. No server of media folds, and what does is out to
+        // be read in two ways.
         guard line[0] != 0x20 && line[0] != 0x09 else { return .malformed("the head has a folded field line") }
         lines += 1
-        guard lines <= Self.fieldLimit else { return .malformed("the head of the response has more than \(Self.fieldLimit) fields") }
+        guard lines <= Self.fieldLimit else {
+            return .malformed("the head of the response has more than \(Self.fieldLimit) fields")
+        }
         // A line without a colon is no field; browsers pass over it, and so do we.
         guard !isComplete, let colon = line.firstIndex(of: ASCII.colon) else { return .more }
-        // RFC 9112 §5.1: no space before the colon. Curl does not know "Transfer-Encoding " and leaves the chunks' framing in the body.
+        // RFC 9112 §5.1: no space before the colon. Curl does not know "Transfer-Encoding " and leaves the chunks'
+        // framing in the body.
         guard colon > 0, line[..<colon].allSatisfy(ASCII.isToken) else {
             return .malformed("the name of the field \"\(Self.string(line[..<colon]))\" is not a token")
         }
-        fields.append(Self.string(line[..<colon]), Self.string(ASCII.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))))
+        fields.append(
+            Self.string(line[..<colon]),
+            Self.string(ASCII.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))))
         return .more
     }
 
@@ -83,10 +91,10 @@ struct HeadCollector {
     }
 }
 
-extension FieldLines {
+extension HeaderFields {
     /// What `Content-Length` says; nil where it is absent or overridden by `Transfer-Encoding` (RFC 9112 §6.3).
-    /// - Throws: `protocolViolation` where nobody can tell what the body is: a length that is no number, several that differ, or a transfer
-    ///   coding beside `chunked`, which curl would leave in place.
+    /// - Throws: `protocolViolation` where nobody can tell what the body is: a length that is no number, several that
+    ///   differ, or a transfer coding beside `chunked`, which curl would leave in place.
     func declaredLength() throws(UpstreamError) -> Int64? {
         if let codings = combined("Transfer-Encoding") {
             // RFC 9112 §7: none was asked for (TE), so that there can be no other.
@@ -99,7 +107,9 @@ extension FieldLines {
         var length: Int64?
         for item in list.split(separator: ",", omittingEmptySubsequences: false) {
             let digits = item.drop { $0 == " " || $0 == "\t" }
-            guard let value = ByteNumber.parse(digits.utf8), length == nil || length == value else { throw .protocolViolation(detail: "Content-Length: \(list)") }
+            guard let value = ByteNumber.parse(digits.utf8), length == nil || length == value else {
+                throw .protocolViolation(detail: "Content-Length: \(list)")
+            }
             length = value
         }
         return length

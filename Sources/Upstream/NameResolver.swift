@@ -3,13 +3,15 @@ import Glibc
 import HTTPModel
 import Synchronization
 
-/// Looks names up, for the clients of all loops and for tunnels: a few at a time, and each name once however many wait for it.
+/// Looks names up, for the clients of all loops and for tunnels: a few at a time, and each name once however many wait
+/// for it.
 ///
-/// Curl would start a thread and open two sockets for each request whose name it does not know, without a limit. What is found goes to curl
-/// with the request (`CURLOPT_RESOLVE`); the address policy has its say where curl connects, as ever.
+/// Curl would start a thread and open two sockets for each request whose name it does not know, without a limit. What
+/// is found goes to curl with the request (`CURLOPT_RESOLVE`); the address policy has its say where curl connects, as
+/// ever.
 ///
-/// A *zone* is what a name ends with, its last two labels. Zones take turns, and none has more than a few threads: one whose servers do not
-/// answer does not hold up the others.
+/// A *zone* is what a name ends with, its last two labels. Zones take turns, and none has more than a few threads: one
+/// whose servers do not answer does not hold up the others.
 package final class NameResolver: Sendable {
     /// The addresses of a name as text, in the order in which they are to be tried; empty where it has none.
     package typealias LookUp = @Sendable (String) -> [String]
@@ -53,7 +55,7 @@ package final class NameResolver: Sendable {
         var lastNumber: UInt64 = 0
 
         mutating func newNumber() -> UInt64 {
-            lastNumber += 1  // no trap: one for each that waits, of 64 bits
+            lastNumber += 1 // no trap: one for each that waits, of 64 bits
             return lastNumber
         }
 
@@ -74,17 +76,21 @@ package final class NameResolver: Sendable {
     private static let fresh: UInt64 = 60_000_000_000
     /// And after that, while it is renewed: what plays does not wait for a name server.
     private static let usable: UInt64 = 600_000_000_000
-    /// That a name has no address is believed for as long as it took to find out, within these: what took a second may be asked for again soon.
+    /// That a name has no address is believed for as long as it took to find out, within these: what took a second may
+    /// be asked for again soon.
     private static let believed: ClosedRange<UInt64> = 1_000_000_000...30_000_000_000
 
     /// - Parameter lookUp: may block.
-    package init(nanoseconds: @escaping @Sendable () -> UInt64, lookUp: @escaping LookUp = { SystemNames.addresses(of: $0) }) {
+    package init(
+        nanoseconds: @escaping @Sendable () -> UInt64, lookUp: @escaping LookUp = { SystemNames.addresses(of: $0) }
+    ) {
         self.lookUp = lookUp
         self.nanoseconds = nanoseconds
     }
 
     /// The addresses of a name, at once where they are known.
-    /// - Parameter waiter: called once where they are not, unless `cancel` comes first; with nothing where there is no such name.
+    /// - Parameter waiter: called once where they are not, unless `cancel` comes first; with nothing where there is no
+    ///   such name.
     package func resolve(_ name: String, waiter: @escaping @Sendable ([String]) -> Void) -> Known {
         let now = nanoseconds()
         let (known, startsThread) = state.withLock { state -> (Known, Bool) in
@@ -112,13 +118,16 @@ package final class NameResolver: Sendable {
     package func cancel(_ ticket: Ticket) {
         state.withLock { state in
             state.searches[ticket.name]?.waiters[ticket.number] = nil
-            guard let search = state.searches[ticket.name], search.waiters.isEmpty, let place = search.place else { return }
+            guard let search = state.searches[ticket.name], search.waiters.isEmpty, let place = search.place else {
+                return
+            }
             _ = state.line.remove(place, for: Self.zone(of: ticket.name))
             state.searches[ticket.name] = nil
         }
     }
 
-    /// Whether the name is being looked up: what takes so long is then the fault of its servers, else that of too many other names.
+    /// Whether the name is being looked up: what takes so long is then the fault of its servers, else that of too many
+    /// other names.
     package func hasBegun(_ ticket: Ticket) -> Bool {
         state.withLock { state in state.searches[ticket.name].map { $0.place == nil } ?? true }
     }
@@ -147,10 +156,12 @@ package final class NameResolver: Sendable {
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
         var thread = pthread_t()
         let box = Unmanaged.passRetained(self)
-        let status = pthread_create(&thread, &attributes, { context in
-            Unmanaged<NameResolver>.fromOpaque(context!).takeRetainedValue().work()
-            return nil
-        }, box.toOpaque())
+        let status = pthread_create(
+            &thread, &attributes,
+            { context in
+                Unmanaged<NameResolver>.fromOpaque(context!).takeRetainedValue().work()
+                return nil
+            }, box.toOpaque())
         guard status != 0 else { return }
         box.release()
         // No thread to be had: those who wait are told so, and may come again.
@@ -187,10 +198,16 @@ package final class NameResolver: Sendable {
             let left = state.running[zone, default: 1] - 1
             state.running[zone] = left == 0 ? nil : left
             state.failures[name] = failsUntil
-            if state.failures.count > Self.answerLimit, let first = state.failures.min(by: { $0.value < $1.value }) { state.failures[first.key] = nil }
+            if state.failures.count > Self.answerLimit, let first = state.failures.min(by: { $0.value < $1.value }) {
+                state.failures[first.key] = nil
+            }
             if !addresses.isEmpty {
                 state.answers[name] = Answer(addresses: addresses, at: now)
-                if state.answers.count > Self.answerLimit, let oldest = state.answers.min(by: { $0.value.at < $1.value.at }) { state.answers[oldest.key] = nil }
+                if state.answers.count > Self.answerLimit,
+                    let oldest = state.answers.min(by: { $0.value.at < $1.value.at })
+                {
+                    state.answers[oldest.key] = nil
+                }
             }
             return state.searches.removeValue(forKey: name)?.waiters ?? [:]
         }
@@ -222,8 +239,9 @@ package enum SystemNames {
     private static func text(of entry: addrinfo) -> String? {
         guard let address = entry.ai_addr else { return nil }
         let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
-            // no trap: of a buffer as small as NI_MAXHOST
-            guard getnameinfo(address, entry.ai_addrlen, buffer.baseAddress!, socklen_t(buffer.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }
+            let size = socklen_t(buffer.count) // no trap: NI_MAXHOST
+            let status = getnameinfo(address, entry.ai_addrlen, buffer.baseAddress!, size, nil, 0, NI_NUMERICHOST)
+            guard status == 0 else { return nil }
             return String(cString: buffer.baseAddress!)
         }
         // With a zone it means something on one link only, and curl cannot be told.

@@ -3,10 +3,11 @@ import Glibc
 
 /// The sockets of one client's connections, found again when curl uses one for another request. Loop-bound.
 ///
-/// What an origin sends after the end of an answer waits in the socket, and curl would read it as the beginning of the next one. Curl 7.88.1
-/// takes a connection with bytes to read for one that is alive.
+/// What an origin sends after the end of an answer waits in the socket, and curl would read it as the beginning of the
+/// next one. Curl 7.88.1 takes a connection with bytes to read for one that is alive.
 struct OriginSockets {
-    /// The two ends of a connection, as curl tells them before a request. Of this machine there is one address only that leads there.
+    /// The two ends of a connection, as curl tells them before a request. Of this machine there is one address only
+    /// that leads there.
     struct Ends: Hashable {
         let address: String
         let port: Int32
@@ -34,7 +35,8 @@ struct OriginSockets {
     /// The first request is about to go out over a connection.
     /// - Parameter candidates: the sockets that were made for it: several where a host has several addresses.
     mutating func named(_ ends: Ends, among candidates: [Int32]) {
-        guard let fd = candidates.first(where: { unnamed.contains($0) && Self.localPort(of: $0) == ends.localPort }) else { return }
+        guard let fd = candidates.first(where: { unnamed.contains($0) && Self.localPort(of: $0) == ends.localPort })
+        else { return }
         unnamed.remove(fd)
         known[ends] = Known(fd: fd)
         self.ends[fd] = ends
@@ -53,7 +55,9 @@ struct OriginSockets {
     private static func localPort(of fd: Int32) -> Int32? {
         var (address, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))
         return withUnsafeMutableBytes(of: &address) { bytes in
-            guard getsockname(fd, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress!, &length) == 0 else { return nil }
+            guard getsockname(fd, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress!, &length) == 0 else {
+                return nil
+            }
             // The port has the same place in both families.
             return Int32(UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self)))
         }

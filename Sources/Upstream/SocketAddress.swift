@@ -22,7 +22,9 @@ struct SocketAddress {
                 var v6 = sockaddr_in6()
                 v6.sin6_family = sa_family_t(AF_INET6)
                 v6.sin6_port = port.bigEndian
-                withUnsafeMutableBytes(of: &v6.sin6_addr) { $0.storeBytes(of: (high.bigEndian, low.bigEndian), as: (UInt64, UInt64).self) }
+                withUnsafeMutableBytes(of: &v6.sin6_addr) {
+                    $0.storeBytes(of: (high.bigEndian, low.bigEndian), as: (UInt64, UInt64).self)
+                }
                 withUnsafeBytes(of: v6) { bytes.copyMemory(from: $0) }
                 return (AF_INET6, MemoryLayout<sockaddr_in6>.size)
             }
@@ -32,7 +34,9 @@ struct SocketAddress {
 
     /// Begins to connect. As `connect` returns: 0, or -1 with `errno`.
     func connect(_ socket: Int32) -> Int32 {
-        // no trap: at most what `storage` holds
-        withUnsafePointer(to: storage) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(socket, $0, socklen_t(size)) } }
+        withUnsafePointer(to: storage) {
+            // no trap: at most what `storage` holds
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(socket, $0, socklen_t(size)) }
+        }
     }
 }

@@ -28,7 +28,8 @@ struct SocketPeer {
 
     private static func text(_ family: Int32, _ address: UnsafeRawPointer) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
-            guard inet_ntop(family, address, buffer.baseAddress!, socklen_t(buffer.count)) != nil else { return "" }  // no trap: INET6_ADDRSTRLEN
+            // no trap: INET6_ADDRSTRLEN
+            guard inet_ntop(family, address, buffer.baseAddress!, socklen_t(buffer.count)) != nil else { return "" }
             return String(cString: buffer.baseAddress!)
         }
     }

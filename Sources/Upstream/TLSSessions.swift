@@ -1,7 +1,7 @@
 import CCurl
 
-/// What one loop's connections remember of TLS, so that the next one to the same host shakes hands in one round trip. Curl would keep that in
-/// each easy handle, and these live for one exchange. Loop-bound, hence without locks.
+/// What one loop's connections remember of TLS, so that the next one to the same host shakes hands in one round trip.
+/// Curl would keep that in each easy handle, and these live for one exchange. Loop-bound, hence without locks.
 final class TLSSessions {
     let share: UnsafeMutableRawPointer
 

@@ -37,7 +37,9 @@ extension Transfer {
         }
         reel_curl_set_prereq(easy.curl) { context, address, _, port, localPort in
             let ends = OriginSockets.Ends(address: String(cString: address!), port: port, localPort: localPort)
-            return Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.mayAsk(ends) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT }
+            return Unmanaged<Transfer>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+                $0.mayAsk(ends) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            }
         }
         // Called also when the connection is closed long after this exchange: by the client, which outlives it.
         easy.set(CURLOPT_CLOSESOCKETDATA, pointer: client.map { Unmanaged.passUnretained($0).toOpaque() })
@@ -62,7 +64,7 @@ extension Transfer {
                 isPaused = true
                 return pauseInCurl()
             }
-            bodyBytesReceived += Int64(bytes.count)  // no trap: what has come
+            bodyBytesReceived += Int64(bytes.count) // no trap: what has come
             return bytes.count
         case .redirect:
             hop.discarded += bytes.count
@@ -107,15 +109,18 @@ extension Transfer {
         }
     }
 
-    private func receivedHead(_ status: Int, _ fields: FieldLines) -> Bool {
-        if request.method.followsRedirects, let location = fields["Location"], [301, 302, 303, 307, 308].contains(status) {
+    private func receivedHead(_ status: Int, _ fields: HeaderFields) -> Bool {
+        if request.method.followsRedirects, let location = fields["Location"],
+            [301, 302, 303, 307, 308].contains(status)
+        {
             self.location = location
             stage = .redirect
             return true
         }
         do throws(UpstreamError) {
             let head = UpstreamHead(
-                status: status, fields: fields, finalURL: url?.text ?? request.url, contentLength: try fields.declaredLength(),
+                status: status, fields: fields, finalURL: url?.text ?? request.url,
+                contentLength: try fields.declaredLength(),
                 isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
             stage = .body
             isRefused = status >= 300
@@ -136,7 +141,7 @@ extension Transfer {
             if hop.refused == nil { hop.refused = peer.text }
             return CURL_SOCKET_BAD
         }
-        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)  // no trap: constants
+        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue) // no trap: constants
         let made = client.makeSocket(address.pointee.family, address.pointee.socktype | flags, address.pointee.protocol)
         if made < 0 {
             hop.lacksDescriptors = hop.lacksDescriptors || UpstreamError.isLackOfDescriptors(errno)
@@ -147,10 +152,11 @@ extension Transfer {
         return made
     }
 
-    /// Asked before each request goes out. A connection that is used again may have been made when the policy was another, and its origin may
-    /// have gone on talking after its last answer.
+    /// Asked before each request goes out. A connection that is used again may have been made when the policy was
+    /// another, and its origin may have gone on talking after its last answer.
     private func mayAsk(_ ends: OriginSockets.Ends) -> Bool {
-        guard let client, let peer = IPAddress(ends.address), client.policy.value.permits(host: host, address: peer) else {
+        guard let client, let peer = IPAddress(ends.address), client.policy.value.permits(host: host, address: peer)
+        else {
             hop.refused = ends.address
             return false
         }

@@ -88,7 +88,7 @@ package final class Transfer {
     private var hopNumber = 0
     var easy: EasyHandle?
     var url: UpstreamURL?
-    private var fields: FieldLines
+    private var fields: HeaderFields
     var hop = Hop()
     var location = ""
     /// The next hop, or this one again, is to have a connection of its own.
@@ -137,7 +137,8 @@ package final class Transfer {
         client.loop.afterCallback { self.resumeUploadNow() }
     }
 
-    /// Somebody plays what was asked for by downloads alone: where it waits for its turn, it does so among those who play.
+    /// Somebody plays what was asked for by downloads alone: where it waits for its turn, it does so among those who
+    /// play.
     package func hurry() {
         guard priority == .download else { return }
         priority = .playback
@@ -163,7 +164,8 @@ package final class Transfer {
         case .ended: detach()
         case .body where isPaused && !isPausedInCurl:
             guard let easy else { return }
-            isPausedInCurl = curl_easy_pause(easy.curl, CURLPAUSE_RECV | (isUploadPaused ? CURLPAUSE_SEND : 0)) == CURLE_OK
+            isPausedInCurl =
+                curl_easy_pause(easy.curl, CURLPAUSE_RECV | (isUploadPaused ? CURLPAUSE_SEND : 0)) == CURLE_OK
         case .queued, .resolving, .head, .body, .redirect: break
         }
     }
@@ -186,8 +188,8 @@ package final class Transfer {
         applyPauses(easy, client)
     }
 
-    /// While an upload is paused, curl does not end, not even where it would send no more as the answer is complete: so it is let go on from
-    /// time to time.
+    /// While an upload is paused, curl does not end, not even where it would send no more as the answer is complete: so
+    /// it is let go on from time to time.
     private func lookWhetherAnswered() {
         guard stage == .body, isUploadPaused, let easy, let client else { return }
         isUploadPaused = false
@@ -196,13 +198,16 @@ package final class Transfer {
 
     func lookLaterWhetherAnswered() {
         guard stage == .body, let client else { return }
-        if uploadTimer == nil { uploadTimer = LoopTimer(on: client.loop) { [unowned self] in self.lookWhetherAnswered() } }
+        if uploadTimer == nil {
+            uploadTimer = LoopTimer(on: client.loop) { [unowned self] in self.lookWhetherAnswered() }
+        }
         uploadTimer?.schedule(afterSeconds: Self.lookInterval)
     }
 
     /// Tells curl which directions are paused. It delivers at once what it has kept.
     private func applyPauses(_ easy: EasyHandle, _ client: UpstreamClient) {
-        let paused = (isPausedInCurl ? CURLPAUSE_RECV : CURLPAUSE_CONT) | (isUploadPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+        let paused =
+            (isPausedInCurl ? CURLPAUSE_RECV : CURLPAUSE_CONT) | (isUploadPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
         var code = CURLE_OK
         client.callCurl { code = curl_easy_pause(easy.curl, paused) }
         guard code != CURLE_OK, stage != .ended else { return }
@@ -222,11 +227,16 @@ package final class Transfer {
         startOfHop = MonotonicClock.nanoseconds()
         if stallTimer == nil { stallTimer = LoopTimer(on: client.loop) { [unowned self] in self.checkForStall() } }
         let this = LoopBound(self, on: client.loop), number = hopNumber
-        guard let ticket = client.slots.take(url.host, priority, wake: { this.post { $0.slotCame(number) } }) else { return slotCame(number) }
+        guard let ticket = client.slots.take(url.host, priority, wake: { this.post { $0.slotCame(number) } }) else {
+            return slotCame(number)
+        }
         slot = .waiting(ticket)
         delegate?.transfer(self, isIn: .queue)
-        // Who downloads has time. Who plays keeps its place for long: a player that waits for its first byte gives up sooner by itself.
-        if priority == .playback { stallTimer?.schedule(afterSeconds: client.settings.stallTimeout * Self.stallsInQueue) }
+        // Who downloads has time. Who plays keeps its place for long: a player that waits for its first byte gives up
+        // sooner by itself.
+        if priority == .playback {
+            stallTimer?.schedule(afterSeconds: client.settings.stallTimeout * Self.stallsInQueue)
+        }
     }
 
     private func slotCame(_ number: Int) {
@@ -298,11 +308,16 @@ package final class Transfer {
         }
     }
 
-    /// What came was the rest of an answer to somebody before, on a connection that was used again, and nothing of our own.
+    /// What came was the rest of an answer to somebody before, on a connection that was used again, and nothing of our
+    /// own.
     private func isSpoiled(_ code: CURLcode) -> Bool {
-        guard hop.sockets.isEmpty, request.method.followsRedirects, !needsNewConnection, hop.fault == nil else { return false }
+        guard hop.sockets.isEmpty, request.method.followsRedirects, !needsNewConnection, hop.fault == nil else {
+            return false
+        }
         if hop.foundSurplus { return true }
-        guard !hop.collector.hasBegun, code != CURLE_OK, case .protocolViolation = error(for: code) else { return false }
+        guard !hop.collector.hasBegun, code != CURLE_OK, case .protocolViolation = error(for: code) else {
+            return false
+        }
         return true
     }
 
@@ -315,12 +330,15 @@ package final class Transfer {
 
     private func follow() {
         guard let client, let url else { return }
-        guard redirects < client.settings.maxRedirects else { return finish(with: .tooManyRedirects(limit: client.settings.maxRedirects)) }
+        guard redirects < client.settings.maxRedirects else {
+            return finish(with: .tooManyRedirects(limit: client.settings.maxRedirects))
+        }
         guard let next = url.resolving(location) else { return finish(with: .badRedirect(location: location)) }
         redirects += 1
         if !next.hasSameOrigin(as: url) {
-            // RFC 9110 §15.4: what was meant for one origin is not told to another, nor to the first when a redirect leads back.
-            for name in FieldLines.credentials + request.confined { fields.remove(name) }
+            // RFC 9110 §15.4: what was meant for one origin is not told to another, nor to the first when a redirect
+            // leads back.
+            for name in HeaderFields.credentials + request.confined { fields.remove(name) }
             if let page = fields["Referer"] { Referrer(redirected: page, to: next.text).replace(in: &fields) }
         }
         leaveHop()
@@ -331,12 +349,19 @@ package final class Transfer {
 
     private func error(for code: CURLcode) -> UpstreamError? {
         if let fault = hop.fault { return fault }
-        // All of the answer is there; what an origin sends as the body of an answer that has none is its connection's end only.
+        // All of the answer is there; what an origin sends as the body of an answer that has none is its connection's
+        // end only.
         if stage == .body, code == CURLE_WEIRD_SERVER_REPLY, request.method == .head { return nil }
-        guard code != CURLE_OK else { return stage == .body ? nil : .broken(detail: "the response ended before its head did") }
-        if code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK, let refused = hop.refused { return .addressRefused(host: host, address: refused) }
+        guard code != CURLE_OK else {
+            return stage == .body ? nil : .broken(detail: "the response ended before its head did")
+        }
+        if code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK, let refused = hop.refused {
+            return .addressRefused(host: host, address: refused)
+        }
         if code == CURLE_COULDNT_CONNECT, hop.lacksDescriptors { return .outOfDescriptors(host: host) }
-        if code == CURLE_URL_MALFORMAT { return redirects > 0 ? .badRedirect(location: location) : .badURL(request.url) }
+        if code == CURLE_URL_MALFORMAT {
+            return redirects > 0 ? .badRedirect(location: location) : .badURL(request.url)
+        }
         return UpstreamError(code, detail: easy?.detail ?? "", host: host, phase: phase)
     }
 
@@ -407,8 +432,9 @@ package final class Transfer {
         let now = MonotonicClock.nanoseconds()
         let connectTime = easy.microsecondsToConnect
         // While it connects, curl's own limit is at work.
-        let since = connectTime > 0 ? max(lastSign, startOfHop + UInt64(connectTime) * 1000) : now  // no trap: microseconds that have passed, above 0
-        let silence = since < now ? Double(now - since) / 1e9 : 0  // no trap: compared before
+        // no trap: microseconds that have passed, above 0
+        let since = connectTime > 0 ? max(lastSign, startOfHop + UInt64(connectTime) * 1000) : now
+        let silence = since < now ? Double(now - since) / 1e9 : 0 // no trap: compared before
         guard silence >= client.settings.stallTimeout else {
             stallTimer?.schedule(afterSeconds: max(0.001, client.settings.stallTimeout - silence))
             return

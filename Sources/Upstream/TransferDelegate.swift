@@ -1,4 +1,5 @@
-/// Hears of one transfer, on its loop. No call comes after `cancel`, and none but `isIn` from inside `start`, `pause` or `resume`.
+/// Hears of one transfer, on its loop. No call comes after `cancel`, and none but `isIn` from inside `start`, `pause`
+/// or `resume`.
 package protocol TransferDelegate: AnyObject {
     /// It waits in a queue, or for the response, from here on; perhaps from inside `start`. Only to be written down.
     func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase)
@@ -9,14 +10,14 @@ package protocol TransferDelegate: AnyObject {
     /// The next bytes of the body, at most 16 KiB of them (curl cuts its buffer so), valid during the call only.
     /// `transfer.bodyBytesReceived` is their offset in the body.
     ///
-    /// - Returns: false where they are not taken: the transfer is then paused, and the same bytes come again after `resume`,
-    ///   perhaps with more behind them.
+    /// - Returns: false where they are not taken: the transfer is then paused, and the same bytes come again after
+    ///   `resume`, perhaps with more behind them.
     func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool
 
     /// The next bytes of the request's body, where it has one (`UpstreamRequest.Content`).
     ///
-    /// After `wait` it is asked again once `Transfer.resumeUpload` was called. An origin that has answered with an error may not take the
-    /// rest, so that this is not called any more.
+    /// After `wait` it is asked again once `Transfer.resumeUpload` was called. An origin that has answered with an
+    /// error may not take the rest, so that this is not called any more.
     /// - Parameter buffer: where they are to be put.
     func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep
 

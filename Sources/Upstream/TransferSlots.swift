@@ -3,9 +3,10 @@ import Synchronization
 /// How many transfers run at the same time, in all and to one host; shared by the clients of all loops.
 ///
 /// - A transfer *has* a slot from before its name is looked up until its exchange has ended.
-/// - Who *waits* for one gets it in turn: all who play before all downloads, then host by host, then in the order in which they came.
-/// - A transfer that is *parked* takes none: its owner has paused it, and it costs nobody anything. When it goes on, it does so at once,
-///   even where there are then more than the limit: it would hold up somebody who plays.
+/// - Who *waits* for one gets it in turn: all who play before all downloads, then host by host, then in the order in
+///   which they came.
+/// - A transfer that is *parked* takes none: its owner has paused it, and it costs nobody anything. When it goes on, it
+///   does so at once, even where there are then more than the limit: it would hold up somebody who plays.
 package final class TransferSlots: Sendable {
     package struct Limits: Sendable, Equatable {
         package var total: Int
@@ -51,13 +52,15 @@ package final class TransferSlots: Sendable {
     /// Asks for a slot.
     /// - Parameter wake: called when it is there, on some thread, where it is not there at once.
     /// - Returns: nil where it is there; else the place in the line, to be given back by `leave`.
-    package func take(_ host: String, _ priority: UpstreamRequest.Priority, wake: @escaping @Sendable () -> Void) -> Ticket? {
+    package func take(_ host: String, _ priority: UpstreamRequest.Priority, wake: @escaping @Sendable () -> Void)
+        -> Ticket?
+    {
         state.withLock { state in
             if state.open < limits.total, state.openByHost[host, default: 0] < limits.perHost {
                 state.take(host)
                 return nil
             }
-            state.lastNumber += 1  // no trap: counts one at a time
+            state.lastNumber += 1 // no trap: counts one at a time
             state.lines[priority, default: FairLine()].append(wake, state.lastNumber, for: host)
             return Ticket(number: state.lastNumber, host: host, priority: priority)
         }
@@ -93,7 +96,9 @@ package final class TransferSlots: Sendable {
         for priority in UpstreamRequest.Priority.allCases {
             // Taken out meanwhile: a second reference would make each change a copy of the whole line.
             guard var line = state.lines.removeValue(forKey: priority) else { continue }
-            while state.open < limits.total, let (host, wake) = line.next(where: { state.openByHost[$0, default: 0] < limits.perHost }) {
+            while state.open < limits.total,
+                let (host, wake) = line.next(where: { state.openByHost[$0, default: 0] < limits.perHost })
+            {
                 state.take(host)
                 next.append(wake)
             }

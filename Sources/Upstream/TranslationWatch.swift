@@ -1,8 +1,9 @@
 import CachePolicy
 import EventIO
 
-/// Keeps an address policy up to date with the prefixes by which this network leads IPv6 to IPv4, as its name servers tell them (RFC 7050).
-/// Nothing waits for them: until they have answered, and where they do not, what was known before holds, at first nothing. Loop-bound.
+/// Keeps an address policy up to date with the prefixes by which this network leads IPv6 to IPv4, as its name servers
+/// tell them (RFC 7050). Nothing waits for them: until they have answered, and where they do not, what was known before
+/// holds, at first nothing. Loop-bound.
 package final class TranslationWatch {
     private let addresses: Current<AddressPolicy>
     private let resolver: NameResolver
@@ -75,7 +76,9 @@ package final class TranslationWatch {
         }
     }
 
-    private static func prefixes(_ found: [String]) -> Set<TranslationPrefix> { Set(found.compactMap { IPAddress($0) }.flatMap(TranslationPrefix.told)) }
+    private static func prefixes(_ found: [String]) -> Set<TranslationPrefix> {
+        Set(found.compactMap { IPAddress($0) }.flatMap(TranslationPrefix.told))
+    }
 
     private func learn(_ prefixes: Set<TranslationPrefix>) {
         if addresses.value.translations != prefixes { addresses.change { $0.translations = prefixes } }
@@ -83,6 +86,6 @@ package final class TranslationWatch {
 
     private func askLater() {
         retry?.schedule(afterSeconds: min(Self.firstRetry * Double(1 << min(failures, 20)), Self.lastRetry))
-        failures = min(failures + 1, 20)  // no trap: held
+        failures = min(failures + 1, 20) // no trap: held
     }
 }

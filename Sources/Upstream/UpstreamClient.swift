@@ -32,7 +32,8 @@ package final class UpstreamClient {
     ///   - slots: likewise.
     package init(
         loop: EventLoop, policy: Current<AddressPolicy>, settings: UpstreamSettings = UpstreamSettings(),
-        resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds), slots: TransferSlots = TransferSlots()
+        resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds),
+        slots: TransferSlots = TransferSlots()
     ) {
         loop.assertOnLoop()
         CurlLibrary.start()
@@ -135,7 +136,8 @@ package final class UpstreamClient {
     private func setUp(_ multi: UnsafeMutableRawPointer) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         reel_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, settings.idleConnections)
-        // HTTP/2, but one transfer to a connection: of a paused stream curl takes in 32 MiB while others on its connection go on.
+        // HTTP/2, but one transfer to a connection: of a paused stream curl takes in 32 MiB while others on its
+        // connection go on.
         reel_curl_multi_set_long(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING)
         reel_curl_multi_set_pointer(multi, CURLMOPT_SOCKETDATA, context)
         reel_curl_multi_set_pointer(multi, CURLMOPT_TIMERDATA, context)
@@ -164,7 +166,9 @@ package final class UpstreamClient {
             return
         }
         let interest = sockets[fd] ?? makeInterest(fd)
-        interest.set(read: what == CURL_POLL_IN || what == CURL_POLL_INOUT, write: what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
+        interest.set(
+            read: what == CURL_POLL_IN || what == CURL_POLL_INOUT,
+            write: what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
     }
 
     private func makeInterest(_ fd: curl_socket_t) -> SocketInterest {

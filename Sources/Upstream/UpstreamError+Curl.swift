@@ -9,15 +9,18 @@ extension UpstreamError {
         case CURLE_COULDNT_RESOLVE_HOST: self = .cannotResolve(host: host)
         case CURLE_COULDNT_CONNECT: self = .cannotConnect(host: host, detail: detail)
         case CURLE_OPERATION_TIMEDOUT: self = .timedOut(host: host, phase: phase)
-        // OpenSSL's SSL_ERROR_SYSCALL: the connection was cut during the handshake, which says nothing about certificates.
+        // OpenSSL's SSL_ERROR_SYSCALL: the connection was cut during the handshake, which says nothing about
+        // certificates.
         case CURLE_SSL_CONNECT_ERROR where detail.contains("SSL_ERROR_SYSCALL") || detail.contains("Connection reset"):
             self = .cannotConnect(host: host, detail: detail)
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM,
-            CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_SSL_CRL_BADFILE:
+            CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT,
+            CURLE_SSL_CRL_BADFILE:
             self = .tls(host: host, detail: detail)
         // Of a field line that curl cannot read: one without a name, or a first one that is folded.
         case CURLE_BAD_FUNCTION_ARGUMENT where phase == .response:
-            self = .protocolViolation(detail: "the head of the response has a field line that cannot be read: it is folded, or has no name")
+            self = .protocolViolation(
+                detail: "the head of the response has a field line that cannot be read: it is folded, or has no name")
         // Out of memory is how curl reports a header line of more than 100 KiB.
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_OUT_OF_MEMORY:
             self = .protocolViolation(detail: detail)

@@ -21,7 +21,8 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
     case addressRefused(host: String, address: String)
     case cannotResolve(host: String)
     case cannotConnect(host: String, detail: String)
-    /// No socket could be made, as this process, or the system, has as many files open as it may: no fault of the host's.
+    /// No socket could be made, as this process, or the system, has as many files open as it may: no fault of the
+    /// host's.
     case outOfDescriptors(host: String)
     case tls(host: String, detail: String)
     case timedOut(host: String, phase: Phase)
@@ -57,9 +58,11 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
             host == address ? "\(host): address not permitted" : "\(host): its address \(address) is not permitted"
         case .cannotResolve(let host): "\(host): no such host"
         case .cannotConnect(let host, let detail): "\(host): cannot connect: \(detail)"
-        case .outOfDescriptors(let host): "\(host): cannot connect: too many files are open: raise the limit (ulimit -n, LimitNOFILE=)"
+        case .outOfDescriptors(let host):
+            "\(host): cannot connect: too many files are open: raise the limit (ulimit -n, LimitNOFILE=)"
         case .tls(let host, let detail): "\(host): TLS: \(detail)"
-        case .timedOut(let host, .queue): "\(host): too many transfers run already: see max_fetches and max_fetches_per_host"
+        case .timedOut(let host, .queue):
+            "\(host): too many transfers run already: see max_fetches and max_fetches_per_host"
         case .timedOut(let host, .names): "\(host): too many names are being looked up: a name server does not answer"
         case .timedOut(let host, .connect): "\(host): timed out while connecting"
         case .timedOut(let host, .response): "\(host): timed out while waiting for the response"

@@ -5,7 +5,7 @@ import HTTPModel
 package struct UpstreamHead: Sendable {
     package let status: Int
     /// As they came, in their order; trailers are not among them.
-    package let fields: FieldLines
+    package let fields: HeaderFields
     /// Where the response came from, after redirects.
     package let finalURL: String
     /// Bytes of this response's body (of a HEAD: of the body that a GET would have); nil where it is not told.
@@ -17,7 +17,10 @@ package struct UpstreamHead: Sendable {
     /// Unix seconds.
     package let receivedAt: Int64
 
-    package init(status: Int, fields: FieldLines, finalURL: String, contentLength: Int64?, isFromPublicAddress: Bool = false, receivedAt: Int64) {
+    package init(
+        status: Int, fields: HeaderFields, finalURL: String, contentLength: Int64?, isFromPublicAddress: Bool = false,
+        receivedAt: Int64
+    ) {
         self.status = status
         self.fields = fields
         self.finalURL = finalURL

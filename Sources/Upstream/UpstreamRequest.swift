@@ -4,8 +4,8 @@ import HTTPModel
 package struct UpstreamRequest: Sendable {
     package enum Method: Sendable, Equatable {
         case get, head
-        /// Sent once, and no redirect is followed: what it does at an origin is not ours to repeat. It takes `Range` and `Accept-Encoding` from
-        /// the fields.
+        /// Sent once, and no redirect is followed: what it does at an origin is not ours to repeat. It takes `Range`
+        /// and `Accept-Encoding` from the fields.
         case other(String)
 
         var followsRedirects: Bool { self == .get || self == .head }
@@ -37,7 +37,7 @@ package struct UpstreamRequest: Sendable {
         /// As it goes into `Range`, whose ends are inclusive (RFC 9110 §14.1.2).
         var fieldValue: String {
             switch self {
-            case .bounded(let range): "bytes=\(range.lowerBound)-\(range.upperBound - 1)"  // no trap: it is not empty
+            case .bounded(let range): "bytes=\(range.lowerBound)-\(range.upperBound - 1)" // no trap: it is not empty
             case .from(let offset): "bytes=\(offset)-"
             case .suffix(let length): "bytes=-\(length)"
             }
@@ -47,16 +47,19 @@ package struct UpstreamRequest: Sendable {
     package var url: String
     package var method: Method
     package var span: Span?
-    /// Further lines as they go out: `If-Range`, and what the client sent. `Host`, `Range`, `Accept-Encoding` and what is about the body's
-    /// length are not taken from here, they are the transfer's own.
-    package var fields: FieldLines
+    /// Further lines as they go out: `If-Range`, and what the client sent. `Host`, `Range`, `Accept-Encoding` and what
+    /// is about the body's length are not taken from here, they are the transfer's own.
+    package var fields: HeaderFields
     package var content = Content.none
     package var priority = Priority.playback
 
     /// Names of fields that go to the origin of `url` only, as credentials do, and along no redirect to another.
     package var confined: [String]
 
-    package init(url: String, method: Method = .get, span: Span? = nil, fields: FieldLines = FieldLines(), confined: [String] = []) {
+    package init(
+        url: String, method: Method = .get, span: Span? = nil, fields: HeaderFields = HeaderFields(),
+        confined: [String] = []
+    ) {
         self.url = url
         self.method = method
         self.span = span

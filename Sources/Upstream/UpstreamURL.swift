@@ -1,14 +1,16 @@
 import CCurl
 import CachePolicy
 
-/// An http or https URL, read by curl's own parser: what the address policy is asked about is then what curl connects to.
+/// An http or https URL, read by curl's own parser: what the address policy is asked about is then what curl connects
+/// to.
 struct UpstreamURL: Equatable {
     /// Without user and password: this client sends no credentials but those in the request's fields.
     let text: String
     let scheme: String
     /// Lower case; an IPv6 address without its brackets.
     let host: String
-    /// What is looked up to connect: the host in the letters of DNS. nil for an address, and for this machine, which curl knows.
+    /// What is looked up to connect: the host in the letters of DNS. nil for an address, and for this machine, which
+    /// curl knows.
     let name: String?
     let port: String
 
@@ -31,7 +33,7 @@ struct UpstreamURL: Equatable {
         defer { curl_url_cleanup(handle) }
         if let base, curl_url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
         // Servers put raw spaces and UTF-8 into Location.
-        let flags = base == nil ? 0 : UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)  // no trap: constants
+        let flags = base == nil ? 0 : UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE) // no trap: constants
         guard curl_url_set(handle, CURLUPART_URL, reference, flags) == CURLUE_OK else { return nil }
         for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT] {
             curl_url_set(handle, part, nil, 0)
@@ -39,14 +41,18 @@ struct UpstreamURL: Equatable {
         guard let text = Self.part(CURLUPART_URL, of: handle),
             let scheme = Self.part(CURLUPART_SCHEME, of: handle), scheme == "http" || scheme == "https",
             let host = Self.part(CURLUPART_HOST, of: handle), !host.isEmpty,
-            let port = Self.part(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT))  // no trap: a constant
+            let port = Self.part(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT)) // no trap: a constant
         else { return nil }
         self.text = text
         self.scheme = scheme
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host.lowercased()
         self.port = port
-        let isKnown = self.host.contains(":") || IPAddress(self.host) != nil || self.host == "localhost" || self.host.hasSuffix(".localhost")
-        name = isKnown ? nil : (Self.part(CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE)) ?? self.host).lowercased()
+        let isKnown =
+            self.host.contains(":") || IPAddress(self.host) != nil || self.host == "localhost"
+            || self.host.hasSuffix(".localhost")
+        name =
+            isKnown
+            ? nil : (Self.part(CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE)) ?? self.host).lowercased()
     }
 
     private static func part(_ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0) -> String? {

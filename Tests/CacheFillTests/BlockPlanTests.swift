@@ -57,14 +57,21 @@ import Testing
         for rate in [nil, 0, -1, .infinity, .greatestFiniteMagnitude] as [Double?] {
             for others in [Int64.min, -1, 0, .max] {
                 var plan = BlockPlan(of: 0..<Int64.max, for: 16)
-                while let block = plan.next(rate: rate, beside: others), block.upperBound < 1 << 30 { #expect(!block.isEmpty) }
-                for taker in [nil, 0, -1, .infinity, .nan, 1] as [Double?] { _ = plan.split([BlockPlan.Running(id: 0, rest: 0..<Int64.max, rate: rate)], rate: taker) }
+                while let block = plan.next(rate: rate, beside: others), block.upperBound < 1 << 30 {
+                    #expect(!block.isEmpty)
+                }
+                for taker in [nil, 0, -1, .infinity, .nan, 1] as [Double?] {
+                    _ = plan.split([BlockPlan.Running(id: 0, rest: 0..<Int64.max, rate: rate)], rate: taker)
+                }
             }
         }
     }
 
     /// Connections of different speed, each with a round trip before each block, by the hundredth of a second.
-    @Test(arguments: [[50e6, 50e6, 50e6, 50e6], [100e6, 10e6, 1e6], [2e6, 2e6, 2e6, 2e6, 2e6, 2e6, 2e6, 2e6], [5e6, 50e6, 50e6, 50e6]])
+    @Test(arguments: [
+        [50e6, 50e6, 50e6, 50e6], [100e6, 10e6, 1e6], [2e6, 2e6, 2e6, 2e6, 2e6, 2e6, 2e6, 2e6],
+        [5e6, 50e6, 50e6, 50e6],
+    ])
     func allEndAtNearlyTheSameTime(rates: [Double]) {
         let (size, step, latency) = (Int64(1 << 30) / (rates.max()! < 10e6 ? 8 : 1), 0.01, 0.02)
         struct Connection { var block: Range<Int64>?; var done = 0.0; var wait = 0.0; var began = 0.0 }
@@ -86,7 +93,8 @@ import Testing
                     connections[other].block.map { block in
                         let done = connections[other].done
                         return BlockPlan.Running(
-                            id: other, rest: block.lowerBound + Int64(done)..<block.upperBound, rate: done > 0 ? done / (time - connections[other].began) : nil)
+                            id: other, rest: block.lowerBound + Int64(done)..<block.upperBound,
+                            rate: done > 0 ? done / (time - connections[other].began) : nil)
                     }
                 }
                 let left = others.reduce(Int64(0)) { $0 + Int64($1.rest.count) }
@@ -101,7 +109,9 @@ import Testing
         }
         let ideal = Double(size) / rates.reduce(0, +)
         // The slowest is left with 2 MiB, and what it takes to the start of the next.
-        #expect(time <= ideal * 1.04 + 0.3 + 3 * Double(Self.mebi) / rates.min()!, "\(time) s, where \(ideal) s would do, with \(requests) requests")
+        #expect(
+            time <= ideal * 1.04 + 0.3 + 3 * Double(Self.mebi) / rates.min()!,
+            "\(time) s, where \(ideal) s would do, with \(requests) requests")
         #expect(requests <= rates.count * 12)
     }
 }

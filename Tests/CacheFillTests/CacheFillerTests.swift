@@ -24,7 +24,9 @@ import Testing
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         store = try CacheStore(configuration, metrics: ProxyMetrics(), logger: logger)
         filler = CacheFiller(
-            store: store, settings: FillSettings(), policy: Current(ProxyPolicy()), capacity: 64, metrics: ProxyMetrics(), logger: logger) { 0 }
+            store: store, settings: FillSettings(), policy: Current(ProxyPolicy()), capacity: 64,
+            metrics: ProxyMetrics(), logger: logger
+        ) { 0 }
     }
 
     private static func key(_ name: String) -> CacheKey { CacheKey(text: "https://example.com/\(name)") }
@@ -52,7 +54,7 @@ import Testing
     @Test func whatIsCachedIsLookedUpAndFound() throws {
         #expect(isLookedUp("none"))
         try waitForFilter()
-        let head = GenerationHead(status: 200, fields: FieldLines(), finalURL: "https://example.com/a", storedAt: 0)
+        let head = GenerationHead(status: 200, fields: HeaderFields(), finalURL: "https://example.com/a", storedAt: 0)
         let generation = try store.makeGeneration(Self.key("a"), head: head, length: 10)
         // Not known to the index yet, but to the store.
         #expect(isLookedUp("a"))

@@ -104,11 +104,15 @@ private final class ManualTime: Sendable {
         #expect(one.reserve(1 << 40) && one.reserve(1 << 40))
     }
 
-    @Test(arguments: [(nil, 16, 1 << 20), (1, 1, 128 << 10), (2 << 20, 2, 128 << 10), (8 << 20, 8, 512 << 10), (1 << 30, 16, 1 << 20), (.max, 16, 1 << 20)] as [(Int64?, Int, Int64)])
-    func whatComesOverAndAboveIsAPartOfASecond(rate: Int64?, connections: Int, horizon: Int64) {
+    @Test(
+        arguments: [
+            (nil, 16, 1 << 20), (1, 1, 128 << 10), (2 << 20, 2, 128 << 10), (8 << 20, 8, 512 << 10),
+            (1 << 30, 16, 1 << 20), (.max, 16, 1 << 20),
+        ] as [(Int64?, Int, Int64)])
+    func whatComesOverAndAboveIsAPartOfASecond(rate: Int64?, connections: Int, window: Int64) {
         line.limit(to: rate)
         let pace = FillPace(line, rate: nil)
-        #expect(pace.connections(of: 16) == connections && pace.horizon == horizon)
+        #expect(pace.connections(of: 16) == connections && pace.window == window)
     }
 
     @Test func numbersAtTheEdgeTrapNowhere() {

@@ -60,7 +60,9 @@ import Testing
         #expect(try !isShort("http://a/1.ts"))
         lengths.note(65_536, of: try OriginURL(url: "http://a/1.ts?token=x.y"))
         #expect(try isShort("http://a/b/2.ts"))
-        for other in ["http://a/1.mp4", "http://a/1", "http://a/ts", "http://a:81/1.ts", "http://b/1.ts", "http://a/1.ts/film"] { #expect(try !isShort(other)) }
+        for other in [
+            "http://a/1.mp4", "http://a/1", "http://a/ts", "http://a:81/1.ts", "http://b/1.ts", "http://a/1.ts/film",
+        ] { #expect(try !isShort(other)) }
         lengths.note(1 << 30, of: try OriginURL(url: "http://a/3.ts"))
         #expect(try !isShort("http://a/1.ts"))
         lengths.note(1 << 20, of: try OriginURL(url: "http://a/"))

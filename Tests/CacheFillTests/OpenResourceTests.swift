@@ -13,7 +13,7 @@ import Upstream
 /// What is known of a resource while it is looked up, and when that changes.
 @Suite struct OpenResourceTests {
     private let resource = OpenResource(CacheKey(text: "https://example.com/a"))
-    private static let reach = ResourceState.Reach(horizon: Horizon(limit: 0), furthest: 0)
+    private static let reach = ResourceState.Reach(window: ReadAheadWindow(limit: 0), furthest: 0)
 
     private func view() -> String {
         switch resource.view() {
@@ -63,7 +63,8 @@ import Upstream
 
     /// What passes by: the play would be forgotten with the resource.
     @Test func resourceOfAPlayIsNotIdleWhileItsTransferRuns() {
-        let head = UpstreamHead(status: 200, fields: FieldLines(), finalURL: "https://example.com/a", contentLength: 1, receivedAt: 0)
+        let head = UpstreamHead(
+            status: 200, fields: HeaderFields(), finalURL: "https://example.com/a", contentLength: 1, receivedAt: 0)
         _ = view()
         resource.lookedUp(.some(nil))
         #expect(resource.idleSince != nil)
@@ -80,7 +81,7 @@ import Upstream
     }
 
     private func found(_ generation: Generation, by fetch: SharedFetch) -> Bool {
-        resource.opened(generation, by: fetch, 0..<10, furthest: 0, isOnlyWay: false).isCurrent
+        resource.opened(generation, by: fetch, 0..<10, furthest: 0, isUnresumable: false).isCurrent
     }
 
     @Test func oneOpensAndOthersFollow() throws {
@@ -97,23 +98,23 @@ import Upstream
         resource.outdateOpening()
         let (new, isNew) = try #require(opening())
         #expect(isNew && new != old)
-        let window = try Window()
-        #expect(!found(window.generation, by: old))
+        let buffer = try PassThroughBuffer()
+        #expect(!found(buffer.generation, by: old))
         #expect(view() == "must look up")
-        #expect(found(window.generation, by: new))
+        #expect(found(buffer.generation, by: new))
         #expect(view() == "generation")
     }
 
     /// Whoever comes when it is gone must not follow the question about it.
     @Test func questionAboutWhatIsGoneIsNotForTheNext() throws {
-        let window = try Window()
+        let buffer = try PassThroughBuffer()
         let (first, _) = try #require(opening())
-        #expect(found(window.generation, by: first))
-        let (question, _) = try #require(opening(validating: window.generation))
-        resource.invalidate(window.generation)
+        #expect(found(buffer.generation, by: first))
+        let (question, _) = try #require(opening(validating: buffer.generation))
+        resource.invalidate(buffer.generation)
         let (next, isNew) = try #require(opening())
         #expect(isNew && next != question)
-        #expect(!found(window.generation, by: question))
+        #expect(!found(buffer.generation, by: question))
     }
 
     /// Between the view and the waiting, the look-up may end and be undone: nobody would wake who waits then.
@@ -166,14 +167,14 @@ extension OpenResourceTests {
 
     /// Between the look at the bytes and the waiting there is no moment in which news could be missed.
     @Test func whoIsToldThatAByteIsComingIsWoken() throws {
-        let window = try Window()
+        let buffer = try PassThroughBuffer()
         let (fetch, _) = try #require(opening())
-        #expect(found(window.generation, by: fetch))
+        #expect(found(buffer.generation, by: fetch))
         let woken = Atomic(0), reader = FollowerID()
         let request = ResourceState.Request(follower: reader, offset: 3, chunk: 0..<10, end: 10)
         let look = { (isThere: Bool, isFetchable: Bool) in
             resource.locate(
-                request, in: window.generation, isThere: { isThere }, reach: { isFetchable ? Self.reach : nil },
+                request, in: buffer.generation, isThere: { isThere }, reach: { isFetchable ? Self.reach : nil },
                 wake: { woken.add(1, ordering: .relaxed) })
         }
         guard case .coming(let id, nil) = look(false, false) else { return #expect(Bool(false)) }
@@ -187,17 +188,18 @@ extension OpenResourceTests {
 
     /// It has been removed, and the resource is about to hear of it: no origin is asked for what would be thrown away.
     @Test func ofWhatHasBeenRemovedNothingIsFetched() throws {
-        let window = try Window(), stored = try window.makeStored()
+        let buffer = try PassThroughBuffer(), stored = try buffer.makeStored()
         let (fetch, _) = try #require(opening())
         #expect(found(stored, by: fetch))
         fetch.ended(.stopped)
         let look = {
             resource.locate(
-                ResourceState.Request(follower: FollowerID(), offset: 3, chunk: 0..<10, end: 10), in: stored, isThere: { false },
+                ResourceState.Request(follower: FollowerID(), offset: 3, chunk: 0..<10, end: 10), in: stored,
+                isThere: { false },
                 reach: { Self.reach }, wake: {})
         }
         guard case .coming(_, .some) = look() else { return #expect(Bool(false)) }
-        window.retire(stored)
+        buffer.retire(stored)
         guard case .lost = look() else { return #expect(Bool(false)) }
     }
 

@@ -10,15 +10,15 @@ import Testing
 @Suite struct ResourceStateTests {
     private let geometry = ChunkGeometry(chunkSize: 4096)!
     private let chunk: Int64 = 4096
-    private let horizon = Horizon(limit: 32 << 20)
+    private let window = ReadAheadWindow(limit: 32 << 20)
     private let reader = FollowerID()
     private let other = FollowerID()
     private let fill = FollowerID(.fill)
     private let download = FollowerID(.download)
-    private let window: Window
+    private let buffer: PassThroughBuffer
     private var state = ResourceState()
 
-    init() throws { window = try Window() }
+    init() throws { buffer = try PassThroughBuffer() }
 
     /// What has been answered, in words.
     private enum Found: Equatable {
@@ -30,7 +30,7 @@ import Testing
 
     private func chunks(_ range: Range<Int64>) -> Range<Int64> { range.lowerBound * chunk..<range.upperBound * chunk }
 
-    private var reach: ResourceState.Reach { ResourceState.Reach(horizon: horizon, furthest: .max) }
+    private var reach: ResourceState.Reach { ResourceState.Reach(window: window, furthest: .max) }
 
     private func presence(_ picture: String) -> ResourceState.Presence {
         let present = picture.map { $0 == "X" }
@@ -45,14 +45,17 @@ import Testing
 
     /// Asks for the byte at `offset`, and for all up to the end of the picture.
     private mutating func locate(
-        _ offset: Int64, in picture: String, for follower: FollowerID? = nil, following followed: FetchID? = nil, isFetchable: Bool = true, isCurrent: Bool = true
+        _ offset: Int64, in picture: String, for follower: FollowerID? = nil, following followed: FetchID? = nil,
+        isFetchable: Bool = true, isCurrent: Bool = true
     ) -> Found {
         let request = ResourceState.Request(
-            follower: follower ?? reader, offset: offset, chunk: geometry.chunkBytes(geometry.chunk(at: offset), length: nil),
+            follower: follower ?? reader, offset: offset,
+            chunk: geometry.chunkBytes(geometry.chunk(at: offset), length: nil),
             end: Int64(picture.count) * chunk, followed: followed)
         let isThere = Array(picture)[Int(offset / chunk)] == "X"
         let found = state.locate(
-            request, isCurrent: isCurrent, in: window.generation, presence(picture), isThere: { isThere }, reach: { [reach] in isFetchable ? reach : nil })
+            request, isCurrent: isCurrent, in: buffer.generation, presence(picture), isThere: { isThere },
+            reach: { [reach] in isFetchable ? reach : nil })
         switch found {
         case .present: return .present
         case .coming(let id, nil): return .coming(id)
@@ -65,7 +68,9 @@ import Testing
     }
 
     /// A fetch for a gap that another follower asked for, and its identifier.
-    private mutating func fetching(_ range: Range<Int64>, in picture: String, for follower: FollowerID? = nil) throws -> FetchID {
+    private mutating func fetching(_ range: Range<Int64>, in picture: String, for follower: FollowerID? = nil) throws
+        -> FetchID
+    {
         let before = Set(state.fetches.keys)
         #expect(locate(range.lowerBound * chunk, in: picture, for: follower ?? other) == .toFetch(range))
         return try #require(state.fetches.keys.first { !before.contains($0) })
@@ -79,7 +84,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("----", 0, 0..<4), ("----", 5000, 1..<4), ("X--X", 4096, 1..<3), ("X--X-", 9000, 2..<3), ("---X--", 4 * 4096, 4..<6),
+        ("----", 0, 0..<4), ("----", 5000, 1..<4), ("X--X", 4096, 1..<3), ("X--X-", 9000, 2..<3),
+        ("---X--", 4 * 4096, 4..<6),
     ])
     mutating func whatNobodyBringsIsTheAskersUpToWhatIsThere(picture: String, offset: Int64, gap: Range<Int64>) {
         #expect(locate(offset, in: picture) == .toFetch(gap))
@@ -107,7 +113,8 @@ import Testing
         #expect(locate(0, in: picture) == .toFetch(0..<far + 1))
     }
 
-    /// What it brings in the middle of a chunk is there for readers by the claim of its writer; until then they wait for it, and ask for nothing.
+    /// What it brings in the middle of a chunk is there for readers by the claim of its writer; until then they wait
+    /// for it, and ask for nothing.
     @Test mutating func chunkInProgressIsWaitedFor() throws {
         let id = try fetching(0..<4, in: "----")
         state.ring(id) { $0.wrote(upTo: chunk + 100) }
@@ -139,7 +146,8 @@ import Testing
     @Test mutating func whatHasChangedMeanwhileIsLookedForOnceMore() {
         let request = ResourceState.Request(follower: reader, offset: 0, chunk: 0..<chunk, end: chunk)
         let presence = ResourceState.Presence(geometry: geometry, gap: { _ in nil })
-        let found = state.locate(request, isCurrent: true, in: window.generation, presence, isThere: { false }, reach: { [reach] in reach })
+        let found = state.locate(
+            request, isCurrent: true, in: buffer.generation, presence, isThere: { false }, reach: { [reach] in reach })
         guard case .unsettled = found else { return #expect(Bool(false)) }
         #expect(state.isIdle)
     }
@@ -148,7 +156,7 @@ import Testing
     @Test mutating func chunkInWhichAFetchIsAboutToEndIsWaitedFor() throws {
         let id = try fetching(0..<4, in: "----")
         state.ring(id) { fetch in
-            fetch.begin(0..<chunk + 1000, isOnlyWay: false)
+            fetch.begin(0..<chunk + 1000, isUnresumable: false)
             fetch.wrote(upTo: chunk + 500)
         }
         #expect(locate(chunk + 2000, in: "X---") == .coming(id))
@@ -171,11 +179,11 @@ import Testing
         #expect(locate(0, in: "----", following: id) == .toFetch(0..<4))
     }
 
-    @Test mutating func whatGoesOnInAWindowIsReadThere() throws {
-        let (id, overflow) = (try fetching(0..<4, in: "----", for: reader), try Window())
+    @Test mutating func whatGoesOnInABufferIsReadThere() throws {
+        let (id, spill) = (try fetching(0..<4, in: "----", for: reader), try PassThroughBuffer())
         state.ring(id) { fetch in
             fetch.wrote(upTo: chunk)
-            fetch.overflow = FetchState.Overflow(window: overflow.generation, start: chunk)
+            fetch.spill = FetchState.Spill(buffer: spill.generation, start: chunk)
         }
         #expect(locate(chunk, in: "X---", following: id) == .passing)
         // Before it, nothing has changed.
@@ -192,7 +200,7 @@ import Testing
         let id = opening(for: reader)
         #expect(state.followOpening(other) == id)
         #expect(state.becomesCurrent(id) == true)
-        state.ring(id) { $0.opened(.stored(window.generation), 0..<4 * chunk, furthest: .max, isOnlyWay: false) }
+        state.ring(id) { $0.opened(.stored(buffer.generation), 0..<4 * chunk, furthest: .max, isUnresumable: false) }
         #expect(state.followOpening(fill) == nil)
         // But as one that brings bytes.
         #expect(locate(0, in: "----", for: fill) == .coming(id))
@@ -208,8 +216,12 @@ import Testing
     @Test mutating func whatPassesIsFollowedByThoseOnlyWhoDidBefore() {
         let id = opening(for: reader)
         state.passes(id)
-        state.ring(id) { $0.opened(.passing(window.generation, owner: reader, part: nil, total: nil), 0..<4 * chunk, furthest: .max, isOnlyWay: true) }
-        #expect(state.followOpening(other) == nil && state.followOnlyWay(other, at: 0) == nil)
+        state.ring(id) {
+            $0.opened(
+                .passing(buffer.generation, owner: reader, part: nil, total: nil), 0..<4 * chunk, furthest: .max,
+                isUnresumable: true)
+        }
+        #expect(state.followOpening(other) == nil && state.followUnresumable(other, at: 0) == nil)
         #expect(locate(0, in: "----", following: id, isFetchable: false, isCurrent: false) == .coming(id))
     }
 
@@ -232,7 +244,9 @@ import Testing
         #expect(state.followLingering(other, chunk..<8 * chunk, presence("XX-X----")) == nil)
         #expect(state.followLingering(other, chunk..<3 * chunk, presence("XXXX----")) == nil)
         #expect(state.followLingering(other, chunk..<8 * chunk, presence("XXXX----")) == id)
-        #expect(state.fetches[id]?.hasBrought(2 * chunk, to: other) == false && state.fetches[id]?.hasBrought(4 * chunk, to: other) == true)
+        #expect(
+            state.fetches[id]?.hasBrought(2 * chunk, to: other) == false
+                && state.fetches[id]?.hasBrought(4 * chunk, to: other) == true)
         // It is somebody's again.
         #expect(state.followLingering(reader, chunk..<8 * chunk, presence("XXXX----")) == nil)
         #expect(state.endsIfAbandoned(id) == false)
@@ -240,7 +254,8 @@ import Testing
 
     @Test mutating func onlyOneLingers() throws {
         let far = FetchState.joinDistance / chunk + 1, picture = String(repeating: "-", count: 3 * Int(far) + 2)
-        let first = try fetching(0..<3 * far + 2, in: picture), second = try fetching(far..<3 * far + 2, in: picture, for: reader)
+        let first = try fetching(0..<3 * far + 2, in: picture),
+            second = try fetching(far..<3 * far + 2, in: picture, for: reader)
         state.leave(other, first)
         state.lingers(first)
         state.leave(reader, second)
@@ -249,7 +264,9 @@ import Testing
         #expect(state.lingering == second && state.takeActions() == [.tell(first, .endLinger)])
         // And none where a new one begins.
         _ = try fetching(2 * far + 1..<3 * far + 2, in: picture)
-        #expect(Set(state.takeActions().map { "\($0)" }) == Set([first, second].map { "\(ResourceState.Action.tell($0, .endLinger))" }))
+        #expect(
+            Set(state.takeActions().map { "\($0)" })
+                == Set([first, second].map { "\(ResourceState.Action.tell($0, .endLinger))" }))
         #expect(state.lingering == nil)
     }
 
@@ -295,28 +312,29 @@ import Testing
     }
 
     @Test mutating func pausedFetchGoesOnForWhoComesFurther() throws {
-        let many = 4 * Int(Horizon.first / chunk), id = try fetching(0..<Int64(many), in: String(repeating: "-", count: many), for: reader)
-        #expect(state.pauses(id, received: Horizon.first - 1, writtenTo: 0) == false)
-        #expect(state.pauses(id, received: Horizon.first, writtenTo: Horizon.first) == true)
+        let many = 4 * Int(ReadAheadWindow.first / chunk),
+            id = try fetching(0..<Int64(many), in: String(repeating: "-", count: many), for: reader)
+        #expect(state.pauses(id, received: ReadAheadWindow.first - 1, writtenTo: 0) == false)
+        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first) == true)
         #expect(state.fetches[id]?.isBeingRead == false)
         state.advance(reader, id, to: 1000)
         #expect(state.takeActions().isEmpty)
-        state.advance(reader, id, to: Horizon.first)
+        state.advance(reader, id, to: ReadAheadWindow.first)
         #expect(state.takeActions() == [.tell(id, .goOn)])
         // Once.
-        state.advance(reader, id, to: Horizon.first + 1)
+        state.advance(reader, id, to: ReadAheadWindow.first + 1)
         #expect(state.takeActions().isEmpty)
     }
 
     /// The slowest one counts where what it lacks is kept in memory only.
     @Test mutating func whatIsKeptInMemoryWaitsForTheSlowest() throws {
-        let many = 8 * Int(Horizon.first / chunk), picture = String(repeating: "-", count: many)
+        let many = 8 * Int(ReadAheadWindow.first / chunk), picture = String(repeating: "-", count: many)
         let id = try fetching(0..<Int64(many), in: picture, for: reader)
         #expect(locate(0, in: picture, for: other) == .coming(id))
-        state.advance(other, id, to: Horizon.first)
-        #expect(state.pauses(id, received: Horizon.first, writtenTo: Horizon.first) == false)
-        let overflow = try Window()
-        state.ring(id) { $0.overflow = FetchState.Overflow(window: overflow.generation, start: 0) }
-        #expect(state.pauses(id, received: Horizon.first, writtenTo: Horizon.first) == true)
+        state.advance(other, id, to: ReadAheadWindow.first)
+        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first) == false)
+        let spill = try PassThroughBuffer()
+        state.ring(id) { $0.spill = FetchState.Spill(buffer: spill.generation, start: 0) }
+        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first) == true)
     }
 }

@@ -30,7 +30,10 @@ import Testing
         let follower = FollowerID()
         for number in 0..<8 {
             let resource = table.resource(Self.key(number)).0
-            if number < 7 { _ = resource.openAlone(follower, at: 0, 0..<1, ResourceState.Reach(horizon: Horizon(limit: 0), furthest: 0)) }
+            if number < 7 {
+                _ = resource.openAlone(
+                    follower, at: 0, 0..<1, ResourceState.Reach(window: ReadAheadWindow(limit: 0), furthest: 0))
+            }
         }
         #expect(table.resource(Self.key(8)).closed.map(\.key) == [Self.key(7)])
         #expect(table.resource(Self.key(9)).closed.map(\.key) == [Self.key(8)])

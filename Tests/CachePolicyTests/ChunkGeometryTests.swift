@@ -19,11 +19,12 @@ import Testing
         #expect(ChunkGeometry.standard == ChunkGeometry(chunkSize: 65536))
     }
 
-    @Test(arguments: [
-        (0, 0, 0, 0), (65535, 0, 0, 0), (65536, 1, 0, 1), (4_194_303, 63, 0, 63), (4_194_304, 64, 1, 0),
-        (4_294_967_295, 65535, 1023, 63),
-        (4_294_967_296, 65536, 1024, 0), (1 << 40, 1 << 24, 1 << 18, 0),
-    ] as [(Int64, Int, Int, Int)])
+    @Test(
+        arguments: [
+            (0, 0, 0, 0), (65535, 0, 0, 0), (65536, 1, 0, 1), (4_194_303, 63, 0, 63), (4_194_304, 64, 1, 0),
+            (4_294_967_295, 65535, 1023, 63),
+            (4_294_967_296, 65536, 1024, 0), (1 << 40, 1 << 24, 1 << 18, 0),
+        ] as [(Int64, Int, Int, Int)])
     func offsetLiesInItsChunkAndExtent(offset: Int64, chunk: Int, extent: Int, bit: Int) {
         let geometry = ChunkGeometry.standard
         #expect(geometry.chunk(at: offset) == chunk)
@@ -32,27 +33,32 @@ import Testing
         #expect(geometry.bit(ofChunk: chunk) == bit)
     }
 
-    @Test(arguments: [
-        (0..<0, 0..<0), (0..<1, 0..<1), (0..<65536, 0..<1), (0..<65537, 0..<2), (65535..<65537, 0..<2), (65536..<65536, 1..<1),
-        (100_000..<200_000, 1..<4), (0..<Int64.max, 0..<Int(Int64.max >> 16) + 1),
-    ] as [(Range<Int64>, Range<Int>)])
+    @Test(
+        arguments: [
+            (0..<0, 0..<0), (0..<1, 0..<1), (0..<65536, 0..<1), (0..<65537, 0..<2), (65535..<65537, 0..<2),
+            (65536..<65536, 1..<1),
+            (100_000..<200_000, 1..<4), (0..<Int64.max, 0..<Int(Int64.max >> 16) + 1),
+        ] as [(Range<Int64>, Range<Int>)])
     func rangeTouchesItsChunks(range: Range<Int64>, chunks: Range<Int>) {
         #expect(ChunkGeometry.standard.chunks(touching: range) == chunks)
     }
 
-    @Test(arguments: [
-        (1..<2, nil, 0..<65536), (65536..<65537, nil, 65536..<131_072), (1..<2, 100, 0..<100),
-        (70000..<80000, 100_000, 65536..<100_000),
-        (70000..<80000, 131_072, 65536..<131_072), (5..<5, nil, 0..<0), (0..<Int64.max, nil, 0..<Int64.max),
-        (200_000..<300_000, 100_000, 100_000..<100_000),
-    ] as [(Range<Int64>, Int64?, Range<Int64>)])
+    @Test(
+        arguments: [
+            (1..<2, nil, 0..<65536), (65536..<65537, nil, 65536..<131_072), (1..<2, 100, 0..<100),
+            (70000..<80000, 100_000, 65536..<100_000),
+            (70000..<80000, 131_072, 65536..<131_072), (5..<5, nil, 0..<0), (0..<Int64.max, nil, 0..<Int64.max),
+            (200_000..<300_000, 100_000, 100_000..<100_000),
+        ] as [(Range<Int64>, Int64?, Range<Int64>)])
     func rangeIsRoundedOut(range: Range<Int64>, length: Int64?, rounded: Range<Int64>) {
         #expect(ChunkGeometry.standard.roundedOut(range, length: length) == rounded)
     }
 
-    @Test(arguments: [
-        (0, 0, 0), (1, 1, 1), (65536, 1, 1), (65537, 2, 1), (4_194_304, 64, 1), (4_194_305, 65, 2), (1 << 40, 1 << 24, 1 << 18),
-    ] as [(Int64, Int, Int)])
+    @Test(
+        arguments: [
+            (0, 0, 0), (1, 1, 1), (65536, 1, 1), (65537, 2, 1), (4_194_304, 64, 1), (4_194_305, 65, 2),
+            (1 << 40, 1 << 24, 1 << 18),
+        ] as [(Int64, Int, Int)])
     func lengthHasItsChunksAndExtents(length: Int64, chunks: Int, extents: Int) {
         #expect(ChunkGeometry.standard.chunkCount(length: length) == chunks)
         #expect(ChunkGeometry.standard.extentCount(length: length) == extents)
@@ -119,7 +125,9 @@ import Testing
         let geometry = ChunkGeometry(chunkSize: 4096)!
         for _ in 0..<200 {
             let length = Int64.random(in: 0...3_000_000, using: &random)
-            let counts = (0..<geometry.extentCount(length: length)).map { geometry.chunkCount(inExtent: $0, length: length) }
+            let counts = (0..<geometry.extentCount(length: length)).map {
+                geometry.chunkCount(inExtent: $0, length: length)
+            }
             #expect(counts.allSatisfy { 1...64 ~= $0 } && counts.dropLast().allSatisfy { $0 == 64 })
             let chunks = 0..<counts.reduce(0, +)
             #expect(chunks.count == geometry.chunkCount(length: length))

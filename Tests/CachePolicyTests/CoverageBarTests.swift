@@ -7,11 +7,14 @@ import Testing
         CoverageBar(present: present, length: length, width: width).text(isUnicode: false)
     }
 
-    @Test(arguments: [
-        ([], 100, 10, ".........."), ([0..<100], 100, 10, "##########"), ([0..<1], 100, 10, "+........."), ([99..<100], 100, 10, ".........+"),
-        ([0..<20, 25..<30, 90..<100], 100, 10, "##+......#"), ([5..<15], 100, 10, "++........"), ([0..<3], 5, 10, "###.."), ([0..<7], 10, 3, "##+"),
-        ([], 0, 10, ""), ([0..<5], 5, 0, ""), ([0..<2, 3..<10], 10, 1, "+"),
-    ] as [([Range<Int64>], Int64, Int, String)])
+    @Test(
+        arguments: [
+            ([], 100, 10, ".........."), ([0..<100], 100, 10, "##########"), ([0..<1], 100, 10, "+........."),
+            ([99..<100], 100, 10, ".........+"),
+            ([0..<20, 25..<30, 90..<100], 100, 10, "##+......#"), ([5..<15], 100, 10, "++........"),
+            ([0..<3], 5, 10, "###.."), ([0..<7], 10, 3, "##+"),
+            ([], 0, 10, ""), ([0..<5], 5, 0, ""), ([0..<2, 3..<10], 10, 1, "+"),
+        ] as [([Range<Int64>], Int64, Int, String)])
     func cellsShowWhatIsThere(present: [Range<Int64>], length: Int64, width: Int, bar: String) {
         #expect(Self.bar(present, length, width) == bar)
     }
@@ -25,7 +28,11 @@ import Testing
             var ranges: [Range<Int64>] = []
             for (offset, isPresent) in bytes.enumerated() where isPresent {
                 let byte = Int64(offset)..<Int64(offset) + 1
-                if let last = ranges.last, last.upperBound == byte.lowerBound { ranges[ranges.count - 1] = last.lowerBound..<byte.upperBound } else { ranges.append(byte) }
+                if let last = ranges.last, last.upperBound == byte.lowerBound {
+                    ranges[ranges.count - 1] = last.lowerBound..<byte.upperBound
+                } else {
+                    ranges.append(byte)
+                }
             }
             let count = min(width, Int(length))
             let expected = (0..<count).map { cell -> CoverageBar.Cell in

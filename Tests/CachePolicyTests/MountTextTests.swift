@@ -5,7 +5,8 @@ import Testing
 /// How a mount is written.
 @Suite struct MountTextTests {
     @Test(arguments: [
-        ("/tv/=https://origin.example/vod/", "/tv/", "https://origin.example/vod/"), ("/a/b.c/=http://o:81", "/a/b.c/", "http://o:81/"),
+        ("/tv/=https://origin.example/vod/", "/tv/", "https://origin.example/vod/"),
+        ("/a/b.c/=http://o:81", "/a/b.c/", "http://o:81/"),
         ("/=https://o/", "/", "https://o/"), ("/x/=https://o/a=b/", "/x/", "https://o/a=b/"),
     ])
     func aMountIsRead(text: String, path: String, origin: String) throws {
@@ -19,9 +20,18 @@ import Testing
         ("tv=https://o/", "'tv' is no place for a mount: begin and end it with /, such as /tv/"),
         ("/tv=https://o/", "'/tv' is no place for a mount: begin and end it with /, such as /tv/"),
         ("=https://o/", "'' is no place for a mount: begin and end it with /"),
-        ("//=https://o/", "'//' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"),
-        ("/a/../=https://o/", "'/a/../' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"),
-        ("/a?/=https://o/", "'/a?/' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"),
+        (
+            "//=https://o/",
+            "'//' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"
+        ),
+        (
+            "/a/../=https://o/",
+            "'/a/../' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"
+        ),
+        (
+            "/a?/=https://o/",
+            "'/a?/' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"
+        ),
         ("/http/=https://o/", "'/http/' is the proxy's own: mount at another place, such as /tv/"),
         ("/api/v1/=https://o/", "'/api/v1/' is the proxy's own: mount at another place, such as /tv/"),
         ("/tv/=o/", "'o/' cannot be mounted: the URL has no scheme: write https:// before it, as in https://o/"),
@@ -32,7 +42,9 @@ import Testing
         #expect(throws: OriginURLError(reason: reason)) { try Mount(parsing: text) }
     }
 
-    @Test(arguments: ["/http/", "/https/", "/https/o.example/", "/api/", "/api/v1/", "/healthz/", "/metrics/", "/stats/", "/stats/x/"])
+    @Test(arguments: [
+        "/http/", "/https/", "/https/o.example/", "/api/", "/api/v1/", "/healthz/", "/metrics/", "/stats/", "/stats/x/",
+    ])
     func whatTheProxyKeepsForItselfIsNoPlace(path: String) {
         #expect(throws: OriginURLError(reason: "'\(path)' is the proxy's own: mount at another place, such as /tv/")) {
             try Mount(path: path, url: "https://o.example/")

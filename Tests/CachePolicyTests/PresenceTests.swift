@@ -3,10 +3,12 @@ import TestSupport
 import Testing
 
 @Suite struct PresenceTests {
-    @Test(arguments: [
-        (0..<0, 0), (64..<64, 0), (0..<1, 1), (0..<64, .max), (63..<64, 1 << 63), (1..<4, 0b1110), (0..<63, UInt64.max >> 1),
-        (5..<5, 0),
-    ] as [(Range<Int>, UInt64)])
+    @Test(
+        arguments: [
+            (0..<0, 0), (64..<64, 0), (0..<1, 1), (0..<64, .max), (63..<64, 1 << 63), (1..<4, 0b1110),
+            (0..<63, UInt64.max >> 1),
+            (5..<5, 0),
+        ] as [(Range<Int>, UInt64)])
     func maskSetsItsBits(range: Range<Int>, bits: UInt64) {
         #expect(Presence.mask(range) == bits)
     }

@@ -11,31 +11,40 @@ import Testing
     }
 
     // Referrer Policy §3.7
-    @Test(arguments: [
-        // Its own page, in the proxy's form and in its own.
-        (own + "/https/a.example/watch?v=1#t", "https://a.example/watch?v=1"), (own + "/https://a.example/x", "https://a.example/x"),
-        ("https://a.example/watch", "https://a.example/watch"),
-        // Another origin's.
-        (own + "/https/b.example:8443/secret?token=1", "https://b.example:8443/"), ("https://b.example/secret", "https://b.example/"),
-        ("http://b.example/secret", "http://b.example/"), ("https://a.example:444/x", "https://a.example:444/"),
-        // Below a mount.
-        (own + "/tv/page", "https://vod.example/"),
-        // The proxy's own, and what is no URL.
-        (own + "/", nil), (own + "/api/v1/resources", nil), (own + "/tv/../x", nil), ("about:blank", nil), ("1", nil), ("", nil),
-        ("https://user:word@b.example/", nil),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            // Its own page, in the proxy's form and in its own.
+            (own + "/https/a.example/watch?v=1#t", "https://a.example/watch?v=1"),
+            (own + "/https://a.example/x", "https://a.example/x"),
+            ("https://a.example/watch", "https://a.example/watch"),
+            // Another origin's.
+            (own + "/https/b.example:8443/secret?token=1", "https://b.example:8443/"),
+            ("https://b.example/secret", "https://b.example/"),
+            ("http://b.example/secret", "http://b.example/"), ("https://a.example:444/x", "https://a.example:444/"),
+            // Below a mount.
+            (own + "/tv/page", "https://vod.example/"),
+            // The proxy's own, and what is no URL.
+            (own + "/", nil), (own + "/api/v1/resources", nil), (own + "/tv/../x", nil), ("about:blank", nil),
+            ("1", nil), ("", nil),
+            ("https://user:word@b.example/", nil),
+        ] as [(String, String?)])
     func originIsToldOfThePage(value: String, expected: String?) throws {
         #expect(try told(value, target: "https://a.example/film.mp4") == expected.map(Referrer.page) ?? .none)
     }
 
     @Test func nothingOfAPageThatCameByHTTPSGoesByHTTP() throws {
         #expect(try told(Self.own + "/https/a.example/watch", target: "http://a.example/film.mp4") == .none)
-        #expect(try told(Self.own + "/http/a.example/watch", target: "http://a.example/film.mp4") == .page("http://a.example/watch"))
-        #expect(try told(Self.own + "/tv/page?x", target: "https://vod.example/b/film.mp4") == .page("https://vod.example/a/page?x"))
+        #expect(
+            try told(Self.own + "/http/a.example/watch", target: "http://a.example/film.mp4")
+                == .page("http://a.example/watch"))
+        #expect(
+            try told(Self.own + "/tv/page?x", target: "https://vod.example/b/film.mp4")
+                == .page("https://vod.example/a/page?x"))
     }
 
     @Test func redirectToAnotherOriginLeavesTheOriginAlone() {
-        #expect(Referrer(redirected: "https://a.example/watch", to: "https://cdn.example/f") == .page("https://a.example/"))
+        #expect(
+            Referrer(redirected: "https://a.example/watch", to: "https://cdn.example/f") == .page("https://a.example/"))
         #expect(Referrer(redirected: "https://a.example/", to: "http://cdn.example/f") == .none)
         #expect(Referrer(redirected: "nonsense", to: "https://cdn.example/f") == .none)
     }

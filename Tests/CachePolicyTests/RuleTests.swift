@@ -13,10 +13,14 @@ import Testing
     // MARK: Globs
 
     @Test(arguments: [
-        ("", "", true), ("", "a", false), ("a", "a", true), ("a", "A", false), ("a", "ab", false), ("*", "", true), ("*", "anything", true),
-        ("a*", "a", true), ("a*", "ab", true), ("a*", "ba", false), ("*a", "a", true), ("*a", "ba", true), ("*a", "ab", false),
-        ("a*a", "a", false), ("a*a", "aa", true), ("a*a", "aba", true), ("a*b*c", "abc", true), ("a*b*c", "axbyc", true), ("a*b*c", "acb", false),
-        ("a*bc*c", "abc", false), ("a*bc*c", "abcc", true), ("**", "x", true), ("a**b", "ab", true), ("*ab*", "aab", true), ("*aab*", "aaab", true),
+        ("", "", true), ("", "a", false), ("a", "a", true), ("a", "A", false), ("a", "ab", false), ("*", "", true),
+        ("*", "anything", true),
+        ("a*", "a", true), ("a*", "ab", true), ("a*", "ba", false), ("*a", "a", true), ("*a", "ba", true),
+        ("*a", "ab", false),
+        ("a*a", "a", false), ("a*a", "aa", true), ("a*a", "aba", true), ("a*b*c", "abc", true),
+        ("a*b*c", "axbyc", true), ("a*b*c", "acb", false),
+        ("a*bc*c", "abc", false), ("a*bc*c", "abcc", true), ("**", "x", true), ("a**b", "ab", true),
+        ("*ab*", "aab", true), ("*aab*", "aaab", true),
         ("*.mp4", "/a/b.mp4", true), ("/a/*.mp4", "/a/b/c.mp4", true),
     ])
     func aStarIsAnyRun(pattern: String, text: String, matches: Bool) {
@@ -27,14 +31,19 @@ import Testing
     @Test func globsMatchAsTheSlowWayDoes() {
         func matches(_ pattern: Substring, _ text: Substring) -> Bool {
             guard let first = pattern.first else { return text.isEmpty }
-            if first == "*" { return matches(pattern.dropFirst(), text) || !text.isEmpty && matches(pattern, text.dropFirst()) }
+            if first == "*" {
+                return matches(pattern.dropFirst(), text) || !text.isEmpty && matches(pattern, text.dropFirst())
+            }
             return text.first == first && matches(pattern.dropFirst(), text.dropFirst())
         }
         var random = SplitMix64.forTest("globsMatchAsTheSlowWayDoes")
         for _ in 1...3000 {
-            let pattern = String((0..<Int.random(in: 0...7, using: &random)).map { _ in "ab*".randomElement(using: &random) ?? "a" })
-            let text = String((0..<Int.random(in: 0...9, using: &random)).map { _ in "ab".randomElement(using: &random) ?? "a" })
-            #expect(Glob(pattern).matches(Array(text.utf8)) == matches(pattern[...], text[...]), "\(pattern) on \(text)")
+            let pattern = String(
+                (0..<Int.random(in: 0...7, using: &random)).map { _ in "ab*".randomElement(using: &random) ?? "a" })
+            let text = String(
+                (0..<Int.random(in: 0...9, using: &random)).map { _ in "ab".randomElement(using: &random) ?? "a" })
+            #expect(
+                Glob(pattern).matches(Array(text.utf8)) == matches(pattern[...], text[...]), "\(pattern) on \(text)")
         }
     }
 
@@ -47,18 +56,27 @@ import Testing
     // MARK: Hosts and paths
 
     @Test(arguments: [
-        ("example.org", "https://example.org/", true), ("Example.ORG", "https://example.org/", true), ("example.org", "https://EXAMPLE.org./", true),
-        ("example.org.", "https://example.org/", true), ("example.org", "https://www.example.org/", false), ("*.example.org", "https://www.example.org/", true),
-        ("*.example.org", "https://example.org/", false), ("*example.org", "https://badexample.org/", true), ("*", "http://10.0.0.1:81/", true),
+        ("example.org", "https://example.org/", true), ("Example.ORG", "https://example.org/", true),
+        ("example.org", "https://EXAMPLE.org./", true),
+        ("example.org.", "https://example.org/", true), ("example.org", "https://www.example.org/", false),
+        ("*.example.org", "https://www.example.org/", true),
+        ("*.example.org", "https://example.org/", false), ("*example.org", "https://badexample.org/", true),
+        ("*", "http://10.0.0.1:81/", true),
         ("cdn*.example.*", "https://cdn7.example.net/", true), ("example.org", "https://example.org:8443/", true),
-        ("example.org:443", "https://example.org/", true), ("example.org:443", "http://example.org/", false), ("example.org:80", "http://example.org/", true),
-        ("nas.local:8080", "http://nas.local:8080/", true), ("nas.local:8080", "http://nas.local/", false), ("*:8080", "http://nas.local:8080/", true),
+        ("example.org:443", "https://example.org/", true), ("example.org:443", "http://example.org/", false),
+        ("example.org:80", "http://example.org/", true),
+        ("nas.local:8080", "http://nas.local:8080/", true), ("nas.local:8080", "http://nas.local/", false),
+        ("*:8080", "http://nas.local:8080/", true),
         ("nas.local:*", "http://nas.local:8080/", true),
         // With a scheme it is an origin.
-        ("http://nas.local", "http://nas.local/", true), ("http://nas.local", "https://nas.local/", false), ("http://nas.local", "http://nas.local:8080/", false),
-        ("HTTPS://Api.example:8443", "https://api.example:8443/", true), ("https://api.example:8443", "http://api.example:8443/", false),
-        ("https://api.example:443", "https://api.example/", true), ("http://*.local:*", "http://nas.local:8080/", true), ("http://[::1]", "http://[::1]/", true),
-        ("[::1]", "http://[::1]:81/", true), ("[::1]:81", "http://[::1]:81/", true), ("[::1]:82", "http://[::1]:81/", false), ("[fd00:*]", "http://[fd00::1]/", true),
+        ("http://nas.local", "http://nas.local/", true), ("http://nas.local", "https://nas.local/", false),
+        ("http://nas.local", "http://nas.local:8080/", false),
+        ("HTTPS://Api.example:8443", "https://api.example:8443/", true),
+        ("https://api.example:8443", "http://api.example:8443/", false),
+        ("https://api.example:443", "https://api.example/", true), ("http://*.local:*", "http://nas.local:8080/", true),
+        ("http://[::1]", "http://[::1]/", true),
+        ("[::1]", "http://[::1]:81/", true), ("[::1]:81", "http://[::1]:81/", true),
+        ("[::1]:82", "http://[::1]:81/", false), ("[fd00:*]", "http://[fd00::1]/", true),
     ])
     func hostsMatch(pattern: String, url: String, matches: Bool) throws {
         #expect(try HostPattern(pattern).matches(Self.url(url)) == matches)
@@ -67,16 +85,31 @@ import Testing
     @Test(arguments: [
         ("", "'' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         (".", "'.' is not a host; write it like example.org, *.example.org or nas.local:8080"),
-        ("ftp://example.org", "'ftp://example.org' has a scheme that is not supported; write http://, https:// or the host alone"),
-        ("https://example.org/", "'https://example.org/' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        (
+            "ftp://example.org",
+            "'ftp://example.org' has a scheme that is not supported; write http://, https:// or the host alone"
+        ),
+        (
+            "https://example.org/",
+            "'https://example.org/' is not a host; write it like example.org, *.example.org or nas.local:8080"
+        ),
         ("https://", "'https://' is not a host; write it like example.org, *.example.org or nas.local:8080"),
-        ("http://nas.local:x", "'http://nas.local:x' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
-        ("example.org/vod", "'example.org/vod' is not a host; write it like example.org, *.example.org or nas.local:8080"),
+        (
+            "http://nas.local:x",
+            "'http://nas.local:x' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"
+        ),
+        (
+            "example.org/vod",
+            "'example.org/vod' is not a host; write it like example.org, *.example.org or nas.local:8080"
+        ),
         ("a b", "'a b' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         ("büro.example", "'büro.example' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         ("nas.local:", "'nas.local:' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
         ("nas.local:0", "'nas.local:0' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
-        ("nas.local:65536", "'nas.local:65536' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
+        (
+            "nas.local:65536",
+            "'nas.local:65536' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"
+        ),
         ("nas.local:80*", "'nas.local:80*' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
         ("::1", "'::1' is not a host; an IPv6 address stands in brackets, such as [::1]"),
         ("[::1]x", "'[::1]x' is not a host; write it like example.org, *.example.org or nas.local:8080"),
@@ -87,9 +120,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/vod/*", "https://h/vod/a/b.mp4", true), ("/vod/*", "https://h/vod", false), ("/vod/*", "https://h/VOD/a", false), ("/", "https://h", true),
-        ("*.mp4", "https://h/a.mp4?token=1", true), ("*token*", "https://h/a.mp4?token=1", false), ("*", "https://h/?", true),
-        ("/a%7eb", "https://h/a~b", true), ("/a~b", "https://h/a%7Eb", true), ("/b%c3%bcro/*", "https://h/büro/x", true), ("/büro/*", "https://h/b%C3%BCro/x", true),
+        ("/vod/*", "https://h/vod/a/b.mp4", true), ("/vod/*", "https://h/vod", false),
+        ("/vod/*", "https://h/VOD/a", false), ("/", "https://h", true),
+        ("*.mp4", "https://h/a.mp4?token=1", true), ("*token*", "https://h/a.mp4?token=1", false),
+        ("*", "https://h/?", true),
+        ("/a%7eb", "https://h/a~b", true), ("/a~b", "https://h/a%7Eb", true),
+        ("/b%c3%bcro/*", "https://h/büro/x", true), ("/büro/*", "https://h/b%C3%BCro/x", true),
     ])
     func pathsMatchInAnySpelling(pattern: String, url: String, matches: Bool) throws {
         #expect(try PathPattern(pattern).matches(Self.url(url)) == matches)
@@ -115,14 +151,20 @@ import Testing
         return effects.key(of: Self.url(text)).text
     }
 
-    private func parameters(_ names: String...) throws -> IgnoredQuery { .parameters(try names.map(IgnoredQuery.ParameterPattern.init)) }
+    private func parameters(_ names: String...) throws -> IgnoredQuery {
+        .parameters(try names.map(IgnoredQuery.ParameterPattern.init))
+    }
 
     @Test func parametersThatAreIgnoredAreNotInTheKey() throws {
         for (url, wanted) in [
-            ("https://h/a", "https://h/a"), ("https://h/a?", "https://h/a?"), ("https://h/a?b=1", "https://h/a?b=1"), ("https://h/a?token=1", "https://h/a"),
-            ("https://h/a?token=1&b=2", "https://h/a?b=2"), ("https://h/a?b=2&token", "https://h/a?b=2"), ("https://h/a?b=2&&token=&c", "https://h/a?b=2&&c"),
-            ("https://h/a?utm_source=x&Token=1", "https://h/a?Token=1"), ("https://h/a?%74oken=1", "https://h/a"), ("https://h/a?b=token", "https://h/a?b=token"),
-            ("https://h:81/%7ea?token=1&b=%7e", "https://h:81/~a?b=~"), ("https://h/token?x=?token=1", "https://h/token?x=?token=1"),
+            ("https://h/a", "https://h/a"), ("https://h/a?", "https://h/a?"), ("https://h/a?b=1", "https://h/a?b=1"),
+            ("https://h/a?token=1", "https://h/a"),
+            ("https://h/a?token=1&b=2", "https://h/a?b=2"), ("https://h/a?b=2&token", "https://h/a?b=2"),
+            ("https://h/a?b=2&&token=&c", "https://h/a?b=2&&c"),
+            ("https://h/a?utm_source=x&Token=1", "https://h/a?Token=1"), ("https://h/a?%74oken=1", "https://h/a"),
+            ("https://h/a?b=token", "https://h/a?b=token"),
+            ("https://h:81/%7ea?token=1&b=%7e", "https://h:81/~a?b=~"),
+            ("https://h/token?x=?token=1", "https://h/token?x=?token=1"),
         ] {
             #expect(try key(url, ignoring: parameters("token", "utm_*")) == wanted, "\(url)")
         }
@@ -131,15 +173,20 @@ import Testing
     }
 
     @Test(arguments: ["", "a=b", "a&b", "a b", "?a", "a#"]) func whatIsNoParameterIsNamed(name: String) {
-        #expect(throws: RuleError("'\(name)' is not a parameter name; write it like token or utm_*")) { try IgnoredQuery.ParameterPattern(name) }
+        #expect(throws: RuleError("'\(name)' is not a parameter name; write it like token or utm_*")) {
+            try IgnoredQuery.ParameterPattern(name)
+        }
     }
 
     @Test(arguments: [
-        ("{scheme}://{host}{path}{query}", "https://h:81/a?b=1", "https://h:81/a?b=1"), ("https://cdn.example{path}", "http://h:81/a?b=1", "https://cdn.example/a"),
-        ("https://cdn.example/{path}", "http://h/a/b", "https://cdn.example/a/b"), ("https://cdn.example{path}?{query}", "http://h/a", "https://cdn.example/a"),
+        ("{scheme}://{host}{path}{query}", "https://h:81/a?b=1", "https://h:81/a?b=1"),
+        ("https://cdn.example{path}", "http://h:81/a?b=1", "https://cdn.example/a"),
+        ("https://cdn.example/{path}", "http://h/a/b", "https://cdn.example/a/b"),
+        ("https://cdn.example{path}?{query}", "http://h/a", "https://cdn.example/a"),
         ("https://cdn.example{path}?{query}", "http://h/a?b=1", "https://cdn.example/a?b=1"),
         ("HTTPS://All.example/{scheme}/{host}{path}", "http://[::1]:81/a", "https://all.example/http/[::1]:81/a"),
-        ("https://one.example/film", "https://h/a?b=1", "https://one.example/film"), ("https://one.example", "https://h/a", "https://one.example/"),
+        ("https://one.example/film", "https://h/a?b=1", "https://one.example/film"),
+        ("https://one.example", "https://h/a", "https://one.example/"),
         ("https://cdn.example:443{path}", "https://h/%7ea", "https://cdn.example/~a"),
         ("https://cdn.example{query}", "https://h/a?b", "https://cdn.example/?b"),
     ])
@@ -148,12 +195,16 @@ import Testing
     }
 
     @Test func theQueryOfAKeyIsWhatIsNotIgnored() throws {
-        #expect(try key("https://h/a?b=1&token=2", template: "https://c{path}{query}", ignoring: parameters("token")) == "https://c/a?b=1")
+        #expect(
+            try key("https://h/a?b=1&token=2", template: "https://c{path}{query}", ignoring: parameters("token"))
+                == "https://c/a?b=1")
     }
 
-    private static let noHost = "makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}"
+    private static let noHost =
+        "makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}"
 
-    private static let ambiguous = "could give two sites one key; {host} and {scheme} stand between slashes, before {path} and {query}, such as "
+    private static let ambiguous =
+        "could give two sites one key; {host} and {scheme} stand between slashes, before {path} and {query}, such as "
         + "https://all.example/{host}{path}"
 
     @Test(arguments: [
@@ -163,19 +214,27 @@ import Testing
         ("{host}{path}", "'{host}{path}' makes no key; begin it with http://, https:// or {scheme}://"),
         ("{host}://{scheme}", "'{host}://{scheme}' makes no key; begin it with http://, https:// or {scheme}://"),
         ("https://{path}", "'https://{path}' makes no key: the URL has no host: write https://host/path"),
-        ("https://a.{host}{path}", "'https://a.{host}{path}' \(noHost)"), ("https://{host}.a{path}", "'https://{host}.a{path}' \(noHost)"),
+        ("https://a.{host}{path}", "'https://a.{host}{path}' \(noHost)"),
+        ("https://{host}.a{path}", "'https://{host}.a{path}' \(noHost)"),
         ("https://{host}:{path}", "'https://{host}:{path}' \(noHost)"),
         ("https://{scheme}{path}", "'https://{scheme}{path}' \(noHost)"),
-        ("https://a{path}/{host}", "'https://a{path}/{host}' \(ambiguous)"), ("https://a/{query}/{host}", "'https://a/{query}/{host}' \(ambiguous)"),
-        ("https://a/x{host}{path}", "'https://a/x{host}{path}' \(ambiguous)"), ("https://a/{host}x{path}", "'https://a/{host}x{path}' \(ambiguous)"),
-        ("https://a/{scheme}{host}{path}", "'https://a/{scheme}{host}{path}' \(ambiguous)"), ("https://a?{host}", "'https://a?{host}' \(ambiguous)"),
+        ("https://a{path}/{host}", "'https://a{path}/{host}' \(ambiguous)"),
+        ("https://a/{query}/{host}", "'https://a/{query}/{host}' \(ambiguous)"),
+        ("https://a/x{host}{path}", "'https://a/x{host}{path}' \(ambiguous)"),
+        ("https://a/{host}x{path}", "'https://a/{host}x{path}' \(ambiguous)"),
+        ("https://a/{scheme}{host}{path}", "'https://a/{scheme}{host}{path}' \(ambiguous)"),
+        ("https://a?{host}", "'https://a?{host}' \(ambiguous)"),
         ("https://a/{host}{path}/{host}", "'https://a/{host}{path}/{host}' \(ambiguous)"),
-        ("https://a{path}{scheme}", "'https://a{path}{scheme}' \(ambiguous)"), ("{scheme}://a/{scheme}x", "'{scheme}://a/{scheme}x' \(ambiguous)"),
+        ("https://a{path}{scheme}", "'https://a{path}{scheme}' \(ambiguous)"),
+        ("{scheme}://a/{scheme}x", "'{scheme}://a/{scheme}x' \(ambiguous)"),
         ("https://h{pat}", "there is no {pat}; there are {scheme}, {host}, {path} and {query}"),
         ("https://h{path", "'https://h{path' has a { without a }; there are {scheme}, {host}, {path} and {query}"),
         ("https://h/path}", "'https://h/path}' has a } without a {; there are {scheme}, {host}, {path} and {query}"),
         ("https://h{path}#x", "'https://h{path}#x' makes no key; leave away the #, a key has no fragment"),
-        ("https://h{path} x", "'https://h{path} x' makes no key: the URL holds a space or a control character: percent-encode it, a space as %20"),
+        (
+            "https://h{path} x",
+            "'https://h{path} x' makes no key: the URL holds a space or a control character: percent-encode it, a space as %20"
+        ),
         ("https://h:x{path}", "'https://h:x{path}' makes no key: the port x is not a number of 1 to 65535"),
     ])
     func whatMakesNoKeyIsNamed(text: String, reason: String) {
@@ -184,7 +243,10 @@ import Testing
 
     /// So people can name what they see in a list.
     @Test func aKeyIsAURLWhateverItIsMadeOf() throws {
-        let templates = ["{scheme}://{host}{path}{query}", "http://all.example/{scheme}/{host}{path}{query}", "https://{host}/x{query}", "https://c.example/x/{host}"]
+        let templates = [
+            "{scheme}://{host}{path}{query}", "http://all.example/{scheme}/{host}{path}{query}",
+            "https://{host}/x{query}", "https://c.example/x/{host}",
+        ]
         for template in templates {
             for url in ["https://[fd00::1]:81/a/%zz?b=%", "http://h", "http://a!b$c/ü?ä=/?", "https://h:80//..//?&&"] {
                 let made = try key(url, template: template)
@@ -195,35 +257,44 @@ import Testing
 
     // MARK: What reaches which site
 
-    private func rule(hosts: [String], headers: FieldLines? = nil, key: String? = nil) throws -> Rule {
+    private func rule(hosts: [String], headers: HeaderFields? = nil, key: String? = nil) throws -> Rule {
         var effects = RuleEffects()
         effects.headers = headers
         effects.key = try key.map { text throws(RuleError) in try KeyTemplate(text) }
         return Rule(hosts: try hosts.map { text throws(RuleError) in try HostPattern(text) }, effects: effects)
     }
 
-    private static let secret: FieldLines = {
-        var fields = FieldLines()
+    private static let secret: HeaderFields = {
+        var fields = HeaderFields()
         fields.append("X-Key", "secret")
         return fields
     }()
 
-    /// What a rule sends may be a secret: without a scheme it goes over https, and to the port that is named or https's own.
+    /// What a rule sends may be a secret: without a scheme it goes over https, and to the port that is named or https's
+    /// own.
     @Test(arguments: [
-        ("api.example", "https://api.example/", true), ("api.example", "http://api.example/", false), ("api.example", "https://api.example:8443/", false),
-        ("api.example", "http://api.example:443/", false), ("api.example:443", "https://api.example/", true), ("api.example:443", "http://api.example:443/", false),
-        ("api.example:8443", "https://api.example:8443/", true), ("api.example:8443", "http://api.example:8443/", false), ("api.example:8443", "https://api.example/", false),
+        ("api.example", "https://api.example/", true), ("api.example", "http://api.example/", false),
+        ("api.example", "https://api.example:8443/", false),
+        ("api.example", "http://api.example:443/", false), ("api.example:443", "https://api.example/", true),
+        ("api.example:443", "http://api.example:443/", false),
+        ("api.example:8443", "https://api.example:8443/", true),
+        ("api.example:8443", "http://api.example:8443/", false), ("api.example:8443", "https://api.example/", false),
         ("*.api.example", "https://a.api.example/", true), ("*.api.example", "http://a.api.example/", false),
-        ("http://nas.local", "http://nas.local/", true), ("http://nas.local", "http://nas.local:8080/", false), ("http://nas.local", "https://nas.local/", false),
-        ("http://nas.local:8080", "http://nas.local:8080/", true), ("http://nas.local:*", "http://nas.local:8080/", true), ("api.example:*", "https://api.example:81/", true),
+        ("http://nas.local", "http://nas.local/", true), ("http://nas.local", "http://nas.local:8080/", false),
+        ("http://nas.local", "https://nas.local/", false),
+        ("http://nas.local:8080", "http://nas.local:8080/", true),
+        ("http://nas.local:*", "http://nas.local:8080/", true), ("api.example:*", "https://api.example:81/", true),
         ("api.example:*", "http://api.example:81/", false),
     ])
     func fieldsGoToThoseWhoAreEntrusted(host: String, url: String, isEntrusted: Bool) throws {
         var policy = ProxyPolicy()
         // What another host of the list may have does not go to this one.
-        policy.rules = [try rule(hosts: ["other.example", host], headers: Self.secret), try rule(hosts: ["*.example", "*.local"], key: "{scheme}://{host}/")]
+        policy.rules = [
+            try rule(hosts: ["other.example", host], headers: Self.secret),
+            try rule(hosts: ["*.example", "*.local"], key: "{scheme}://{host}/"),
+        ]
         let resolved = policy.resolve(Self.url(url))
-        #expect(resolved.treatment.headers == (isEntrusted ? Self.secret : FieldLines()))
+        #expect(resolved.resolvedRule.headers == (isEntrusted ? Self.secret : HeaderFields()))
         #expect(resolved.key.text == Self.url(url).scheme.rawValue + "://" + Self.url(url).authority + "/")
     }
 
@@ -231,50 +302,69 @@ import Testing
     @Test func whereFieldsDoNotGoTheRestStillHolds() throws {
         var (policy, first) = (ProxyPolicy(), try rule(hosts: ["api.example"], headers: Self.secret))
         first.effects.ttl = 60
-        var other = FieldLines()
+        var other = HeaderFields()
         other.append("X-Key", "public")
         policy.rules = [first, try rule(hosts: ["http://api.example"], headers: other)]
         let resolved = policy.resolve(Self.url("http://api.example/a"))
-        #expect(resolved.treatment.ttl == 60 && resolved.treatment.headers == other)
+        #expect(resolved.resolvedRule.ttl == 60 && resolved.resolvedRule.headers == other)
     }
 
     private static let instead = "such as host: api.example or host: \"*.api.example\""
 
-    @Test(arguments: ["*", "**", "*:8443", "https://*", "example.*", "192.168.1.*", "*example.org", "*.", "[*]", "https://[*:1]"])
+    @Test(arguments: [
+        "*", "**", "*:8443", "https://*", "example.*", "192.168.1.*", "*example.org", "*.", "[*]", "https://[*:1]",
+    ])
     func whatAnybodyMayHaveIsNoHostForSecretsOrCommonKeys(host: String) throws {
-        #expect(throws: RuleError("anybody can have a host like '\(host)' and get these fields, which may be secrets; name those that may, \(Self.instead)", key: "headers")) {
+        #expect(
+            throws: RuleError(
+                "anybody can have a host like '\(host)' and get these fields, which may be secrets; name those that may, \(Self.instead)",
+                key: "headers")
+        ) {
             try rule(hosts: ["a.example", host], headers: Self.secret).checkReach()
         }
-        #expect(throws: RuleError(
-            "anybody can have a host like '\(host)', and so put what they like where others look; name the hosts that have the same, \(Self.instead), or put {host} into the key",
-            key: "key")
+        #expect(
+            throws: RuleError(
+                "anybody can have a host like '\(host)', and so put what they like where others look; name the hosts that have the same, \(Self.instead), or put {host} into the key",
+                key: "key")
         ) { try rule(hosts: ["a.example", host], key: "https://cdn.example{path}").checkReach() }
         try rule(hosts: [host], key: "https://all.example/{host}{path}").checkReach()
-        try rule(hosts: [host], headers: FieldLines()).checkReach()
+        try rule(hosts: [host], headers: HeaderFields()).checkReach()
     }
 
     @Test func aRuleForEveryHostHasNoSecretsAndNoCommonKey() throws {
-        #expect(throws: RuleError("every host would get these fields, which may be secrets; name those that may, \(Self.instead)", key: "headers")) {
+        #expect(
+            throws: RuleError(
+                "every host would get these fields, which may be secrets; name those that may, \(Self.instead)",
+                key: "headers")
+        ) {
             try rule(hosts: [], headers: Self.secret).checkReach()
         }
-        #expect(throws: RuleError(
-            "this is for every host: anybody can put what they like where others look; name the hosts that have the same, \(Self.instead), or put {host} into the key", key: "key")
+        #expect(
+            throws: RuleError(
+                "this is for every host: anybody can put what they like where others look; name the hosts that have the same, \(Self.instead), or put {host} into the key",
+                key: "key")
         ) { try rule(hosts: [], key: "{scheme}://cdn.example{path}").checkReach() }
         try rule(hosts: [], key: "https://all.example/{host}{path}").checkReach()
         try rule(hosts: []).checkReach()
     }
 
-    @Test(arguments: ["a.example", "*.a.example", "cdn*.a.example", "*.a.example:8443", "http://*.local:*", "[fd00:*]", "192.168.1.7"])
+    @Test(arguments: [
+        "a.example", "*.a.example", "cdn*.a.example", "*.a.example:8443", "http://*.local:*", "[fd00:*]", "192.168.1.7",
+    ])
     func aDomainOfSomebodysIsEnough(host: String) throws {
         try rule(hosts: [host], headers: Self.secret, key: "https://cdn.example{path}").checkReach()
     }
 
     /// Whoever sits on the way of http must not put anything where https is looked for.
     @Test(arguments: [
-        ("https://cdn.example{path}", "https://cdn.example/a", "http://a.example/a"), ("http://cdn.example{path}", "https://a.example/a", "http://cdn.example/a"),
+        ("https://cdn.example{path}", "https://cdn.example/a", "http://a.example/a"),
+        ("http://cdn.example{path}", "https://a.example/a", "http://cdn.example/a"),
         ("HTTPS://cdn.example{path}", "https://cdn.example/a", "http://a.example/a"),
         ("{scheme}://cdn.example{path}", "https://cdn.example/a", "http://cdn.example/a"),
-        ("https://all.example/{scheme}/{host}{path}", "https://all.example/https/a.example/a", "https://all.example/http/a.example/a"),
+        (
+            "https://all.example/{scheme}/{host}{path}", "https://all.example/https/a.example/a",
+            "https://all.example/http/a.example/a"
+        ),
     ])
     func httpAndHTTPSShareNoKey(template: String, https: String, http: String) throws {
         var policy = ProxyPolicy()
@@ -289,7 +379,8 @@ import Testing
         var effects = RuleEffects()
         change(&effects)
         return Rule(
-            hosts: try host.map { [try HostPattern($0)] } ?? [], paths: try path.map { [try PathPattern($0)] } ?? [], effects: effects)
+            hosts: try host.map { [try HostPattern($0)] } ?? [], paths: try path.map { [try PathPattern($0)] } ?? [],
+            effects: effects)
     }
 
     @Test func eachEffectIsThatOfTheFirstRuleThatNamesIt() throws {
@@ -301,34 +392,47 @@ import Testing
             try rule(path: "*.mp4") { ($0.ttl, $0.fill, $0.pins) = (120, .whole, true) },
             try rule { ($0.ttl, $0.largestStored, $0.ignoresNoStore, $0.playsStale) = (180, 5, true, true) },
         ]
-        func treatment(_ change: (inout Treatment) -> Void) -> Treatment {
-            var treatment = Treatment()
-            (treatment.ttl, treatment.fill, treatment.largestStored, treatment.ignoresNoStore, treatment.stalePlay) = (180, .end, 5, true, .everything)
-            change(&treatment)
-            return treatment
+        func resolvedRule(_ change: (inout ResolvedRule) -> Void) -> ResolvedRule {
+            var resolvedRule = ResolvedRule()
+            (
+                resolvedRule.ttl, resolvedRule.fill, resolvedRule.largestStored, resolvedRule.ignoresNoStore,
+                resolvedRule.stalePlay
+            ) = (180, .end, 5, true, .everything)
+            change(&resolvedRule)
+            return resolvedRule
         }
         for (url, key, wanted) in [
-            ("https://a.example/live/x?b", "https://a.example/live/x", treatment { ($0.ttl, $0.bypasses) = (60, true) }),
-            ("https://a.example/x.mp4?b", "https://a.example/x.mp4", treatment { ($0.ttl, $0.fill, $0.pins) = (60, .whole, true) }),
-            ("https://b.example/x.mp4?b", "https://b.example/x.mp4?b", treatment { ($0.ttl, $0.fill, $0.pins) = (120, .whole, true) }),
-            ("https://b.example/live/x", "https://b.example/live/x", treatment { _ in }),
+            (
+                "https://a.example/live/x?b", "https://a.example/live/x",
+                resolvedRule { ($0.ttl, $0.bypasses) = (60, true) }
+            ),
+            (
+                "https://a.example/x.mp4?b", "https://a.example/x.mp4",
+                resolvedRule { ($0.ttl, $0.fill, $0.pins) = (60, .whole, true) }
+            ),
+            (
+                "https://b.example/x.mp4?b", "https://b.example/x.mp4?b",
+                resolvedRule { ($0.ttl, $0.fill, $0.pins) = (120, .whole, true) }
+            ),
+            ("https://b.example/live/x", "https://b.example/live/x", resolvedRule { _ in }),
         ] {
             let resolved = policy.resolve(Self.url(url))
-            #expect(resolved.key.text == key && resolved.treatment == wanted, "\(url): \(resolved)")
+            #expect(resolved.key.text == key && resolved.resolvedRule == wanted, "\(url): \(resolved)")
         }
     }
 
     @Test func withoutARuleAllIsAsItAlwaysIs() {
         let url = Self.url("https://h/%7Ea?b=1")
         let resolved = ProxyPolicy().resolve(url)
-        #expect(resolved.key == url.cacheKey && resolved.treatment == Treatment())
+        #expect(resolved.key == url.cacheKey && resolved.resolvedRule == ResolvedRule())
     }
 
     @Test func anyHostOfSeveralMatchesAndAnyPath() throws {
         var rule = try rule { $0.pins = true }
         rule.hosts = [try HostPattern("a.example"), try HostPattern("b.example")]
         rule.paths = [try PathPattern("/x"), try PathPattern("/y")]
-        let matching = ["https://a.example/x", "https://b.example/y", "https://c.example/x", "https://a.example/z"].map { rule.matches(Self.url($0)) }
+        let matching = ["https://a.example/x", "https://b.example/y", "https://c.example/x", "https://a.example/z"].map
+        { rule.matches(Self.url($0)) }
         #expect(matching == [true, true, false, false])
     }
 
@@ -348,25 +452,44 @@ import Testing
 
     // MARK: Fields
 
-    @Test(arguments: [("Referer", "https://example.org/"), ("X-Api-Key", "a b\tc"), ("Cookie", "a=b"), ("authorization", "Bearer x"), ("Cache-Control", "no-cache")])
+    @Test(arguments: [
+        ("Referer", "https://example.org/"), ("X-Api-Key", "a b\tc"), ("Cookie", "a=b"), ("authorization", "Bearer x"),
+        ("Cache-Control", "no-cache"),
+    ])
     func aFieldMayBeConfigured(name: String, value: String) throws {
         try ConfiguredField.check(name: name, value: value)
     }
 
     @Test(arguments: [
-        ("", "x", "'' is not a header field name; write it like Referer"), ("a b", "x", "'a b' is not a header field name; write it like Referer"),
+        ("", "x", "'' is not a header field name; write it like Referer"),
+        ("a b", "x", "'a b' is not a header field name; write it like Referer"),
         ("a:", "x", "'a:' is not a header field name; write it like Referer"),
         ("Connection", "close", "Connection is about one connection, and not for the origin; remove it"),
-        ("TRANSFER-encoding", "chunked", "TRANSFER-encoding is about one connection, and not for the origin; remove it"),
+        (
+            "TRANSFER-encoding", "chunked",
+            "TRANSFER-encoding is about one connection, and not for the origin; remove it"
+        ),
         ("Proxy-Authorization", "x", "Proxy-Authorization is about one connection, and not for the origin; remove it"),
-        ("Host", "x", "the proxy writes Host itself; remove it"), ("Range", "bytes=0-", "the proxy writes Range itself; remove it"),
-        ("content-length", "1", "the proxy writes content-length itself; remove it"), ("If-Range", "x", "the proxy writes If-Range itself; remove it"),
-        ("Via", "1.1 me", "the proxy writes Via itself; remove it"), ("max-forwards", "1", "the proxy writes max-forwards itself; remove it"),
+        ("Host", "x", "the proxy writes Host itself; remove it"),
+        ("Range", "bytes=0-", "the proxy writes Range itself; remove it"),
+        ("content-length", "1", "the proxy writes content-length itself; remove it"),
+        ("If-Range", "x", "the proxy writes If-Range itself; remove it"),
+        ("Via", "1.1 me", "the proxy writes Via itself; remove it"),
+        ("max-forwards", "1", "the proxy writes max-forwards itself; remove it"),
         ("Accept-Encoding", "gzip", "the proxy writes Accept-Encoding itself; remove it"),
         ("X", "", "X has no value; write one, or remove it"),
-        ("X", "a\r\nHost: b", "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"),
-        ("X", " a", "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"),
-        ("X", "ü", "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"),
+        (
+            "X", "a\r\nHost: b",
+            "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"
+        ),
+        (
+            "X", " a",
+            "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"
+        ),
+        (
+            "X", "ü",
+            "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"
+        ),
     ])
     func aFieldMayNotBeConfigured(name: String, value: String, reason: String) {
         #expect(throws: RuleError(reason)) { try ConfiguredField.check(name: name, value: value) }
@@ -375,16 +498,20 @@ import Testing
     // MARK: Fill policies
 
     @Test(arguments: [
-        ("read", FillPolicy.read), ("ahead", .ahead(32 << 20)), ("ahead 1MiB", .ahead(1 << 20)), ("ahead 1.5 MB", .ahead(1_500_000)), ("end", .end), ("whole", .whole),
+        ("read", FillPolicy.read), ("ahead", .ahead(32 << 20)), ("ahead 1MiB", .ahead(1 << 20)),
+        ("ahead 1.5 MB", .ahead(1_500_000)), ("end", .end), ("whole", .whole),
     ])
     func aFillPolicyIsRead(text: String, policy: FillPolicy) throws {
         #expect(try FillPolicy(text) == policy)
     }
 
     @Test(arguments: [
-        ("", "'' is no fill policy; write read, ahead, ahead 32MiB, end or whole"), ("Read", "'Read' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
-        ("read 1MB", "'read 1MB' is no fill policy; write read, ahead, ahead 32MiB, end or whole"), ("ahead far", "'far' is not a size; write it like ahead 32MiB"),
-        ("ahead 0", "ahead by nothing is read; write read"), ("ahead 2TiB", "that far ahead is the end; write end, or ahead 1TiB at the most"),
+        ("", "'' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
+        ("Read", "'Read' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
+        ("read 1MB", "'read 1MB' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
+        ("ahead far", "'far' is not a size; write it like ahead 32MiB"),
+        ("ahead 0", "ahead by nothing is read; write read"),
+        ("ahead 2TiB", "that far ahead is the end; write end, or ahead 1TiB at the most"),
     ])
     func whatIsNoFillPolicyIsNamed(text: String, reason: String) {
         #expect(throws: RuleError(reason)) { try FillPolicy(text) }

@@ -5,42 +5,55 @@ import Testing
 /// RFC 9111 §3, for a private cache.
 @Suite struct StoringTests {
     private static func decide(
-        _ fields: FieldLines, status: Int = 200, total: Int64? = 100, request: String? = nil, expectsMedia: Bool = false,
-        change: (inout Treatment) -> Void = { _ in }
+        _ fields: HeaderFields, status: Int = 200, total: Int64? = 100, request: String? = nil,
+        expectsMedia: Bool = false,
+        change: (inout ResolvedRule) -> Void = { _ in }
     ) -> Storing {
-        var treatment = Treatment()
-        change(&treatment)
-        return .decide(status: status, fields: fields, total: total, request: RequestDirectives(cacheControl: request, pragma: nil), expectsMedia: expectsMedia, treatment)
+        var resolvedRule = ResolvedRule()
+        change(&resolvedRule)
+        return .decide(
+            status: status, fields: fields, total: total,
+            request: RequestDirectives(cacheControl: request, pragma: nil), expectsMedia: expectsMedia, resolvedRule)
     }
 
     @Test func onlyMediaAreKept() {
         for status in 100...599 {
-            #expect(Self.decide(["Cache-Control: max-age=100, public"], status: status) == (status == 200 || status == 206 ? .store : .pass(.status)), "\(status)")
+            #expect(
+                Self.decide(["Cache-Control: max-age=100, public"], status: status)
+                    == (status == 200 || status == 206 ? .store : .pass(.status)), "\(status)")
         }
     }
 
-    @Test(arguments: [
-        ([], .store), (["Cache-Control: max-age=0"], .store), (["Expires: 0"], .store), (["Cache-Control: no-cache, must-revalidate"], .store),
-        // Not for a private cache: §5.2.2.7, §5.2.2.10; §7.3.
-        (["Cache-Control: private"], .store), (["Cache-Control: private=\"x\", s-maxage=0, proxy-revalidate"], .store), (["Set-Cookie: a=b"], .store),
-        // §5.2.2.5
-        (["Cache-Control: no-store"], .pass(.noStore)), (["Cache-Control: max-age=100", "Cache-Control: No-Store"], .pass(.noStore)),
-        (["Cache-Control: no-store=\"x\", public"], .pass(.noStore)), (["Cache-Control: ext=\"no-store\""], .store),
-        // §5.2.2.3
-        (["Cache-Control: no-store, must-understand"], .store),
-        // §4.1
-        (["Vary: *"], .pass(.varyAny)), (["Vary: Origin", "Vary: a, *"], .pass(.varyAny)), (["Vary: Origin"], .store), (["Vary: "], .store),
-        // RFC 9110 §8.4
-        (["Content-Encoding: gzip"], .pass(.encoded)), (["Content-Encoding: identity, br"], .pass(.encoded)), (["Content-Encoding: Identity"], .store),
-        (["Content-Encoding: "], .store), (["Content-Encoding: identity", "Content-Encoding: identity"], .store),
-    ] as [(FieldLines, Storing)])
-    func originMayForbidIt(fields: FieldLines, storing: Storing) {
+    @Test(
+        arguments: [
+            ([], .store), (["Cache-Control: max-age=0"], .store), (["Expires: 0"], .store),
+            (["Cache-Control: no-cache, must-revalidate"], .store),
+            // Not for a private cache: §5.2.2.7, §5.2.2.10; §7.3.
+            (["Cache-Control: private"], .store),
+            (["Cache-Control: private=\"x\", s-maxage=0, proxy-revalidate"], .store), (["Set-Cookie: a=b"], .store),
+            // §5.2.2.5
+            (["Cache-Control: no-store"], .pass(.noStore)),
+            (["Cache-Control: max-age=100", "Cache-Control: No-Store"], .pass(.noStore)),
+            (["Cache-Control: no-store=\"x\", public"], .pass(.noStore)), (["Cache-Control: ext=\"no-store\""], .store),
+            // §5.2.2.3
+            (["Cache-Control: no-store, must-understand"], .store),
+            // §4.1
+            (["Vary: *"], .pass(.varyAny)), (["Vary: Origin", "Vary: a, *"], .pass(.varyAny)),
+            (["Vary: Origin"], .store), (["Vary: "], .store),
+            // RFC 9110 §8.4
+            (["Content-Encoding: gzip"], .pass(.encoded)), (["Content-Encoding: identity, br"], .pass(.encoded)),
+            (["Content-Encoding: Identity"], .store),
+            (["Content-Encoding: "], .store), (["Content-Encoding: identity", "Content-Encoding: identity"], .store),
+        ] as [(HeaderFields, Storing)])
+    func originMayForbidIt(fields: HeaderFields, storing: Storing) {
         #expect(Self.decide(fields) == storing)
         #expect(Self.decide(fields, status: 206) == storing)
     }
 
     // §5.2.1.5
-    @Test(arguments: [("no-store", .pass(.requestNoStore)), ("no-cache", .store), ("max-age=0", .store), (nil, .store)] as [(String?, Storing)])
+    @Test(
+        arguments: [("no-store", .pass(.requestNoStore)), ("no-cache", .store), ("max-age=0", .store), (nil, .store)]
+            as [(String?, Storing)])
     func clientMayForbidIt(request: String?, storing: Storing) {
         #expect(Self.decide([], request: request) == storing)
     }
@@ -67,7 +80,12 @@ import Testing
     }
 
     @Test func reasonsAreTokensOfCacheStatus() {
-        let reasons: [Storing.Reason] = [.status, .noStore, .requestNoStore, .varyAny, .encoded, .tooLong, .page, .fields, .rule]
-        #expect(reasons.map(\.rawValue) == ["status", "no-store", "request-no-store", "vary", "encoded", "max-object", "page", "fields", "rule"])
+        let reasons: [Storing.Reason] = [
+            .status, .noStore, .requestNoStore, .varyAny, .encoded, .tooLong, .page, .fields, .rule,
+        ]
+        #expect(
+            reasons.map(\.rawValue) == [
+                "status", "no-store", "request-no-store", "vary", "encoded", "max-object", "page", "fields", "rule",
+            ])
     }
 }

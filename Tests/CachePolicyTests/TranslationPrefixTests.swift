@@ -3,7 +3,8 @@ import Testing
 
 /// Prefixes by which networks lead IPv6 to IPv4.
 @Suite struct TranslationPrefixTests {
-    /// Each length of RFC 6052 §2.2, with an address of the probe below it, and 10.0.0.1 and 8.8.4.4 (here 192.0.2.33, as in §2.4, would be private).
+    /// Each length of RFC 6052 §2.2, with an address of the probe below it, and 10.0.0.1 and 8.8.4.4 (here 192.0.2.33,
+    /// as in §2.4, would be private).
     private static let networks = [
         ("2a00:db8:c000:aa::", "2a00:db8:a00:1::", "2a00:db8:808:404::"),
         ("2a00:db8:1c0:0:aa::", "2a00:db8:10a:0:1::", "2a00:db8:108:804:4::"),
@@ -13,14 +14,18 @@ import Testing
         ("2a00:db8:122:344::c000:aa", "2a00:db8:122:344::a00:1", "2a00:db8:122:344::808:404"),
     ]
 
-    private func policy(_ answers: String..., allow: [String] = [], interfaces: [(String, Int)] = []) throws -> AddressPolicy {
+    private func policy(_ answers: String..., allow: [String] = [], interfaces: [(String, Int)] = []) throws
+        -> AddressPolicy
+    {
         let prefixes = try answers.flatMap { TranslationPrefix.told(by: try #require(IPAddress($0))) }
         #expect(prefixes.count == answers.count, "\(answers)")
         let local = LocalNetworks(try interfaces.map { (try #require(IPAddress($0.0)), $0.1) })
         return try AddressPolicy(allow: allow).on(local, Set(prefixes))
     }
 
-    @Test(arguments: networks) func whatIsTranslatedIsJudgedByTheAddressInIt(probe: String, inside: String, outside: String) throws {
+    @Test(arguments: networks) func whatIsTranslatedIsJudgedByTheAddressInIt(
+        probe: String, inside: String, outside: String
+    ) throws {
         let (inside, outside) = (try #require(IPAddress(inside)), try #require(IPAddress(outside)))
         let policy = try policy(probe)
         #expect(!policy.isPublic(inside) && policy.isPublic(outside))
@@ -30,7 +35,9 @@ import Testing
     }
 
     @Test func eitherAddressOfTheProbeTellsTheSamePrefix() throws {
-        let told = try ["2a00:db8:122:344::c000:aa", "2a00:db8:122:344::c000:ab"].map { TranslationPrefix.told(by: try #require(IPAddress($0))) }
+        let told = try ["2a00:db8:122:344::c000:aa", "2a00:db8:122:344::c000:ab"].map {
+            TranslationPrefix.told(by: try #require(IPAddress($0)))
+        }
         #expect(told[0] == told[1] && told[0].count == 1)
     }
 
@@ -48,7 +55,9 @@ import Testing
     @Test func privatePrefixStaysPrivateUnlessItIsForTranslationAlone() throws {
         #expect(try !policy("fd00:1:2:3::c000:aa").isPublic(#require(IPAddress("fd00:1:2:3::808:808"))))
         let own = try policy("64:ff9b:1::c000:aa")
-        #expect(try own.isPublic(#require(IPAddress("64:ff9b:1::808:808"))) && !own.isPublic(#require(IPAddress("64:ff9b:1::a00:1"))))
+        #expect(
+            try own.isPublic(#require(IPAddress("64:ff9b:1::808:808")))
+                && !own.isPublic(#require(IPAddress("64:ff9b:1::a00:1"))))
         #expect(try !own.isPublic(#require(IPAddress("64:ff9b:1:0:1::808:808"))), "another prefix")
         #expect(try !AddressPolicy(allow: []).isPublic(#require(IPAddress("64:ff9b:1::808:808"))))
     }

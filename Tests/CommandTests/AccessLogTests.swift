@@ -15,14 +15,17 @@ import Testing
     private func waitForLine(in path: String) throws {
         let end = ContinuousClock.now + .patience
         while !text(path).hasSuffix("\n") {
-            guard ContinuousClock.now < end else { throw DeadlinePassed(what: "a line in \(path)", instead: text(path)) }
+            guard ContinuousClock.now < end else {
+                throw DeadlinePassed(what: "a line in \(path)", instead: text(path))
+            }
             sched_yield()
         }
     }
 
     @Test func hangupGoesOnInANewFile() throws {
         let (log, old) = (directory.file("access.log"), directory.file("access.log.1"))
-        let proxy = try ProxyProcess(cacheDirectory: directory.file("cache"), arguments: ["--access-log", log, "--log-level", "notice"])
+        let proxy = try ProxyProcess(
+            cacheDirectory: directory.file("cache"), arguments: ["--access-log", log, "--log-level", "notice"])
         #expect(try proxy.get("/healthz").status == 200)
         try waitForLine(in: log)
         #expect(try FileManager.default.attributesOfItem(atPath: log)[.posixPermissions] as? Int == 0o600)
@@ -44,9 +47,13 @@ import Testing
 
     @Test func fileThatCannotBeWrittenIsNamed() throws {
         let outcome = try ReelcacheCommand.run(
-            ["serve", "--listen", "127.0.0.1:0", "--cache-dir", directory.file("cache"), "--access-log", directory.file("none/access.log")])
+            [
+                "serve", "--listen", "127.0.0.1:0", "--cache-dir", directory.file("cache"), "--access-log",
+                directory.file("none/access.log"),
+            ])
         let line = try #require(outcome.failureLine)
-        #expect(line.contains("cannot write the access log \(directory.file("none/access.log")): No such file"), "\(line)")
+        #expect(
+            line.contains("cannot write the access log \(directory.file("none/access.log")): No such file"), "\(line)")
     }
 
     /// Nobody reads what it writes: that holds up neither players nor the end.
@@ -55,10 +62,13 @@ import Testing
         #expect(mkfifo(pipe, 0o600) == 0)
         let reader = open(pipe, O_RDONLY | O_NONBLOCK)
         defer { close(reader) }
-        let proxy = try ProxyProcess(cacheDirectory: directory.file("cache"), arguments: ["--access-log", pipe, "--log-level", "notice"])
+        let proxy = try ProxyProcess(
+            cacheDirectory: directory.file("cache"), arguments: ["--access-log", pipe, "--log-level", "notice"])
         let player = try RawClient(port: proxy.port)
         // More than a pipe holds.
-        for number in 0..<40 { #expect(try player.get("/" + String(repeating: "a", count: 4000) + "\(number)").status == 404) }
+        for number in 0..<40 {
+            #expect(try player.get("/" + String(repeating: "a", count: 4000) + "\(number)").status == 404)
+        }
         proxy.process.signal(SIGHUP)
         try proxy.process.waitForLine(containing: "nothing has changed", on: .stderr)
         #expect(try player.get("/healthz").status == 200)
@@ -68,7 +78,9 @@ import Testing
     @Test func pipeThatNobodyReadsIsNamed() throws {
         let pipe = directory.file("pipe")
         #expect(mkfifo(pipe, 0o600) == 0)
-        let outcome = try ReelcacheCommand.run(["serve", "--listen", "127.0.0.1:0", "--cache-dir", directory.file("cache"), "--access-log", pipe])
+        let outcome = try ReelcacheCommand.run([
+            "serve", "--listen", "127.0.0.1:0", "--cache-dir", directory.file("cache"), "--access-log", pipe,
+        ])
         let line = try #require(outcome.failureLine)
         #expect(line.contains("cannot write the access log \(pipe): nobody reads this pipe"), "\(line)")
     }

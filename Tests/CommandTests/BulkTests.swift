@@ -8,13 +8,16 @@ import Testing
 
     private func pinned(_ shelf: Shelf) throws -> [String] {
         let resources = try #require(shelf.json("ls", "--sort", "name")["resources"] as? [[String: Any]])
-        return resources.filter { $0["is_pinned"] as? Bool == true }.map { ($0["url"] as? String ?? "none").replacing(shelf.origin.url(""), with: "") }
+        return resources.filter { $0["is_pinned"] as? Bool == true }.map {
+            ($0["url"] as? String ?? "none").replacing(shelf.origin.url(""), with: "")
+        }
     }
 
     @Test(arguments: Ownership.allCases) func whatMatchesIsPinnedAndUnpinned(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, whole: Self.paths)
         let url = shelf.origin.url("/a/")
-        #expect(try shelf.say("pin", url + "*").lines == ["pinned \(url)1.mp4, 1.00 MB", "pinned \(url)2.mp4, 1.00 MB"])
+        #expect(
+            try shelf.say("pin", url + "*").lines == ["pinned \(url)1.mp4, 1.00 MB", "pinned \(url)2.mp4, 1.00 MB"])
         #expect(try pinned(shelf) == ["/a/1.mp4", "/a/2.mp4"])
         _ = try shelf.say("unpin", "--filter", "/A/2.")
         #expect(try pinned(shelf) == ["/a/1.mp4"])
@@ -60,17 +63,23 @@ import Testing
         #expect(try shelf.names == ["/a/2.mp4"])
         let line = try #require(try shelf.run("rm", "--category", "news").failureLine)
         #expect(line == "reelcache: nothing that was downloaded in the category 'news' is cached")
-        #expect(try #require(try shelf.run("pin", "--category", "none").failureLine).contains("no download has the category 'none'"))
+        #expect(
+            try #require(try shelf.run("pin", "--category", "none").failureLine).contains(
+                "no download has the category 'none'"))
     }
 
-    @Test(arguments: Ownership.allCases, ["pin", "unpin", "rm"]) func whereNothingMatchesNothingIsDone(ownership: Ownership, command: String) throws {
+    @Test(arguments: Ownership.allCases, ["pin", "unpin", "rm"]) func whereNothingMatchesNothingIsDone(
+        ownership: Ownership, command: String
+    ) throws {
         let shelf = try Shelf(ownership, whole: ["/a/1.mp4"])
         for (arguments, words) in [
             ([shelf.origin.url("/none/*")], "nothing that is cached matches \(shelf.origin.url("/none/*"))"),
             (["--filter", "none"], "nothing that is cached has 'none' in its URL"),
         ] {
             let outcome = try ReelcacheCommand.run([command] + arguments + ["--cache-dir", shelf.cache.path])
-            #expect(outcome.exit == .exited(1) && outcome.stdout == "" && outcome.stderr == "reelcache: \(words)\n", "\(outcome)")
+            #expect(
+                outcome.exit == .exited(1) && outcome.stdout == "" && outcome.stderr == "reelcache: \(words)\n",
+                "\(outcome)")
         }
         #expect(try shelf.names == ["/a/1.mp4"])
     }
@@ -94,18 +103,22 @@ import Testing
         #expect(try shelf.names == Self.paths)
         _ = try run([shelf.origin.url("/a/*")], answer: "y")
         #expect(try shelf.names == ["/b/1.mp4"])
-        #expect(try run(["--filter", "/b/", "--yes"], answer: nil).lines.first?.hasPrefix("removed 1 resource; ") == true)
+        #expect(
+            try run(["--filter", "/b/", "--yes"], answer: nil).lines.first?.hasPrefix("removed 1 resource; ") == true)
         #expect(try shelf.names == [])
     }
 
     @Test(arguments: [
-        ["rm", "--filter", "a", "--all"], ["rm", "--filter", "a", "--category", "b"], ["rm", "--filter", ""], ["rm", "http://a/b", "--filter", "a"], ["pin"],
+        ["rm", "--filter", "a", "--all"], ["rm", "--filter", "a", "--category", "b"], ["rm", "--filter", ""],
+        ["rm", "http://a/b", "--filter", "a"], ["pin"],
         ["pin", "--all"], ["unpin"], ["unpin", "--all", "--filter", "a"], ["pin", "--category", ""],
     ])
     func wrongUsageIs2(arguments: [String]) throws {
         let cache = try TemporaryDirectory()
         let outcome = try ReelcacheCommand.run(arguments + ["--cache-dir", cache.path])
-        #expect(outcome.exit == .exited(2) && outcome.stderr.hasPrefix("Error: ") && outcome.stderr.contains("Usage: reelcache \(arguments[0]) "), "\(outcome)")
+        #expect(
+            outcome.exit == .exited(2) && outcome.stderr.hasPrefix("Error: ")
+                && outcome.stderr.contains("Usage: reelcache \(arguments[0]) "), "\(outcome)")
     }
 
     // MARK: On a terminal
@@ -116,9 +129,11 @@ import Testing
         _ = try shelf.say("prefetch", "--detach", shelf.origin.url("/Gr%C3%BC%C3%9Fe%20a.mp4"))
         for columns in [50, 80] {
             for command in [["ls"], ["downloads", "--all"]] {
-                let terminal = try TerminalProcess.reelcache(command + ["--cache-dir", shelf.cache.path], columns: columns)
+                let terminal = try TerminalProcess.reelcache(
+                    command + ["--cache-dir", shelf.cache.path], columns: columns)
                 #expect(try terminal.waitForExit() == .exited(0))
-                #expect(terminal.lines.count == 3 && terminal.lines.allSatisfy { $0.count <= columns }, "\(terminal.lines)")
+                #expect(
+                    terminal.lines.count == 3 && terminal.lines.allSatisfy { $0.count <= columns }, "\(terminal.lines)")
                 #expect(terminal.lines[1].hasSuffix("Grüße%20a.mp4"), "\(terminal.lines)")
             }
         }

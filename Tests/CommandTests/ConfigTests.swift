@@ -30,8 +30,12 @@ import Testing
 
     @Test func aGoodFileIsOk() throws {
         let file = try write("max_size: 2GB\n")
-        for outcome in [try config("check", file), try config("check", "--config", file), try config("check", environment: ["REELCACHE_CONFIG": file])] {
-            #expect(outcome.exit == .exited(0) && outcome.stdout == "\(file): ok\n" && outcome.stderr == "", "\(outcome)")
+        for outcome in [
+            try config("check", file), try config("check", "--config", file),
+            try config("check", environment: ["REELCACHE_CONFIG": file]),
+        ] {
+            #expect(
+                outcome.exit == .exited(0) && outcome.stdout == "\(file): ok\n" && outcome.stderr == "", "\(outcome)")
         }
     }
 
@@ -43,38 +47,54 @@ import Testing
             "\(file):3:1: threads: is there already, on line 2; remove one of them",
         ]
         let outcome = try config("check", file)
-        #expect(outcome.exit == .exited(1) && outcome.stdout == lines.map { "\($0)\n" }.joined() && outcome.stderr == "", "\(outcome)")
+        #expect(
+            outcome.exit == .exited(1) && outcome.stdout == lines.map { "\($0)\n" }.joined() && outcome.stderr == "",
+            "\(outcome)")
     }
 
     @Test func aProblemInARuleNamesTheRuleAndItsKey() throws {
-        let file = try write("rules:\n  - host: a.example\n    ttl: 1d\n  - path: vod\n    tll: 1d\n    headers: {Host: b}\nmounts: {/tv: https://o/}\n")
+        let file = try write(
+            "rules:\n  - host: a.example\n    ttl: 1d\n  - path: vod\n    tll: 1d\n    headers: {Host: b}\nmounts: {/tv: https://o/}\n"
+        )
         let outcome = try config("check", file)
-        #expect(outcome.exit == .exited(1) && outcome.lines == [
-            "\(file):4:11: rules[1].path: 'vod' matches no path; begin it with / or *, such as /vod/* or *.mp4",
-            "\(file):5:5: rules[1].tll: is not a key of a rule; did you mean ttl?",
-            "\(file):6:15: rules[1].headers.Host: the proxy writes Host itself; remove it",
-            "\(file):7:10: mounts: '/tv' is no place for a mount: begin and end it with /, such as /tv/",
-        ], "\(outcome)")
+        #expect(
+            outcome.exit == .exited(1)
+                && outcome.lines == [
+                    "\(file):4:11: rules[1].path: 'vod' matches no path; begin it with / or *, such as /vod/* or *.mp4",
+                    "\(file):5:5: rules[1].tll: is not a key of a rule; did you mean ttl?",
+                    "\(file):6:15: rules[1].headers.Host: the proxy writes Host itself; remove it",
+                    "\(file):7:10: mounts: '/tv' is no place for a mount: begin and end it with /, such as /tv/",
+                ], "\(outcome)")
         let problems = try #require(try object(try config("check", "--json", file))["problems"] as? [[String: Any]])
-        #expect(problems.map { $0["key"] as? String } == ["rules[1].path", "rules[1].tll", "rules[1].headers.Host", "mounts"])
+        #expect(
+            problems.map { $0["key"] as? String } == [
+                "rules[1].path", "rules[1].tll", "rules[1].headers.Host", "mounts",
+            ])
         #expect(problems.map { $0["line"] as? Int } == [4, 5, 6, 7])
     }
 
     @Test func jsonSaysTheSame() throws {
         let good = try config("check", "--json", try write(""))
         #expect(good.exit == .exited(0))
-        #expect(try object(good) as NSDictionary == ["file": directory.file("r.yaml"), "ok": true, "problems": [Any]()])
+        #expect(
+            try object(good) as NSDictionary == ["file": directory.file("r.yaml"), "ok": true, "problems": [Any]()])
 
         let bad = try config("check", "--json", try write("listen: x"))
         #expect(bad.exit == .exited(1) && bad.stderr == "")
-        let problem: [String: Any] = ["line": 1, "column": 9, "key": "listen", "message": "cannot listen on 'x'; write HOST:PORT, such as 127.0.0.1:7335"]
-        #expect(try object(bad) as NSDictionary == ["file": directory.file("r.yaml"), "ok": false, "problems": [problem]])
+        let problem: [String: Any] = [
+            "line": 1, "column": 9, "key": "listen",
+            "message": "cannot listen on 'x'; write HOST:PORT, such as 127.0.0.1:7335",
+        ]
+        #expect(
+            try object(bad) as NSDictionary == ["file": directory.file("r.yaml"), "ok": false, "problems": [problem]])
     }
 
     @Test func aFileThatIsNotThereIsAProblem() throws {
         let file = directory.file("none.yaml")
         let outcome = try config("check", file)
-        #expect(outcome.exit == .exited(1) && outcome.stdout == "\(file): cannot be read: No such file or directory\n" && outcome.stderr == "", "\(outcome)")
+        #expect(
+            outcome.exit == .exited(1) && outcome.stdout == "\(file): cannot be read: No such file or directory\n"
+                && outcome.stderr == "", "\(outcome)")
         #expect(try object(try config("check", "--json", file))["ok"] as? Bool == false)
     }
 
@@ -88,22 +108,34 @@ import Testing
 
     /// Each flag exists, and each variable.
     @Test(arguments: [
-        ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"), ("min_free", "2GB"), ("allow", "a.local"),
-        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("tunnel", "true"), ("tunnel_ports", "8443"), ("max_body", "100MB"), ("offline", "true"),
+        ("listen", "127.0.0.1:1"), ("names", "tv.example"), ("cache_dir", "/films"), ("max_size", "1GB"),
+        ("min_free", "2GB"), ("allow", "a.local"),
+        ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("tunnel", "true"),
+        ("tunnel_ports", "8443"), ("max_body", "100MB"), ("offline", "true"),
         ("play_pinned", "false"),
-        ("offline", "false"), ("fill", "whole"), ("max_downloads", "5"), ("download_rate", "2MB"), ("download_rate", "none"),
-        ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("max_fetches", "9"), ("max_fetches_per_host", "8"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
+        ("offline", "false"), ("fill", "whole"), ("max_downloads", "5"), ("download_rate", "2MB"),
+        ("download_rate", "none"),
+        ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("max_fetches", "9"),
+        ("max_fetches_per_host", "8"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
         ("access_log", "/own.log"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
-        let flag = ["mounts": "--mount", "names": "--name", "tunnel_ports": "--tunnel-port"][key] ?? "--" + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
-        let arguments = switch value {
-        case "true": [flag]
-        case "false": ["--no-" + flag.dropFirst(2)]
-        default: [flag, value]
-        }
-        #expect(try row(key, try ReelcacheCommand.run(["config", "show", "--json"] + arguments)) == Row(key: key, values: [value], origin: flag))
-        #expect(try row(key, try config("show", "--json", environment: [variable: value])) == Row(key: key, values: [value], origin: variable))
+        let
+            flag =
+                ["mounts": "--mount", "names": "--name", "tunnel_ports": "--tunnel-port"][key] ?? "--"
+                + key.replacing("_", with: "-"), variable = "REELCACHE_" + key.uppercased()
+        let arguments =
+            switch value {
+            case "true": [flag]
+            case "false": ["--no-" + flag.dropFirst(2)]
+            default: [flag, value]
+            }
+        #expect(
+            try row(key, try ReelcacheCommand.run(["config", "show", "--json"] + arguments))
+                == Row(key: key, values: [value], origin: flag))
+        #expect(
+            try row(key, try config("show", "--json", environment: [variable: value]))
+                == Row(key: key, values: [value], origin: variable))
     }
 
     private struct Row: Decodable, Equatable {
@@ -117,47 +149,52 @@ import Testing
     }
 
     @Test func itShowsWhatHoldsAndWhoSaidSo() throws {
-        let file = try write("max_size: 2GB\nthreads: 2\nallow: [a.local, 10.0.0.0/8]\nrules:\n- pin: true\n- host: api.example\n  headers: {X-Key: secret}\n")
+        let file = try write(
+            "max_size: 2GB\nthreads: 2\nallow: [a.local, 10.0.0.0/8]\nrules:\n- pin: true\n- host: api.example\n  headers: {X-Key: secret}\n"
+        )
         let outcome = try config(
-            "show", "--config", file, "--threads", "3", "--offline", environment: ["REELCACHE_LOG_LEVEL": "info", "REELCACHE_CACHE_DIR": "/films"])
+            "show", "--config", file, "--threads", "3", "--offline",
+            environment: ["REELCACHE_LOG_LEVEL": "info", "REELCACHE_CACHE_DIR": "/films"])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "")
-        #expect(outcome.stdout.split(separator: "\n").map { $0.replacing(#/ {2,}/#, with: "  ") } == [
-            "listen  127.0.0.1:7335  default",
-            "names  (none)  default",
-            "cache_dir  /films  REELCACHE_CACHE_DIR",
-            "max_size  2GB  \(file):1",
-            "min_free  1GB  default",
-            "allow  a.local, 10.0.0.0/8  \(file):3",
-            "mounts  (none)  default",
-            "any_origin  true  default",
-            "tunnel  false  default",
-            "tunnel_ports  443  default",
-            "max_body  (any size)  default",
-            "offline  true  --offline",
-            "play_pinned  true  default",
-            "fill  ahead 32MiB  default",
-            "max_downloads  3  default",
-            "download_rate  none  default",
-            "linger  5s  default",
-            "connect_timeout  10s  default",
-            "stall_timeout  30s  default",
-            "max_fetches  256  default",
-            "max_fetches_per_host  64  default",
-            "web_origins  (none)  default",
-            "secret_parameters  (none besides those)  default",
-            "threads  3  --threads",
-            "ca_file  (the system's)  default",
-            "log_level  info  REELCACHE_LOG_LEVEL",
-            "access_log  (no log)  default",
-            "rules  2 rules  \(file):4",
-        ])
+        #expect(
+            outcome.stdout.split(separator: "\n").map { $0.replacing(#/ {2,}/#, with: "  ") } == [
+                "listen  127.0.0.1:7335  default",
+                "names  (none)  default",
+                "cache_dir  /films  REELCACHE_CACHE_DIR",
+                "max_size  2GB  \(file):1",
+                "min_free  1GB  default",
+                "allow  a.local, 10.0.0.0/8  \(file):3",
+                "mounts  (none)  default",
+                "any_origin  true  default",
+                "tunnel  false  default",
+                "tunnel_ports  443  default",
+                "max_body  (any size)  default",
+                "offline  true  --offline",
+                "play_pinned  true  default",
+                "fill  ahead 32MiB  default",
+                "max_downloads  3  default",
+                "download_rate  none  default",
+                "linger  5s  default",
+                "connect_timeout  10s  default",
+                "stall_timeout  30s  default",
+                "max_fetches  256  default",
+                "max_fetches_per_host  64  default",
+                "web_origins  (none)  default",
+                "secret_parameters  (none besides those)  default",
+                "threads  3  --threads",
+                "ca_file  (the system's)  default",
+                "log_level  info  REELCACHE_LOG_LEVEL",
+                "access_log  (no log)  default",
+                "rules  2 rules  \(file):4",
+            ])
     }
 
     // MARK: Other commands
 
     @Test func serveWorksByTheFile() throws {
         let cache = directory.file("films")
-        let file = try write("listen: 127.0.0.1:0\ncache_dir: \(cache)\nmax_size: 300MB\n", to: "xdg/reelcache/reelcache.yaml")
+        let file = try write(
+            "listen: 127.0.0.1:0\ncache_dir: \(cache)\nmax_size: 300MB\n", to: "xdg/reelcache/reelcache.yaml")
         let environment: [String: String?] = ["REELCACHE_CONFIG": nil, "XDG_CONFIG_HOME": directory.file("xdg")]
         let serve = try ReelcacheCommand.start(["serve"], environment: environment)
         try serve.waitForLine(containing: "cache in \(cache) (at most 300 MB)")
@@ -166,11 +203,15 @@ import Testing
         let stats = try ReelcacheCommand.run(["stats"], environment: environment)
         #expect(stats.exit == .exited(0) && stats.stdout.contains("of 300 MB"), "\(stats)")
         let url = try ReelcacheCommand.run(["url", "https://example.org/", "--config", file])
-        #expect(serve.stdout.contains("serves at \(url.stdout.replacing("/https/example.org/\n", with: ","))"), "\(url)")
+        #expect(
+            serve.stdout.contains("serves at \(url.stdout.replacing("/https/example.org/\n", with: ","))"), "\(url)")
         #expect(try serve.terminate() == .exited(0))
     }
 
-    @Test(arguments: [("127.0.0.1:8000", "http://127.0.0.1:8000"), (":8000", "http://127.0.0.1:8000"), ("[::]:8000", "http://[::1]:8000")])
+    @Test(arguments: [
+        ("127.0.0.1:8000", "http://127.0.0.1:8000"), (":8000", "http://127.0.0.1:8000"),
+        ("[::]:8000", "http://[::1]:8000"),
+    ])
     func withoutAProxyTheURLIsThatOfTheFile(listen: String, base: String) throws {
         let file = try write("listen: '\(listen)'\ncache_dir: \(directory.file("films"))\n")
         let outcome = try ReelcacheCommand.run(["url", "https://example.org/", "--config", file])
@@ -179,7 +220,8 @@ import Testing
 
     @Test func withoutAProxyAndAPortThereIsNoURL() throws {
         let file = try write("listen: 127.0.0.1:0\ncache_dir: \(directory.file("films"))\n")
-        let line = try #require(try ReelcacheCommand.run(["url", "https://example.org/", "--config", file]).failureLine)
+        let line = try #require(
+            try ReelcacheCommand.run(["url", "https://example.org/", "--config", file]).failureLine)
         #expect(line.contains("listen 127.0.0.1:0"), "\(line)")
     }
 
@@ -187,9 +229,13 @@ import Testing
     @Test(arguments: [["serve"], ["stats"], ["url", "https://example.org/"], ["config", "show"]])
     func everyCommandRefusesABadFile(command: [String]) throws {
         let file = try write("cache_dir: \(directory.file("films"))\nthreads: 0\ncolour: red\n")
-        let outcome = try ReelcacheCommand.run(command + ["--config", file], environment: ["REELCACHE_MAX_SIZE": "1MB"])
+        let outcome = try ReelcacheCommand.run(
+            command + ["--config", file], environment: ["REELCACHE_MAX_SIZE": "1MB"])
         #expect(outcome.exit == .exited(2) && outcome.stdout == "")
-        let starts = ["reelcache: \(file):2:10: threads: ", "reelcache: \(file):3:1: colour: ", "reelcache: REELCACHE_MAX_SIZE: '1MB' is too small; write 16MB or more"]
+        let starts = [
+            "reelcache: \(file):2:10: threads: ", "reelcache: \(file):3:1: colour: ",
+            "reelcache: REELCACHE_MAX_SIZE: '1MB' is too small; write 16MB or more",
+        ]
         let lines = outcome.stderr.split(separator: "\n")
         #expect(lines.count == starts.count && zip(lines, starts).allSatisfy { $0.hasPrefix($1) }, "\(outcome.stderr)")
         #expect(!FileManager.default.fileExists(atPath: directory.file("films")))
@@ -197,11 +243,15 @@ import Testing
 
     @Test(arguments: [["serve"], ["stats"], ["url", "https://example.org/"], ["config", "show"]])
     func everyCommandRefusesAFileThatIsNotThere(command: [String]) throws {
-        let line = try #require(try ReelcacheCommand.run(command + ["--config", directory.file("none.yaml")]).failureLine)
+        let line = try #require(
+            try ReelcacheCommand.run(command + ["--config", directory.file("none.yaml")]).failureLine)
         #expect(line.contains(directory.file("none.yaml")) && line.contains("No such file"), "\(line)")
     }
 
-    @Test(arguments: [["config", "chek"], ["config", "check", "a", "b"], ["config", "show", "a"], ["config", "show", "--threads", "0"], ["config", "show", "--mount", "tv"]])
+    @Test(arguments: [
+        ["config", "chek"], ["config", "check", "a", "b"], ["config", "show", "a"],
+        ["config", "show", "--threads", "0"], ["config", "show", "--mount", "tv"],
+    ])
     func wrongUsageIs2(arguments: [String]) throws {
         let outcome = try ReelcacheCommand.run(arguments)
         #expect(outcome.exit == .exited(2) && outcome.stdout == "" && outcome.stderr.hasPrefix("Error: "), "\(outcome)")
@@ -210,6 +260,8 @@ import Testing
     @Test(arguments: [["config"], ["config", "--help"], ["config", "check", "--help"], ["config", "show", "-h"]])
     func helpIsNoError(arguments: [String]) throws {
         let outcome = try ReelcacheCommand.run(arguments)
-        #expect(outcome.exit == .exited(0) && outcome.stderr == "" && outcome.stdout.contains("USAGE: reelcache config"), "\(outcome)")
+        #expect(
+            outcome.exit == .exited(0) && outcome.stderr == "" && outcome.stdout.contains("USAGE: reelcache config"),
+            "\(outcome)")
     }
 }

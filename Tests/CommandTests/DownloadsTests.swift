@@ -25,7 +25,9 @@ import Testing
         for path in ["/a.mp4", "/b.mp4"] { _ = try shelf.say("prefetch", "--detach", shelf.origin.url(path)) }
         let news = try ReelcacheCommand.start(["downloads", "watch", "--json", "--cache-dir", shelf.cache.path])
         for path in ["/a.mp4", "/b.mp4"] {
-            try news.waitForLine("the half of \(path)") { $0.contains("\(path)\"") && $0.contains("\"bytes\":524288,") && $0.contains("\"total\":1000000,") }
+            try news.waitForLine("the half of \(path)") {
+                $0.contains("\(path)\"") && $0.contains("\"bytes\":524288,") && $0.contains("\"total\":1000000,")
+            }
         }
         return shelf
     }
@@ -33,15 +35,19 @@ import Testing
     private func states(_ shelf: Shelf, _ flags: String...) throws -> [String: String] {
         let outcome = try ReelcacheCommand.run(["downloads", "--json", "--cache-dir", shelf.cache.path] + flags)
         let downloads = try #require(try outcome.members["downloads"] as? [[String: Any]], "\(outcome)")
-        return Dictionary(uniqueKeysWithValues: downloads.map {
-            (($0["url"] as? String ?? "").replacing(shelf.origin.url(""), with: ""), $0["state"] as? String ?? "")
-        })
+        return Dictionary(
+            uniqueKeysWithValues: downloads.map {
+                (($0["url"] as? String ?? "").replacing(shelf.origin.url(""), with: ""), $0["state"] as? String ?? "")
+            })
     }
 
     @Test(arguments: [
-        ["downloads", "--state", "gone"], ["downloads", "--all", "--state", "failed"], ["downloads", "pause"], ["downloads", "pause", "1", "--all"], ["downloads", "move", "1"],
-        ["downloads", "move", "--first"], ["downloads", "move", "1", "--first", "--last"], ["downloads", "move", "1", "--to", "0"], ["downloads", "set"],
-        ["downloads", "set", "--max-active", "0"], ["downloads", "set", "--max-active", "65"], ["downloads", "set", "--limit-rate", "fast"], ["downloads", "clear", "1"],
+        ["downloads", "--state", "gone"], ["downloads", "--all", "--state", "failed"], ["downloads", "pause"],
+        ["downloads", "pause", "1", "--all"], ["downloads", "move", "1"],
+        ["downloads", "move", "--first"], ["downloads", "move", "1", "--first", "--last"],
+        ["downloads", "move", "1", "--to", "0"], ["downloads", "set"],
+        ["downloads", "set", "--max-active", "0"], ["downloads", "set", "--max-active", "65"],
+        ["downloads", "set", "--limit-rate", "fast"], ["downloads", "clear", "1"],
         ["downloads", "nonsense"], ["history", "--limit", "0"], ["history", "extra"],
     ])
     func wrongUsageIs2(arguments: [String]) throws {
@@ -53,30 +59,44 @@ import Testing
     @Test func whereThereIsNoCacheThereAreNoDownloads() throws {
         let cache = directory.file("cache")
         for (arguments, said) in [
-            (["downloads"], "no downloads\n"), (["downloads", "list", "--all"], "no downloads\n"), (["history"], "0 downloads; 0 bytes completed\n"), (["history", "--json"], "[\n\n]\n"),
+            (["downloads"], "no downloads\n"), (["downloads", "list", "--all"], "no downloads\n"),
+            (["history"], "0 downloads; 0 bytes completed\n"), (["history", "--json"], "[\n\n]\n"),
             (["downloads", "clear"], "forgot 0 downloads\n"), (["downloads", "pause", "--all"], "nothing to pause\n"),
         ] {
             let outcome = try ReelcacheCommand.run(arguments + ["--cache-dir", cache])
             #expect(outcome.exit == .exited(0) && outcome.stdout == said && outcome.stderr == "", "\(outcome)")
         }
-        for arguments in [["downloads", "pause", "1"], ["downloads", "watch"], ["downloads", "set", "--max-active", "2"], ["downloads", "move", "1", "--first"]] {
+        for arguments in [
+            ["downloads", "pause", "1"], ["downloads", "watch"], ["downloads", "set", "--max-active", "2"],
+            ["downloads", "move", "1", "--first"],
+        ] {
             let line = try #require(try ReelcacheCommand.run(arguments + ["--cache-dir", cache]).failureLine)
             #expect(line.contains(cache), "\(line)")
         }
         let watch = try ReelcacheCommand.run(["downloads", "watch", "--json", "--cache-dir", cache])
         #expect(watch.exit == .exited(1) && watch.lines.count == 1, "\(watch)")
-        #expect(try watch.members["event"] as? String == "error" && watch.stderr == "reelcache: \(watch.members["error"] as? String ?? "")\n", "\(watch)")
+        #expect(
+            try watch.members["event"] as? String == "error"
+                && watch.stderr == "reelcache: \(watch.members["error"] as? String ?? "")\n", "\(watch)")
         #expect(!FileManager.default.fileExists(atPath: cache))
     }
 
     @Test func theQueueIsListed() throws {
         let shelf = try stalled()
         let lines = try shelf.say("downloads").lines
-        #expect(lines.first?.split(separator: " ").map(String.init) == ["ID", "STATE", "PRIORITY", "PROGRESS", "RATE", "ETA", "URL"])
+        #expect(
+            lines.first?.split(separator: " ").map(String.init) == [
+                "ID", "STATE", "PRIORITY", "PROGRESS", "RATE", "ETA", "URL",
+            ])
         for path in ["/a.mp4", "/b.mp4"] {
-            #expect(lines.contains { $0.contains("  downloading  normal    ") && $0.contains("% of 1.00 MB") && $0.hasSuffix("  \(shelf.origin.url(path))") }, "\(lines)")
+            #expect(
+                lines.contains {
+                    $0.contains("  downloading  normal    ") && $0.contains("% of 1.00 MB")
+                        && $0.hasSuffix("  \(shelf.origin.url(path))")
+                }, "\(lines)")
         }
-        let failed = try #require(lines.firstIndex { $0.contains("  failed ") && $0.hasSuffix(shelf.origin.url("/gone.mp4")) })
+        let failed = try #require(
+            lines.firstIndex { $0.contains("  failed ") && $0.hasSuffix(shelf.origin.url("/gone.mp4")) })
         #expect(lines[failed + 1].hasPrefix("    ") && lines[failed + 1].contains("404"))
         #expect(lines.last?.hasPrefix("2 downloading, 1 failed") == true, "\(lines)")
         #expect(try states(shelf) == ["/a.mp4": "downloading", "/b.mp4": "downloading", "/gone.mp4": "failed"])
@@ -99,7 +119,9 @@ import Testing
         #expect(try (shelf.json("downloads", "resume", "--all")["done"] as? [Any])?.count == 2)
         #expect(try states(shelf)["/a.mp4"] == waits)
         if ownership == .alone {
-            #expect(try shelf.say("downloads").lines.last == "2 waiting, 1 failed; no proxy runs: they go on when one is started, or with reelcache prefetch")
+            #expect(
+                try shelf.say("downloads").lines.last
+                    == "2 waiting, 1 failed; no proxy runs: they go on when one is started, or with reelcache prefetch")
         }
     }
 
@@ -112,7 +134,8 @@ import Testing
         shelf.origin.releaseAll()
         shelf.origin.script("/gone.mp4") { $0.status = nil }
         shelf.origin.serve("/gone.mp4", shelf.film)
-        #expect(try shelf.say("downloads", "retry", shelf.origin.url("/gone.mp4")).contains(shelf.origin.url("/gone.mp4")))
+        #expect(
+            try shelf.say("downloads", "retry", shelf.origin.url("/gone.mp4")).contains(shelf.origin.url("/gone.mp4")))
         #expect(try shelf.run("prefetch", shelf.origin.url("/gone.mp4"), "--allow", "127.0.0.1").exit == .exited(0))
         #expect(shelf.origin.bytesSent("/gone.mp4") == shelf.film.size)
     }
@@ -120,10 +143,13 @@ import Testing
     @Test(arguments: Ownership.allCases) func whatIsUnknownIsNamedAndTheRestIsDone(ownership: Ownership) throws {
         let shelf = try stalled()
         if ownership == .alone { try shelf.close() }
-        let outcome = try shelf.run("downloads", "pause", "999", "http://none.example/x", "nonsense", shelf.origin.url("/a.mp4"))
+        let outcome = try shelf.run(
+            "downloads", "pause", "999", "http://none.example/x", "nonsense", shelf.origin.url("/a.mp4"))
         #expect(outcome.exit == .exited(3) && outcome.lines.count == 1, "\(outcome)")
         let errors = outcome.stderr.lines
-        #expect(errors.count == 3 && errors[0].contains("999") && errors[1].contains("no download http://none.example/x") && errors[2].contains("nonsense"), "\(errors)")
+        #expect(
+            errors.count == 3 && errors[0].contains("999") && errors[1].contains("no download http://none.example/x")
+                && errors[2].contains("nonsense"), "\(errors)")
         let failure = try #require(try shelf.run("downloads", "retry", shelf.origin.url("/done.mp4")).failureLine)
         #expect(failure.contains("completed"), "\(failure)")
     }
@@ -149,8 +175,12 @@ import Testing
 
     @Test func whatHoldsForAllIsSetWhereAProxyRuns() throws {
         let shelf = try Shelf(.running)
-        #expect(try shelf.say("downloads", "set", "--max-active", "1", "--limit-rate", "2MB/s") == "at most 1 download at once, 2.00 MB/s together\n")
-        #expect(try shelf.say("downloads", "set", "--limit-rate", "none") == "at most 1 download at once, as fast as it goes\n")
+        #expect(
+            try shelf.say("downloads", "set", "--max-active", "1", "--limit-rate", "2MB/s")
+                == "at most 1 download at once, 2.00 MB/s together\n")
+        #expect(
+            try shelf.say("downloads", "set", "--limit-rate", "none")
+                == "at most 1 download at once, as fast as it goes\n")
         try shelf.close()
         #expect(try #require(try shelf.run("downloads", "set", "--max-active", "1").failureLine).contains("no proxy"))
     }
@@ -168,7 +198,9 @@ import Testing
         shelf.origin.release("/a.mp4")
         try drawn.waitForLine(containing: "completed a.mp4, 1.00 MB")
         try piped.waitForLine(containing: "completed a.mp4, 1.00 MB")
-        try json.waitForLine("the end of a.mp4") { $0.contains("\"state\":\"completed\"") && $0.contains("/a.mp4\"") && $0.contains("\"event\":\"download\"") }
+        try json.waitForLine("the end of a.mp4") {
+            $0.contains("\"state\":\"completed\"") && $0.contains("/a.mp4\"") && $0.contains("\"event\":\"download\"")
+        }
         try drawn.interrupt()
         #expect(try drawn.waitForExit() == .exited(0))
         for command in [piped, json] {
@@ -189,13 +221,22 @@ import Testing
         if ownership == .alone { try shelf.close() }
         let lines = try shelf.say("history").lines
         #expect(lines.count == 5 && lines.last == "2 downloads; 50.0 kB completed", "\(lines)")
-        #expect(lines[0].split(separator: " ").map(String.init) == ["FINISHED", "OUTCOME", "SIZE", "TIME", "RATE", "CATEGORY", "URL"])
-        #expect(lines[1].contains("  completed ") && lines[1].contains("  50.0 kB  ") && lines[1].hasSuffix("new       \(shelf.origin.url("/done.mp4"))"), "\(lines)")
-        #expect(lines[2].contains("  failed ") && lines[2].hasSuffix(shelf.origin.url("/gone.mp4")) && lines[3].contains("404"), "\(lines)")
+        #expect(
+            lines[0].split(separator: " ").map(String.init) == [
+                "FINISHED", "OUTCOME", "SIZE", "TIME", "RATE", "CATEGORY", "URL",
+            ])
+        #expect(
+            lines[1].contains("  completed ") && lines[1].contains("  50.0 kB  ")
+                && lines[1].hasSuffix("new       \(shelf.origin.url("/done.mp4"))"), "\(lines)")
+        #expect(
+            lines[2].contains("  failed ") && lines[2].hasSuffix(shelf.origin.url("/gone.mp4"))
+                && lines[3].contains("404"), "\(lines)")
         #expect(try shelf.say("history", "--limit", "1").lines.count == 3)
         let old = try ReelcacheCommand.run(["history", "--json", "--category", "old", "--cache-dir", shelf.cache.path])
         let reports = try #require(JSONSerialization.jsonObject(with: Data(old.stdout.utf8)) as? [[String: Any]])
-        #expect(reports.count == 1 && reports[0]["state"] as? String == "failed" && reports[0]["finished"] is Int && reports[0]["message"] is String, "\(old)")
+        #expect(
+            reports.count == 1 && reports[0]["state"] as? String == "failed" && reports[0]["finished"] is Int
+                && reports[0]["message"] is String, "\(old)")
         #expect(try shelf.say("downloads", "clear") == "forgot 2 downloads\n")
         #expect(try shelf.say("history") == "0 downloads; 0 bytes completed\n")
         #expect(try shelf.names.contains("/done.mp4"))

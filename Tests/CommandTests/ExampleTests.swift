@@ -15,7 +15,8 @@ import Testing
 
     private func run(_ arguments: String...) throws -> ChildProcess.Outcome {
         let program = try BuiltFile.path("EmbeddingExample")
-        return try ChildProcess.run(program, arguments, environment: ReelcacheCommand.neutral.merging(["TMPDIR": directory.path]) { $1 })
+        return try ChildProcess.run(
+            program, arguments, environment: ReelcacheCommand.neutral.merging(["TMPDIR": directory.path]) { $1 })
     }
 
     @Test func filmIsDownloadedAndPlayed() async throws {
@@ -37,8 +38,10 @@ import Testing
     @Test func cacheOfItsOwnStays() async throws {
         try await blocking {
             for before in ["no", "yes"] {
-                let outcome = try run("--cache-dir", directory.file("cache"), "--allow", "127.0.0.1", origin.url("/film.mp4"))
-                #expect(outcome.exit == .exited(0) && outcome.stdout.hasPrefix("cached before: \(before)\n"), "\(outcome)")
+                let outcome = try run(
+                    "--cache-dir", directory.file("cache"), "--allow", "127.0.0.1", origin.url("/film.mp4"))
+                #expect(
+                    outcome.exit == .exited(0) && outcome.stdout.hasPrefix("cached before: \(before)\n"), "\(outcome)")
             }
             #expect(origin.requestCount("/film.mp4") == 1)
         }
@@ -47,22 +50,32 @@ import Testing
     @Test func whatGoesWrongIsSaid() async throws {
         try await blocking {
             let refused = try run(origin.url("/film.mp4"))
-            #expect(refused.exit == .exited(1) && refused.stderr.contains("127.0.0.1: address not permitted"), "\(refused)")
+            #expect(
+                refused.exit == .exited(1) && refused.stderr.contains("127.0.0.1: address not permitted"), "\(refused)")
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [])
         }
     }
 
     /// What readers copy is what is built and run here.
     @Test func piecesOfCodeInTheArticleArePartsOfTheExample() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..").standardizedFileURL
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+            .standardizedFileURL
         func lines(_ path: String) throws -> [String] {
-            try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
-                .map { $0.trimmingCharacters(in: .whitespaces) }
+            try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8).split(
+                separator: "\n", omittingEmptySubsequences: false
+            )
+            .map { $0.trimmingCharacters(in: .whitespaces) }
         }
         let example = try lines("Examples/Embedding/EmbeddingExample.swift")
         var (pieces, piece): ([[String]], [String]?) = ([], nil)
         for line in try lines("Sources/Reelcache/Reelcache.docc/Embedding.md") {
-            if line == "```swift" { piece = [] } else if line == "```", let whole = piece { (pieces, piece) = (pieces + [whole], nil) } else { piece?.append(line) }
+            if line == "```swift" {
+                piece = []
+            } else if line == "```", let whole = piece {
+                (pieces, piece) = (pieces + [whole], nil)
+            } else {
+                piece?.append(line)
+            }
         }
         #expect(pieces.count >= 5)
         for piece in pieces {

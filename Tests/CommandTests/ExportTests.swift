@@ -11,7 +11,9 @@ import Testing
         directory = try TemporaryDirectory()
     }
 
-    private func contents(_ path: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
+    private func contents(_ path: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
 
     /// The names in the directory.
     private var names: [String] {
@@ -20,10 +22,13 @@ import Testing
 
     @Test(arguments: Ownership.allCases) func aCompleteResourceBecomesAFile(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, whole: ["/a.mp4"])
-        #expect(try shelf.say("export", shelf.origin.url("/a.mp4"), "-o", file).hasPrefix("exported 1.00 MB to \(file) ("))
+        #expect(
+            try shelf.say("export", shelf.origin.url("/a.mp4"), "-o", file).hasPrefix("exported 1.00 MB to \(file) ("))
         #expect(shelf.film.difference(try contents(file), from: 0..<shelf.film.size) == nil)
         let json = try shelf.json("export", shelf.origin.url("/a.mp4"), "--output", directory.file("two.mp4"))
-        #expect(json["bytes"] as? Int == 1_000_000 && ["reflink", "copy_file_range", "copy"].contains(json["method"] as? String), "\(json)")
+        #expect(
+            json["bytes"] as? Int == 1_000_000
+                && ["reflink", "copy_file_range", "copy"].contains(json["method"] as? String), "\(json)")
         #expect(try names == ["film.mp4", "two.mp4"])
         #expect(try shelf.plays("/a.mp4"))
     }
@@ -41,8 +46,13 @@ import Testing
 
     @Test(arguments: Ownership.allCases) func aPlaceThatTakesNoFileIsNamed(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, whole: ["/a.mp4"])
-        for (place, force) in [(directory.path, false), (directory.path, true), (directory.file("none/film.mp4"), false), ("/proc/film.mp4", false)] {
-            let line = try #require(try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", place, force ? "--force" : "--json").failureLine(isJSON: !force))
+        for (place, force) in [
+            (directory.path, false), (directory.path, true), (directory.file("none/film.mp4"), false),
+            ("/proc/film.mp4", false),
+        ] {
+            let line = try #require(
+                try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", place, force ? "--force" : "--json")
+                    .failureLine(isJSON: !force))
             #expect(line.contains(place) || line.contains((place as NSString).deletingLastPathComponent), "\(line)")
         }
         #expect(try names == [])
@@ -51,7 +61,9 @@ import Testing
     @Test(arguments: Ownership.allCases) func whatIsMissingIsTold(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, parts: ["/a.mp4"])
         let line = try #require(try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", file).failureLine)
-        #expect(line.contains("934 kB in 2 ranges are missing") && line.contains("0-131071, 196608-999999") && line.contains("--fetch"), "\(line)")
+        #expect(
+            line.contains("934 kB in 2 ranges are missing") && line.contains("0-131071, 196608-999999")
+                && line.contains("--fetch"), "\(line)")
         #expect(try names == [] && shelf.origin.requestCount("/a.mp4") == 1)
         let none = try #require(try shelf.run("export", "http://none.example/a", "-o", file).failureLine)
         #expect(none.contains("nothing of http://none.example/a is cached"), "\(none)")
@@ -71,9 +83,13 @@ import Testing
         shelf.origin.script("/gone.mp4") { ($0.status, $0.body) = (404, Array("gone\n".utf8)) }
         shelf.origin.serve("/kept.mp4", shelf.film)
         shelf.origin.script("/kept.mp4") { $0.headers = [("Cache-Control", "no-store")] }
-        let gone = try #require(try shelf.run("export", shelf.origin.url("/gone.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1").failureLine)
+        let gone = try #require(
+            try shelf.run("export", shelf.origin.url("/gone.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1")
+                .failureLine)
         #expect(gone.contains("404"), "\(gone)")
-        let kept = try #require(try shelf.run("export", shelf.origin.url("/kept.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1").failureLine)
+        let kept = try #require(
+            try shelf.run("export", shelf.origin.url("/kept.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1")
+                .failureLine)
         #expect(kept.contains("/kept.mp4") && kept.contains("its origin lets it not be kept"), "\(kept)")
         #expect(try names == [])
     }
@@ -83,7 +99,9 @@ import Testing
         // Without a validator nothing can be asked for again.
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { ($0.cutAfter, $0.cutTimes, $0.noValidators) = (300_000, 100, true) }
-        let line = try #require(try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1").failureLine)
+        let line = try #require(
+            try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1")
+                .failureLine)
         #expect(line.contains("\(shelf.origin.url("/a.mp4")) cannot be fetched to its end: "), "\(line)")
         #expect(try names == [])
     }
@@ -96,19 +114,26 @@ import Testing
     }
 
     /// Such a proxy refuses the form that names an origin.
-    @Test(arguments: ["/vod/a.mp4", "/other/a.mp4"]) func whereOnlyMountsAreServedItIsFetchedBelowOne(path: String) throws {
+    @Test(arguments: ["/vod/a.mp4", "/other/a.mp4"]) func whereOnlyMountsAreServedItIsFetchedBelowOne(path: String)
+        throws
+    {
         let (origin, film, cache) = (try ScriptedOrigin(), Media(seed: 93, size: 500_000), directory.file("cache"))
         origin.serve(path, film)
         let settings = directory.file("r.yaml")
-        try Data("mounts: {/tv/: \(origin.url("/vod/"))}\nany_origin: false\n".utf8).write(to: URL(fileURLWithPath: settings))
+        try Data("mounts: {/tv/: \(origin.url("/vod/"))}\nany_origin: false\n".utf8).write(
+            to: URL(fileURLWithPath: settings))
         let proxy = try ProxyProcess(cacheDirectory: cache, arguments: ["--config", settings])
-        let outcome = try ReelcacheCommand.run(["export", origin.url(path), "-o", file, "--fetch", "--cache-dir", cache, "--config", settings])
+        let outcome = try ReelcacheCommand.run([
+            "export", origin.url(path), "-o", file, "--fetch", "--cache-dir", cache, "--config", settings,
+        ])
         if path == "/vod/a.mp4" {
             #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
             #expect(film.difference(try contents(file), from: 0..<film.size) == nil)
         } else {
             let line = try #require(outcome.failureLine)
-            #expect(line.contains("\(origin.url(path)) is below no URL that is mounted") && line.contains("any_origin"), "\(line)")
+            #expect(
+                line.contains("\(origin.url(path)) is below no URL that is mounted") && line.contains("any_origin"),
+                "\(line)")
             #expect(origin.requestCount(path) == 0)
         }
         #expect(try proxy.process.terminate() == .exited(0))
@@ -117,10 +142,16 @@ import Testing
     /// What only its flags said, nobody else knows.
     @Test func aProxyWhoseMountsAreUnknownAsksForThem() throws {
         let (origin, cache) = (try ScriptedOrigin(), directory.file("cache"))
-        let proxy = try ProxyProcess(cacheDirectory: cache, arguments: ["--mount", "/tv/=\(origin.url("/vod/"))", "--no-any-origin"])
-        let outcome = try ReelcacheCommand.run(["export", origin.url("/vod/a.mp4"), "-o", file, "--fetch", "--cache-dir", cache])
+        let proxy = try ProxyProcess(
+            cacheDirectory: cache, arguments: ["--mount", "/tv/=\(origin.url("/vod/"))", "--no-any-origin"])
+        let outcome = try ReelcacheCommand.run([
+            "export", origin.url("/vod/a.mp4"), "-o", file, "--fetch", "--cache-dir", cache,
+        ])
         let line = try #require(outcome.failureLine)
-        #expect(line.contains("serves only what is mounted on it: put its mounts and any_origin into the configuration file"), "\(line)")
+        #expect(
+            line.contains(
+                "serves only what is mounted on it: put its mounts and any_origin into the configuration file"),
+            "\(line)")
         #expect(try proxy.process.terminate() == .exited(0))
     }
 
@@ -131,9 +162,13 @@ import Testing
         #expect(line.contains(place) && shelf.origin.requestCount("/a.mp4") == 1, "\(line)")
     }
 
-    @Test(arguments: [["--allow", "127.0.0.1"], ["--fetch", "--allow", "10.0.0.0/99"], ["-o", ""]]) func flagsThatCannotWorkAreWrongUsage(flags: [String]) throws {
-        let outcome = try ReelcacheCommand.run(["export", "http://a/b", "-o", file] + flags + ["--cache-dir", directory.file("none")])
-        #expect(outcome.exit == .exited(2) && outcome.stderr.contains(flags.contains("--allow") ? "--allow" : "-o FILE"), "\(outcome)")
+    @Test(arguments: [["--allow", "127.0.0.1"], ["--fetch", "--allow", "10.0.0.0/99"], ["-o", ""]])
+    func flagsThatCannotWorkAreWrongUsage(flags: [String]) throws {
+        let outcome = try ReelcacheCommand.run(
+            ["export", "http://a/b", "-o", file] + flags + ["--cache-dir", directory.file("none")])
+        #expect(
+            outcome.exit == .exited(2) && outcome.stderr.contains(flags.contains("--allow") ? "--allow" : "-o FILE"),
+            "\(outcome)")
     }
 
     /// A proxy knows the token that was there when it started.
@@ -144,18 +179,27 @@ import Testing
         for text in [nil, "nonsense\n", String(repeating: "ab", count: 32) + "\n"] {
             try FileManager.default.removeItem(atPath: token)
             defer { _ = FileManager.default.createFile(atPath: token, contents: nil) }
-            if let text { #expect(FileManager.default.createFile(atPath: token, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])) }
+            if let text {
+                #expect(
+                    FileManager.default.createFile(
+                        atPath: token, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]))
+            }
             let line = try #require(try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", file).failureLine)
             #expect(line.contains(token) && line.contains("restart the proxy (process \(process))"), "\(line)")
         }
     }
 
-    @Test(arguments: Ownership.allCases, [SIGINT, SIGTERM]) func anInterruptLeavesNoFile(ownership: Ownership, signal: Int32) throws {
+    @Test(arguments: Ownership.allCases, [SIGINT, SIGTERM]) func anInterruptLeavesNoFile(
+        ownership: Ownership, signal: Int32
+    ) throws {
         let shelf = try Shelf(ownership)
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { $0.stallAfter = 300_000 }
         let export = try ReelcacheCommand.start(
-            ["export", shelf.origin.url("/a.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1", "--cache-dir", shelf.cache.path])
+            [
+                "export", shelf.origin.url("/a.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1", "--cache-dir",
+                shelf.cache.path,
+            ])
         try shelf.origin.waitForRequests("/a.mp4", count: 1)
         export.signal(signal)
         #expect(try export.waitForExit() == .exited(1))
@@ -177,8 +221,12 @@ import Testing
         let shelf = try Shelf(ownership)
         let path = try write(shelf.film, "film.mkv")
         let report = try shelf.json("import", path, "--as", shelf.origin.url("/a.mkv"))
-        #expect(report["is_complete"] as? Bool == true && report["length"] as? Int == 1_000_000 && report["type"] as? String == "video/x-matroska", "\(report)")
-        #expect(try shelf.say("import", path, "--as", shelf.origin.url("/b"), "--type", "audio/x-own") == "imported \(path), 1.00 MB, as \(shelf.origin.url("/b"))\n")
+        #expect(
+            report["is_complete"] as? Bool == true && report["length"] as? Int == 1_000_000
+                && report["type"] as? String == "video/x-matroska", "\(report)")
+        #expect(
+            try shelf.say("import", path, "--as", shelf.origin.url("/b"), "--type", "audio/x-own")
+                == "imported \(path), 1.00 MB, as \(shelf.origin.url("/b"))\n")
         #expect(try shelf.say("show", shelf.origin.url("/b")).contains("type        audio/x-own\n"))
         #expect(try shelf.plays("/a.mkv") && shelf.plays("/b"))
     }
@@ -186,12 +234,15 @@ import Testing
     @Test func anImportMakesTheCacheItNeeds() throws {
         let film = Media(seed: 91, size: 300_000)
         let (path, cache) = (try write(film, "film.mp4"), directory.file("new/cache"))
-        let outcome = try ReelcacheCommand.run(["import", path, "--as", "http://a.example/film.mp4", "--cache-dir", cache])
+        let outcome = try ReelcacheCommand.run([
+            "import", path, "--as", "http://a.example/film.mp4", "--cache-dir", cache,
+        ])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
         #expect(try ReelcacheCommand.run(["ls", "--cache-dir", cache]).lines.last == "1 of 1 resource; 300 kB")
     }
 
-    @Test(arguments: Ownership.allCases) func whatIsThereIsReplacedOnlyWhereThatIsAskedFor(ownership: Ownership) throws {
+    @Test(arguments: Ownership.allCases) func whatIsThereIsReplacedOnlyWhereThatIsAskedFor(ownership: Ownership) throws
+    {
         let shelf = try Shelf(ownership, whole: ["/a.mp4"])
         let other = try write(Media(seed: 92, size: 300_000), "other.mp4")
         let line = try #require(try shelf.run("import", other, "--as", shelf.origin.url("/a.mp4")).failureLine)

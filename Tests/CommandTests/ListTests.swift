@@ -9,8 +9,12 @@ import Testing
         let lines = try shelf.say("ls", "--sort", "name").lines
         #expect(lines.count == 4)
         #expect(lines[0].split(separator: " ") == ["SIZE", "OF", "HITS", "LAST", "READ", "FLAGS", "URL"])
-        #expect(lines[1].hasPrefix("  1.00 MB  complete ") && lines[1].hasSuffix("  \(shelf.origin.url("/a.mp4"))"), "\(lines)")
-        #expect(lines[2].hasPrefix("  65.5 kB  1.00 MB  ") && lines[2].hasSuffix("  \(shelf.origin.url("/b.mp4"))"), "\(lines)")
+        #expect(
+            lines[1].hasPrefix("  1.00 MB  complete ") && lines[1].hasSuffix("  \(shelf.origin.url("/a.mp4"))"),
+            "\(lines)")
+        #expect(
+            lines[2].hasPrefix("  65.5 kB  1.00 MB  ") && lines[2].hasSuffix("  \(shelf.origin.url("/b.mp4"))"),
+            "\(lines)")
         let column = lines[0].range(of: "URL")?.lowerBound
         for line in lines[1...2] { #expect(line.range(of: "http://")?.lowerBound == column) }
         #expect(lines[3] == "2 of 2 resources; 1.07 MB")
@@ -32,7 +36,9 @@ import Testing
         shelf.origin.serve("/film", bytes: [1, 2, 3])
         let proxy = try #require(shelf.proxy)
         let client = try RawClient(port: proxy.port)
-        for number in 0..<1005 { #expect(try client.get(ProxyProcess.target(shelf.origin.url("/film?\(number)"))).status == 200) }
+        for number in 0..<1005 {
+            #expect(try client.get(ProxyProcess.target(shelf.origin.url("/film?\(number)"))).status == 200)
+        }
         if ownership == .alone { try shelf.close() }
         let resources = try #require(shelf.json("ls", "--sort", "name")["resources"] as? [[String: Any]])
         #expect(Set(resources.compactMap { $0["url"] as? String }).count == 1005)
@@ -46,11 +52,14 @@ import Testing
         let rows = (0..<1000).map {
             "{\"url\":\"http://a/\($0)\",\"length\":1,\"cached\":1,\"is_complete\":true,\"is_pinned\":false,\"hits\":0,\"last_access\":0,\"stored_at\":0}"
         }
-        shelf.origin.serve("/api/v1/resources", bytes: Array("{\"total\":1001,\"resources\":[\(rows.joined(separator: ","))]}".utf8))
+        shelf.origin.serve(
+            "/api/v1/resources", bytes: Array("{\"total\":1001,\"resources\":[\(rows.joined(separator: ","))]}".utf8))
         let lock = open(shelf.cache.file("LOCK"), O_RDWR | O_CLOEXEC)
         defer { close(lock) }
         let owner = "{\"pid\":4242,\"url\":\"http://127.0.0.1:\(shelf.origin.port)\"}"
-        #expect(flock(lock, LOCK_EX) == 0 && ftruncate(lock, 0) == 0 && write(lock, owner, owner.utf8.count) == owner.utf8.count)
+        #expect(
+            flock(lock, LOCK_EX) == 0 && ftruncate(lock, 0) == 0
+                && write(lock, owner, owner.utf8.count) == owner.utf8.count)
         #expect(try #require(shelf.json("ls")["resources"] as? [[String: Any]]).count == 1000)
         #expect(shelf.origin.requestCount("/api/v1/resources") == 2)
     }
@@ -63,21 +72,29 @@ import Testing
     @Test func aURLThatIsTooLongForTheProxyIsToldSo() throws {
         let shelf = try Shelf(.running)
         let line = try #require(try shelf.run("show", "http://a/" + String(repeating: "a", count: 60_000)).failureLine)
-        #expect(line == "reelcache: the proxy takes no request that is so long: the URL is longer than 49152 bytes: send a shorter one")
+        #expect(
+            line
+                == "reelcache: the proxy takes no request that is so long: the URL is longer than 49152 bytes: send a shorter one"
+        )
     }
 
     @Test(arguments: Ownership.allCases) func oneResourceIsShownWithItsCoverage(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, parts: ["/b.mp4"])
-        let shown = try shelf.say("show", shelf.origin.url("/b.mp4"), environment: ["LC_ALL": "C", "LC_CTYPE": nil, "LANG": nil])
+        let shown = try shelf.say(
+            "show", shelf.origin.url("/b.mp4"), environment: ["LC_ALL": "C", "LC_CTYPE": nil, "LANG": nil])
         for line in [
-            "url         \(shelf.origin.url("/b.mp4"))", "size        65.5 kB of 1.00 MB (1,000,000 bytes), 6 %", "type        video/mp4", "etag        \"v1\"",
+            "url         \(shelf.origin.url("/b.mp4"))", "size        65.5 kB of 1.00 MB (1,000,000 bytes), 6 %",
+            "type        video/mp4", "etag        \"v1\"",
             "hits        0", "pinned      no",
             "coverage    ........+###+...................................................",
             "missing     934 kB: 0-131071, 196608-999999",
         ] {
             #expect(shown.lines.contains(line), "\(line) is not in:\n\(shown)")
         }
-        #expect(shown.lines.contains { $0.hasPrefix("freshness   fresh for ") && $0.hasSuffix(" min more (the origin gave no lifetime)") })
+        #expect(
+            shown.lines.contains {
+                $0.hasPrefix("freshness   fresh for ") && $0.hasSuffix(" min more (the origin gave no lifetime)")
+            })
         let blocks = try shelf.say("show", shelf.origin.url("/b.mp4"), environment: ["LC_ALL": "C.UTF-8"])
         #expect(blocks.contains("coverage    ░░░░░░░░▒███▒░"), "\(blocks)")
     }
@@ -88,7 +105,9 @@ import Testing
         let detail = try shelf.json("show", url)
         let resource = try #require(detail["resource"] as? [String: Any])
         #expect(resource["url"] as? String == shelf.origin.url("/a.mp4") && resource["cached"] as? Int == 1_000_000)
-        #expect((detail["missing"] as? [Any])?.isEmpty == true && detail["final_url"] as? String == shelf.origin.url("/a.mp4"))
+        #expect(
+            (detail["missing"] as? [Any])?.isEmpty == true
+                && detail["final_url"] as? String == shelf.origin.url("/a.mp4"))
     }
 
     @Test(arguments: Ownership.allCases) func howFreshItIsIsTold(ownership: Ownership) throws {
@@ -103,7 +122,9 @@ import Testing
     @Test(arguments: Ownership.allCases) func whatIsNotCachedIsTold(ownership: Ownership) throws {
         let shelf = try Shelf(ownership)
         for arguments in [["show"], ["show", "--json"]] {
-            let line = try #require(try ReelcacheCommand.run(arguments + ["http://a.example/b.mp4", "--cache-dir", shelf.cache.path]).failureLine(isJSON: arguments.contains("--json")))
+            let line = try #require(
+                try ReelcacheCommand.run(arguments + ["http://a.example/b.mp4", "--cache-dir", shelf.cache.path])
+                    .failureLine(isJSON: arguments.contains("--json")))
             #expect(line.contains("nothing of http://a.example/b.mp4 is cached"), "\(line)")
         }
         let line = try #require(try shelf.run("show", "b.mp4").failureLine)
@@ -111,9 +132,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ["ls", "--sort", "age"], ["ls", "--limit", "0"], ["ls", "--limit", "-1"], ["ls", "--limit", "many"], ["ls", "extra"], ["show"], ["show", "a", "b"], ["pin"],
-        ["rm"], ["rm", "--all", "--older-than", "1d"], ["rm", "--all", "http://a/b"], ["rm", "--older-than", "30"], ["rm", "--older-than", "-1d"],
-        ["export", "http://a/b"], ["export", "-o", "x"], ["export", "http://a/b", "-o", ""], ["import", "x"], ["import", "--as", "http://a/b"],
+        ["ls", "--sort", "age"], ["ls", "--limit", "0"], ["ls", "--limit", "-1"], ["ls", "--limit", "many"],
+        ["ls", "extra"], ["show"], ["show", "a", "b"], ["pin"],
+        ["rm"], ["rm", "--all", "--older-than", "1d"], ["rm", "--all", "http://a/b"], ["rm", "--older-than", "30"],
+        ["rm", "--older-than", "-1d"],
+        ["export", "http://a/b"], ["export", "-o", "x"], ["export", "http://a/b", "-o", ""], ["import", "x"],
+        ["import", "--as", "http://a/b"],
         ["import", "x", "--as", "http://a/b", "--type", "film"], ["verify", "x"],
     ])
     func wrongUsageIs2(arguments: [String]) throws {

@@ -5,7 +5,11 @@ import Testing
 /// Addresses of this machine that are of a public range, in a network namespace of their own.
 @Suite struct NetworkTests {
     /// Whether such a namespace can be made, and has a loopback that can be given addresses.
-    private static let isPossible = (try? ChildProcess.run("/usr/bin/env", ["unshare", "-n", "sh", "-c", "ip link set lo up && ip addr add 8.8.8.8/24 dev lo && curl --version"]))?.exit == .exited(0)
+    private static let isPossible =
+        (try? ChildProcess.run(
+            "/usr/bin/env",
+            ["unshare", "-n", "sh", "-c", "ip link set lo up && ip addr add 8.8.8.8/24 dev lo && curl --version"]))?
+        .exit == .exited(0)
 
     /// Asks the proxy for something at each address in turn, while addresses come and go.
     private static let script = """
@@ -31,9 +35,12 @@ import Testing
     func machinesOwnAddressesAreRefusedAlsoThoseThatComeLater() throws {
         let cache = try TemporaryDirectory()
         let outcome = try ChildProcess.run(
-            "/usr/bin/env", ["unshare", "-n", "sh", "-c", Self.script, try ReelcacheCommand.path(), cache.path], environment: ReelcacheCommand.neutral, within: .seconds(90))
+            "/usr/bin/env", ["unshare", "-n", "sh", "-c", Self.script, try ReelcacheCommand.path(), cache.path],
+            environment: ReelcacheCommand.neutral, within: .seconds(90))
         let lines = outcome.stdout.split(separator: "\n").map(String.init)
         #expect(lines.prefix(3) == ["8.8.8.8 403", "8.8.8.9 403", "9.9.9.10 403"], "\(outcome)")
-        #expect(lines.last?.hasPrefix("9.9.9.9 is at the private address 9.9.9.9; to fetch from it, ") == true, "\(outcome)")
+        #expect(
+            lines.last?.hasPrefix("9.9.9.9 is at the private address 9.9.9.9; to fetch from it, ") == true, "\(outcome)"
+        )
     }
 }

@@ -11,22 +11,27 @@ import Testing
     }
 
     private static let commands = [
-        ["ls"], ["ls", "--json"], ["show", "http://a/b"], ["pin", "http://a/b"], ["unpin", "http://a/b"], ["rm", "http://a/b"], ["rm", "--all"],
+        ["ls"], ["ls", "--json"], ["show", "http://a/b"], ["pin", "http://a/b"], ["unpin", "http://a/b"],
+        ["rm", "http://a/b"], ["rm", "--all"],
         ["rm", "--older-than", "1d", "--dry-run"], ["verify"], ["verify", "--repair"],
     ]
 
     @Test(arguments: commands) func whereThereIsNoCacheNoneIsMade(command: [String]) throws {
         for path in [directory.file("none"), directory.path] {
-            let line = try #require(try ReelcacheCommand.run(command + ["--cache-dir", path]).failureLine(isJSON: command.contains("--json")))
+            let line = try #require(
+                try ReelcacheCommand.run(command + ["--cache-dir", path]).failureLine(
+                    isJSON: command.contains("--json")))
             #expect(line.contains("there is no cache at \(path)"), "\(line)")
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
     }
 
-    @Test(arguments: commands + [["import", "/proc/self/exe", "--as", "http://a/b"]]) func aCacheDirectoryThatIsAFileIsNamed(command: [String]) throws {
+    @Test(arguments: commands + [["import", "/proc/self/exe", "--as", "http://a/b"]])
+    func aCacheDirectoryThatIsAFileIsNamed(command: [String]) throws {
         let path = directory.file("file")
         try Data("mine".utf8).write(to: URL(fileURLWithPath: path))
-        let line = try #require(try ReelcacheCommand.run(command + ["--cache-dir", path]).failureLine(isJSON: command.contains("--json")))
+        let line = try #require(
+            try ReelcacheCommand.run(command + ["--cache-dir", path]).failureLine(isJSON: command.contains("--json")))
         #expect(line.contains(path), "\(line)")
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("mine".utf8))
     }
@@ -48,10 +53,15 @@ import Testing
         let owner = "{\"pid\":4242,\"url\":\"\"}"
         #expect(ftruncate(lock, 0) == 0 && write(lock, owner, owner.utf8.count) == owner.utf8.count)
         // Each waits for a while.
-        let commands = try [["ls"], ["rm", "--all"], ["verify"]].map { try ReelcacheCommand.start($0 + ["--cache-dir", shelf.cache.path]) }
+        let commands = try [["ls"], ["rm", "--all"], ["verify"]].map {
+            try ReelcacheCommand.start($0 + ["--cache-dir", shelf.cache.path])
+        }
         for command in commands {
             #expect(try command.waitForExit() == .exited(1))
-            #expect(command.stderr == "reelcache: process 4242 has the cache \(shelf.cache.path) open and runs no proxy that could be asked: wait until it has ended\n")
+            #expect(
+                command.stderr
+                    == "reelcache: process 4242 has the cache \(shelf.cache.path) open and runs no proxy that could be asked: wait until it has ended\n"
+            )
         }
     }
 }

@@ -12,12 +12,16 @@ import Testing
 
     /// Runs a line of sh in which `$0` is the program.
     private func shell(_ line: String) throws -> ChildProcess.Outcome {
-        try ChildProcess.run("/bin/sh", ["-c", line, try ReelcacheCommand.path()], environment: ReelcacheCommand.neutral)
+        try ChildProcess.run(
+            "/bin/sh", ["-c", line, try ReelcacheCommand.path()], environment: ReelcacheCommand.neutral)
     }
 
     // MARK: Failures as JSON
 
-    @Test(arguments: [["ls"], ["show", "http://a/b"], ["pin", "http://a/b"], ["rm", "--all"], ["verify"], ["stats"], ["import", "/none", "--as", "http://a/b"]])
+    @Test(arguments: [
+        ["ls"], ["show", "http://a/b"], ["pin", "http://a/b"], ["rm", "--all"], ["verify"], ["stats"],
+        ["import", "/none", "--as", "http://a/b"],
+    ])
     func withJSONAFailureIsAnObjectToo(command: [String]) throws {
         let outcome = try ReelcacheCommand.run(command + ["--json", "--cache-dir", directory.file("none")])
         #expect(outcome.failureLine(isJSON: true) != nil, "\(outcome)")
@@ -40,10 +44,13 @@ import Testing
 
     // MARK: Places that take nothing
 
-    @Test(arguments: ["ls", "ls --json", "config show", "verify", "url http://a/b"]) func aFullDiskIsAFailure(command: String) throws {
+    @Test(arguments: ["ls", "ls --json", "config show", "verify", "url http://a/b"]) func aFullDiskIsAFailure(
+        command: String
+    ) throws {
         let shelf = try Shelf(.alone, whole: ["/a.mp4"])
         let outcome = try shell("\"$0\" \(command) --cache-dir '\(shelf.cache.path)' >/dev/full")
-        #expect(outcome.failureLine == "reelcache: cannot write to standard output: No space left on device", "\(outcome)")
+        #expect(
+            outcome.failureLine == "reelcache: cannot write to standard output: No space left on device", "\(outcome)")
     }
 
     @Test func whereNobodyCanBeToldItFailsInOrder() throws {
@@ -60,22 +67,35 @@ import Testing
         #expect(shown.lines.contains("etag        \"v\\u{009B}31m\\u{202E}\""), "\(shown)")
 
         shelf.origin.script("/gone.mp4") { ($0.status, $0.body) = (404, Array("\u{1B}]0;mine\u{7}\u{85}gone".utf8)) }
-        let line = try #require(try shelf.run("export", shelf.origin.url("/gone.mp4"), "-o", directory.file("a.mp4"), "--fetch").failureLine)
+        let line = try #require(
+            try shelf.run("export", shelf.origin.url("/gone.mp4"), "-o", directory.file("a.mp4"), "--fetch").failureLine
+        )
         #expect(line.contains("404: \\u{1B}]0;mine\\u{07}"), "\(line)")
     }
 
-    @Test(arguments: [["show", "http://a/\u{1B}[31m"], ["pin", "http://a\u{9B}/b"], ["show\u{1B}[31m"], ["ls", "--sort", "\u{202E}"], ["ls", "--cache-dir", "/\u{1B}c"]])
+    @Test(arguments: [
+        ["show", "http://a/\u{1B}[31m"], ["pin", "http://a\u{9B}/b"], ["show\u{1B}[31m"], ["ls", "--sort", "\u{202E}"],
+        ["ls", "--cache-dir", "/\u{1B}c"],
+    ])
     func argumentsAreRepeatedAsTheyCanBeShown(command: [String]) throws {
         let shelf = try Shelf(.alone)
-        let outcome = try ReelcacheCommand.run(command + ["--cache-dir", shelf.cache.path].prefix(command.contains("--cache-dir") ? 0 : 2))
+        let outcome = try ReelcacheCommand.run(
+            command + ["--cache-dir", shelf.cache.path].prefix(command.contains("--cache-dir") ? 0 : 2))
         #expect(outcome.exit != .exited(0) && outcome.stderr != "")
-        #expect(!outcome.stderr.unicodeScalars.contains { $0 != "\n" && [.control, .format].contains($0.properties.generalCategory) }, "\(outcome)")
+        #expect(
+            !outcome.stderr.unicodeScalars.contains {
+                $0 != "\n" && [.control, .format].contains($0.properties.generalCategory)
+            }, "\(outcome)")
     }
 
     // MARK: Arguments
 
-    @Test(arguments: ["show 'http://a/'", "import --as http://a/b ", "ls --cache-dir "]) func whatIsNotUTF8IsRefused(command: String) throws {
+    @Test(arguments: ["show 'http://a/'", "import --as http://a/b ", "ls --cache-dir "]) func whatIsNotUTF8IsRefused(
+        command: String
+    ) throws {
         let outcome = try shell("exec \"$0\" \(command)\"$(printf 'x\\377')\"")
-        #expect(outcome.exit == .exited(2) && outcome.stdout == "" && outcome.stderr.hasSuffix("x\u{FFFD}' is not in UTF-8: rename the file, or percent-encode the URL\n"))
+        #expect(
+            outcome.exit == .exited(2) && outcome.stdout == ""
+                && outcome.stderr.hasSuffix("x\u{FFFD}' is not in UTF-8: rename the file, or percent-encode the URL\n"))
     }
 }

@@ -16,15 +16,20 @@ import Testing
     }
 
     private func arguments(_ shelf: Shelf, _ paths: [String], _ flags: [String] = []) -> [String] {
-        ["prefetch"] + paths.map { shelf.origin.url($0) } + ["--allow", "127.0.0.1", "--cache-dir", shelf.cache.path] + flags
+        ["prefetch"] + paths.map { shelf.origin.url($0) } + ["--allow", "127.0.0.1", "--cache-dir", shelf.cache.path]
+            + flags
     }
 
     /// Each line as an object.
     private func events(_ outcome: ChildProcess.Outcome) throws -> [[String: Any]] {
-        try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any], "\(outcome)") }
+        try outcome.lines.map {
+            try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any], "\(outcome)")
+        }
     }
 
-    private func contents(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: directory.file(name)))) }
+    private func contents(_ name: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(fileURLWithPath: directory.file(name))))
+    }
 
     private var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() }
@@ -33,9 +38,12 @@ import Testing
     // MARK: Usage
 
     @Test(arguments: [
-        [], ["film.mp4"], ["ftp://a/b"], ["http://a/b", "nonsense"], ["http://a/b", "--first", "0"], ["http://a/b", "--first", "some"], ["http://a/b", "--connections", "0"],
-        ["http://a/b", "--connections", "17"], ["http://a/b", "--limit-rate", "fast"], ["http://a/b", "--limit-rate", "0/s"], ["http://a/b", "--priority", "urgent"],
-        ["http://a/b", "--category", " "], ["http://a/b", "-o", ""], ["http://a/b", "-o", "/tmp", "--first", "1MB"], ["http://a/b", "-o", "/tmp", "--detach"],
+        [], ["film.mp4"], ["ftp://a/b"], ["http://a/b", "nonsense"], ["http://a/b", "--first", "0"],
+        ["http://a/b", "--first", "some"], ["http://a/b", "--connections", "0"],
+        ["http://a/b", "--connections", "17"], ["http://a/b", "--limit-rate", "fast"],
+        ["http://a/b", "--limit-rate", "0/s"], ["http://a/b", "--priority", "urgent"],
+        ["http://a/b", "--category", " "], ["http://a/b", "-o", ""], ["http://a/b", "-o", "/tmp", "--first", "1MB"],
+        ["http://a/b", "-o", "/tmp", "--detach"],
         ["http://a/b", "--detach", "--allow", "127.0.0.1"], ["http://a/b", "--allow", "10.0.0.0/99"],
     ])
     func wrongUsageIs2(arguments: [String]) throws {
@@ -48,9 +56,13 @@ import Testing
         let file = directory.file("list")
         try Data("# mine\nhttp://a/1.mp4\n\nftp://a/2.mp4\nfilm\n".utf8).write(to: URL(fileURLWithPath: file))
         let outcome = try ReelcacheCommand.run(["prefetch", "-i", file, "--cache-dir", directory.file("cache")])
-        #expect(outcome.exit == .exited(2) && outcome.stderr.contains("\(file):4: ftp://a/2.mp4: ") && outcome.stderr.contains("\(file):5: film: "), "\(outcome)")
+        #expect(
+            outcome.exit == .exited(2) && outcome.stderr.contains("\(file):4: ftp://a/2.mp4: ")
+                && outcome.stderr.contains("\(file):5: film: "), "\(outcome)")
         #expect(try names == ["list"])
-        let none = try #require(try ReelcacheCommand.run(["prefetch", "-i", directory.file("none"), "--cache-dir", directory.file("cache")]).failureLine)
+        let none = try #require(
+            try ReelcacheCommand.run(["prefetch", "-i", directory.file("none"), "--cache-dir", directory.file("cache")])
+                .failureLine)
         #expect(none == "reelcache: cannot read \(directory.file("none")): No such file or directory")
         let empty = try ReelcacheCommand.run(["prefetch", "-i", "-", "--cache-dir", directory.file("cache")])
         #expect(empty.exit == .exited(2) && empty.stderr.contains("there is no URL in standard input"), "\(empty)")
@@ -63,12 +75,18 @@ import Testing
         shelf.origin.serve("/b.mp4", shelf.film)
         let outcome = try prefetch(shelf, ["/a.mp4", "/b.mp4", "/a.mp4"], ["--category", "films"])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
-        #expect(outcome.lines.contains("completed a.mp4, 1.00 MB") && outcome.lines.contains("completed b.mp4, 1.00 MB"), "\(outcome)")
+        #expect(
+            outcome.lines.contains("completed a.mp4, 1.00 MB") && outcome.lines.contains("completed b.mp4, 1.00 MB"),
+            "\(outcome)")
         #expect(outcome.lines.last == "2 of 2 downloads completed, 2.00 MB")
         // What a player has had is not fetched again.
-        #expect(shelf.origin.bytesSent("/a.mp4") == shelf.film.size && shelf.origin.bytesSent("/b.mp4") == shelf.film.size)
+        #expect(
+            shelf.origin.bytesSent("/a.mp4") == shelf.film.size && shelf.origin.bytesSent("/b.mp4") == shelf.film.size)
         let resources = try #require(shelf.json("ls")["resources"] as? [[String: Any]])
-        #expect(resources.count == 2 && resources.allSatisfy { $0["is_pinned"] as? Bool == true && $0["is_complete"] as? Bool == true }, "\(resources)")
+        #expect(
+            resources.count == 2
+                && resources.allSatisfy { $0["is_pinned"] as? Bool == true && $0["is_complete"] as? Bool == true },
+            "\(resources)")
         #expect(try shelf.plays("/a.mp4") && shelf.plays("/b.mp4"))
     }
 
@@ -80,10 +98,14 @@ import Testing
         #expect((try shelf.json("ls")["resources"] as? [[String: Any]])?.first?["is_pinned"] as? Bool == false)
     }
 
-    @Test(arguments: Ownership.allCases) func onlyTheBeginningIsDownloadedWhereThatIsAskedFor(ownership: Ownership) throws {
+    @Test(arguments: Ownership.allCases) func onlyTheBeginningIsDownloadedWhereThatIsAskedFor(ownership: Ownership)
+        throws
+    {
         let shelf = try Shelf(ownership)
         shelf.origin.serve("/a.mp4", shelf.film)
-        let outcome = try prefetch(shelf, ["/a.mp4"], ["--first", "128KiB", "--connections", "2", "--limit-rate", "100MB/s", "--priority", "high"])
+        let outcome = try prefetch(
+            shelf, ["/a.mp4"],
+            ["--first", "128KiB", "--connections", "2", "--limit-rate", "100MB/s", "--priority", "high"])
         #expect(outcome.exit == .exited(0) && outcome.lines.last == "completed a.mp4, 131 kB", "\(outcome)")
         let cached = try #require((try shelf.json("ls")["resources"] as? [[String: Any]])?.first?["cached"] as? Int)
         #expect(131_072..<1_000_000 ~= cached)
@@ -92,9 +114,11 @@ import Testing
     @Test func aListComesFromStandardInput() throws {
         let shelf = try Shelf(.alone)
         for path in ["/a.mp4", "/b.mp4"] { shelf.origin.serve(path, shelf.film) }
-        let line = "printf '# list\\n%s\\n\\n%s\\n' '\(shelf.origin.url("/a.mp4"))' 'http://localhost:7335\(ProxyProcess.target(shelf.origin.url("/b.mp4")))' | "
+        let line =
+            "printf '# list\\n%s\\n\\n%s\\n' '\(shelf.origin.url("/a.mp4"))' 'http://localhost:7335\(ProxyProcess.target(shelf.origin.url("/b.mp4")))' | "
             + "\"$0\" prefetch -i - --allow 127.0.0.1 --cache-dir '\(shelf.cache.path)'"
-        let outcome = try ChildProcess.run("/bin/sh", ["-c", line, try ReelcacheCommand.path()], environment: ReelcacheCommand.neutral)
+        let outcome = try ChildProcess.run(
+            "/bin/sh", ["-c", line, try ReelcacheCommand.path()], environment: ReelcacheCommand.neutral)
         #expect(outcome.exit == .exited(0) && outcome.lines.last == "2 of 2 downloads completed, 2.00 MB", "\(outcome)")
         #expect(try shelf.names == ["/a.mp4", "/b.mp4"])
     }
@@ -107,21 +131,31 @@ import Testing
         #expect(outcome.exit == .exited(3), "\(outcome)")
         let events = try events(outcome)
         let ends = events.filter { $0["event"] as? String == "download" && $0["finished"] != nil }
-        #expect(Set(ends.compactMap { $0["state"] as? String }) == ["completed", "failed"] && ends.count == 2, "\(ends)")
+        #expect(
+            Set(ends.compactMap { $0["state"] as? String }) == ["completed", "failed"] && ends.count == 2, "\(ends)")
         #expect(ends.first { $0["state"] as? String == "completed" }?["bytes"] as? Int == 1_000_000)
         #expect(ends.first { $0["state"] as? String == "failed" }?["url"] as? String == shelf.origin.url("/gone.mp4"))
         let end = try #require(events.last)
-        #expect(end["event"] as? String == "end" && end["completed"] as? Int == 1 && end["failed"] as? Int == 1 && end["paused"] as? Int == 0, "\(end)")
-        #expect(outcome.stderr.lines.count == 1 && outcome.stderr.contains("failed \(shelf.origin.url("/gone.mp4")): ") && outcome.stderr.contains("404"), "\(outcome)")
+        #expect(
+            end["event"] as? String == "end" && end["completed"] as? Int == 1 && end["failed"] as? Int == 1
+                && end["paused"] as? Int == 0, "\(end)")
+        #expect(
+            outcome.stderr.lines.count == 1 && outcome.stderr.contains("failed \(shelf.origin.url("/gone.mp4")): ")
+                && outcome.stderr.contains("404"), "\(outcome)")
     }
 
     @Test(arguments: Ownership.allCases) func whatFailsIsTold(ownership: Ownership) throws {
         let shelf = try Shelf(ownership)
-        for (path, status) in [("/gone.mp4", 404), ("/mine.mp4", 403)] { shelf.origin.script(path) { ($0.status, $0.body) = (status, []) } }
+        for (path, status) in [("/gone.mp4", 404), ("/mine.mp4", 403)] {
+            shelf.origin.script(path) { ($0.status, $0.body) = (status, []) }
+        }
         let outcome = try prefetch(shelf, ["/gone.mp4", "/mine.mp4"])
         #expect(outcome.exit == .exited(1), "\(outcome)")
         for (path, status) in [("/gone.mp4", "404"), ("/mine.mp4", "403")] {
-            #expect(outcome.stderr.lines.contains { $0.hasPrefix("reelcache: failed \(shelf.origin.url(path)): ") && $0.contains(status) }, "\(outcome)")
+            #expect(
+                outcome.stderr.lines.contains {
+                    $0.hasPrefix("reelcache: failed \(shelf.origin.url(path)): ") && $0.contains(status)
+                }, "\(outcome)")
             #expect(shelf.origin.requestCount(path) == 1)
         }
         #expect(outcome.lines.last == "0 of 2 downloads completed, 0 bytes")
@@ -137,13 +171,18 @@ import Testing
         shelf.origin.script("/a.mp4") { ($0.status, $0.statusTimes, $0.body) = (503, 1, Array("busy".utf8)) }
         let outcome = try prefetch(shelf, ["/a.mp4"])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
-        #expect(outcome.lines.contains { $0.hasPrefix("waiting a.mp4: ") && $0.contains("503") && $0.contains("; next attempt in ") }, "\(outcome)")
+        #expect(
+            outcome.lines.contains {
+                $0.hasPrefix("waiting a.mp4: ") && $0.contains("503") && $0.contains("; next attempt in ")
+            }, "\(outcome)")
         #expect(outcome.lines.last == "completed a.mp4, 1.00 MB")
     }
 
     @Test func howAPrivateOriginIsAllowedIsTold() throws {
         let shelf = try Shelf(.alone)
-        let outcome = try ReelcacheCommand.run(["prefetch", shelf.origin.url("/a.mp4"), "--cache-dir", shelf.cache.path])
+        let outcome = try ReelcacheCommand.run([
+            "prefetch", shelf.origin.url("/a.mp4"), "--cache-dir", shelf.cache.path,
+        ])
         #expect(outcome.exit == .exited(1) && outcome.stderr.contains("--allow 127.0.0.1"), "\(outcome)")
         #expect(shelf.origin.requestCount("/a.mp4") == 0)
     }
@@ -163,24 +202,33 @@ import Testing
         command.signal(SIGINT)
         #expect(try command.waitForExit() == .exited(1))
         #expect(command.stderr.lines.last == "reelcache: interrupted: 1 download is paused; the same command goes on")
-        #expect(command.stdout.lines.contains("{\"event\":\"offline\",\"is_offline\":true}") == isJSON, "\(command.stdout)")
+        #expect(
+            command.stdout.lines.contains("{\"event\":\"offline\",\"is_offline\":true}") == isJSON, "\(command.stdout)")
         #expect(shelf.origin.requestCount("/a.mp4") == 0)
     }
 
     @Test func withJSONALineSaysWhyNothingBegins() throws {
         try Data().write(to: URL(fileURLWithPath: directory.file("file")))
-        let line = ["prefetch", "http://a/b", "--json", "-o", directory.file("file"), "--cache-dir", directory.file("cache")]
+        let line = [
+            "prefetch", "http://a/b", "--json", "-o", directory.file("file"), "--cache-dir", directory.file("cache"),
+        ]
         let outcome = try ReelcacheCommand.run(line)
         let event = try #require(events(outcome).first)
-        #expect(outcome.lines.count == 1 && event["event"] as? String == "error" && outcome.stderr == "reelcache: \(event["error"] as? String ?? "")\n", "\(outcome)")
+        #expect(
+            outcome.lines.count == 1 && event["event"] as? String == "error"
+                && outcome.stderr == "reelcache: \(event["error"] as? String ?? "")\n", "\(outcome)")
     }
 
     @Test func aCacheIsMadeWhereThereIsNone() throws {
         let (origin, film) = (try ScriptedOrigin(), Media(seed: 101, size: 300_000))
         origin.serve("/a.mp4", film)
-        let outcome = try ReelcacheCommand.run(["prefetch", "-q", origin.url("/a.mp4"), "--allow", "127.0.0.1", "--cache-dir", directory.file("new/cache")])
+        let outcome = try ReelcacheCommand.run([
+            "prefetch", "-q", origin.url("/a.mp4"), "--allow", "127.0.0.1", "--cache-dir", directory.file("new/cache"),
+        ])
         #expect(outcome.exit == .exited(0) && outcome.stdout == "" && outcome.stderr == "", "\(outcome)")
-        #expect(try ReelcacheCommand.run(["ls", "--cache-dir", directory.file("new/cache")]).lines.last == "1 of 1 resource; 300 kB")
+        #expect(
+            try ReelcacheCommand.run(["ls", "--cache-dir", directory.file("new/cache")]).lines.last
+                == "1 of 1 resource; 300 kB")
     }
 
     @Test(arguments: Ownership.allCases) func aPageOrAPlaylistIsNoFilm(ownership: Ownership) throws {
@@ -189,9 +237,13 @@ import Testing
         shelf.origin.serve("/show.m3u8", bytes: Array("#EXTM3U\n".utf8), contentType: "application/vnd.apple.mpegurl")
         shelf.origin.serve("/a.mp4", shelf.film)
         let outcome = try prefetch(shelf, ["/watch", "/show.m3u8", "/a.mp4"])
-        #expect(outcome.exit == .exited(0) && outcome.lines.last?.hasPrefix("3 of 3 downloads completed") == true, "\(outcome)")
-        let page = "reelcache: \(shelf.origin.url("/watch")): what came is a web page (text/html; charset=utf-8), not a film: give the URL of the media itself"
-        let playlist = "reelcache: \(shelf.origin.url("/show.m3u8")): what came is a playlist (application/vnd.apple.mpegurl), not the film: "
+        #expect(
+            outcome.exit == .exited(0) && outcome.lines.last?.hasPrefix("3 of 3 downloads completed") == true,
+            "\(outcome)")
+        let page =
+            "reelcache: \(shelf.origin.url("/watch")): what came is a web page (text/html; charset=utf-8), not a film: give the URL of the media itself"
+        let playlist =
+            "reelcache: \(shelf.origin.url("/show.m3u8")): what came is a playlist (application/vnd.apple.mpegurl), not the film: "
             + "the parts that it names are not fetched"
         #expect(Set(outcome.stderr.lines) == [page, playlist], "\(outcome.stderr)")
     }
@@ -200,7 +252,9 @@ import Testing
         let shelf = try Shelf(ownership)
         shelf.origin.serve("/a.mp4", bytes: Array("<html></html>".utf8), contentType: "text/html")
         let outcome = try prefetch(shelf, ["/a.mp4"])
-        #expect(outcome.exit == .exited(1) && outcome.stderr.contains("a web page came in place of the media"), "\(outcome)")
+        #expect(
+            outcome.exit == .exited(1) && outcome.stderr.contains("a web page came in place of the media"), "\(outcome)"
+        )
         #expect(try shelf.names == [])
     }
 
@@ -221,7 +275,9 @@ import Testing
         #expect(paused.contains("paused b.mp4, 1.00 MB") && paused.contains("paused c.mp4"), "\(command.stdout)")
     }
 
-    @Test(arguments: Ownership.allCases, [SIGINT, SIGTERM]) func anInterruptPausesAndTheSameCommandGoesOn(ownership: Ownership, signal: Int32) throws {
+    @Test(arguments: Ownership.allCases, [SIGINT, SIGTERM]) func anInterruptPausesAndTheSameCommandGoesOn(
+        ownership: Ownership, signal: Int32
+    ) throws {
         let shelf = try Shelf(ownership)
         shelf.origin.serve("/a.mp4", shelf.film)
         shelf.origin.script("/a.mp4") { $0.stallAfter = 600_000 }
@@ -230,7 +286,9 @@ import Testing
         try shelf.origin.waitUntil("600 kB") { $0.bytesSent("/a.mp4") == 600_000 }
         first.signal(signal)
         #expect(try first.waitForExit() == .exited(1))
-        #expect(first.stderr == "reelcache: interrupted: 1 download is paused; the same command goes on\n", "\(first.stderr)")
+        #expect(
+            first.stderr == "reelcache: interrupted: 1 download is paused; the same command goes on\n",
+            "\(first.stderr)")
         #expect(first.stdout.lines.last?.hasPrefix("paused a.mp4, ") == true, "\(first.stdout)")
         let listed = try #require((try shelf.json("downloads")["downloads"] as? [[String: Any]])?.first)
         #expect(listed["state"] as? String == "paused" && listed["total"] as? Int == 1_000_000)
@@ -244,7 +302,9 @@ import Testing
     }
 
     /// Some end between the last news and the pause.
-    @Test(arguments: Ownership.allCases, [false, true]) func whatEndsMeanwhileIsNotCountedAsPaused(ownership: Ownership, places: Bool) throws {
+    @Test(arguments: Ownership.allCases, [false, true]) func whatEndsMeanwhileIsNotCountedAsPaused(
+        ownership: Ownership, places: Bool
+    ) throws {
         let shelf = try Shelf(ownership)
         let paths = (1...60).map { "/\($0).mp4" }
         for path in paths {
@@ -265,9 +325,13 @@ import Testing
         let completed = try count(shelf.json("downloads", "--all")["downloads"], "completed")
         #expect(paused + completed == 60 && paused > 0)
         let lines = command.stdout.lines
-        #expect(lines.count { $0.hasPrefix("paused ") } == paused && lines.count { $0.hasPrefix("completed ") } == completed, "\(command.stdout)")
+        #expect(
+            lines.count { $0.hasPrefix("paused ") } == paused
+                && lines.count { $0.hasPrefix("completed ") } == completed, "\(command.stdout)")
         let unplaced = places ? try completed - names.count : 0
-        let said = "\(paused) download\(paused == 1 ? " is" : "s are") paused" + (unplaced == 0 ? "" : ", \(unplaced) completed file\(unplaced == 1 ? " is" : "s are") not placed")
+        let said =
+            "\(paused) download\(paused == 1 ? " is" : "s are") paused"
+            + (unplaced == 0 ? "" : ", \(unplaced) completed file\(unplaced == 1 ? " is" : "s are") not placed")
         #expect(command.stderr == "reelcache: interrupted: \(said); the same command goes on\n")
     }
 
@@ -282,17 +346,21 @@ import Testing
         let bars = try first.waitForScreen("a bar that stands at half") { lines in
             lines.contains { $0.hasPrefix("a.mp4  ") && $0.contains("██") && $0.contains("52 %") } ? lines : nil
         }
-        #expect(bars.contains { $0.hasPrefix("b.mp4  ") } && bars.last?.hasPrefix("1 of 3 completed, 2 downloading") == true, "\(bars)")
+        #expect(
+            bars.contains { $0.hasPrefix("b.mp4  ") }
+                && bars.last?.hasPrefix("1 of 3 completed, 2 downloading") == true, "\(bars)")
         // In a narrow window the lines are shorter.
         try first.resize(columns: 40, rows: 10)
         try first.waitForScreen("lines that fit") { lines in
-            lines.contains { $0.hasPrefix("a.mp4") && $0.contains("52 %") && $0.count < 40 } && lines.allSatisfy { $0.count < 40 } ? () : nil
+            lines.contains { $0.hasPrefix("a.mp4") && $0.contains("52 %") && $0.count < 40 }
+                && lines.allSatisfy { $0.count < 40 } ? () : nil
         }
         // And however often that changes, each line is there once.
         for columns in [100, 30, 60] {
             try first.resize(columns: columns, rows: 10)
             try first.waitForScreen("lines for \(columns) columns, each of them once") { lines in
-                lines.count { $0.hasPrefix("a.mp4") } == 1 && lines.count { $0.hasPrefix("b.mp4") } == 1 && lines.count { $0.contains("of 3 completed") } == 1
+                lines.count { $0.hasPrefix("a.mp4") } == 1 && lines.count { $0.hasPrefix("b.mp4") } == 1
+                    && lines.count { $0.contains("of 3 completed") } == 1
                     && lines.contains { $0.hasPrefix("a.mp4") && $0.contains("█") == (columns > 30) } ? () : nil
             }
         }
@@ -300,8 +368,11 @@ import Testing
         #expect(try first.waitForExit() == .exited(1))
         // Nothing of the bars is left.
         #expect(!first.lines.contains { $0.contains("█") }, "\(first.lines)")
-        #expect(first.lines.contains { $0.hasPrefix("paused a.mp4, ") } && first.lines.contains { $0.hasPrefix("completed c.mp4") }, "\(first.lines)")
-        #expect(first.output.contains("interrupted: 2 downloads are paused; the same command goes on"), "\(first.output)")
+        #expect(
+            first.lines.contains { $0.hasPrefix("paused a.mp4, ") }
+                && first.lines.contains { $0.hasPrefix("completed c.mp4") }, "\(first.lines)")
+        #expect(
+            first.output.contains("interrupted: 2 downloads are paused; the same command goes on"), "\(first.output)")
 
         for path in ["/a.mp4", "/b.mp4"] { shelf.origin.release(path) }
         let second = try TerminalProcess.reelcache(arguments(shelf, ["/a.mp4", "/b.mp4", "/c.mp4"]))
@@ -316,7 +387,9 @@ import Testing
         shelf.origin.serve("/a.mp4", shelf.film)
         let prefetch = try TerminalProcess.reelcache(arguments(shelf, ["/a.mp4"]), environment: ["TERM": "dumb"])
         #expect(try prefetch.waitForExit() == .exited(0))
-        #expect(!prefetch.output.contains("\u{1B}") && prefetch.lines.last == "completed a.mp4, 1.00 MB", "\(prefetch.lines)")
+        #expect(
+            !prefetch.output.contains("\u{1B}") && prefetch.lines.last == "completed a.mp4, 1.00 MB",
+            "\(prefetch.lines)")
     }
 
     @Test func aProxyThatGoesAwayIsTold() throws {
@@ -327,7 +400,9 @@ import Testing
         try first.waitForLine(containing: "downloading a.mp4")
         try #require(shelf.proxy).process.killNow()
         #expect(try first.waitForExit() == .exited(1))
-        #expect(first.stderr.lines.count == 1 && first.stderr.contains("has ended: 1 download stays queued") && first.stderr.contains("by the same command"), "\(first.stderr)")
+        #expect(
+            first.stderr.lines.count == 1 && first.stderr.contains("has ended: 1 download stays queued")
+                && first.stderr.contains("by the same command"), "\(first.stderr)")
         shelf.origin.release("/a.mp4")
         let second = try prefetch(shelf, ["/a.mp4"])
         #expect(second.exit == .exited(0) && second.lines.last == "completed a.mp4, 1.00 MB", "\(second)")
@@ -358,11 +433,19 @@ import Testing
         let shelf = try Shelf(.alone)
         for path in ["/a.mp4", "/b.mp4"] { shelf.origin.serve(path, shelf.film) }
         let said = try shelf.say("prefetch", shelf.origin.url("/a.mp4"), shelf.origin.url("/b.mp4"), "--detach").lines
-        #expect(said == ["queued a.mp4", "queued b.mp4", "no proxy runs: these 2 downloads begin when one is started, or with reelcache prefetch"])
-        #expect(try shelf.say("downloads").lines.last == "2 waiting; no proxy runs: they go on when one is started, or with reelcache prefetch")
+        #expect(
+            said == [
+                "queued a.mp4", "queued b.mp4",
+                "no proxy runs: these 2 downloads begin when one is started, or with reelcache prefetch",
+            ])
+        #expect(
+            try shelf.say("downloads").lines.last
+                == "2 waiting; no proxy runs: they go on when one is started, or with reelcache prefetch")
         #expect(shelf.origin.requestCount("/a.mp4") == 0)
         let outcome = try prefetch(shelf, ["/b.mp4"])
-        #expect(outcome.exit == .exited(0) && outcome.stderr == "reelcache: 1 download that had been left goes on as well\n", "\(outcome)")
+        #expect(
+            outcome.exit == .exited(0)
+                && outcome.stderr == "reelcache: 1 download that had been left goes on as well\n", "\(outcome)")
         let proxy = try ProxyProcess(cacheDirectory: shelf.cache.path)
         #expect(try prefetch(shelf, ["/a.mp4"]).exit == .exited(0))
         #expect(try proxy.process.terminate() == .exited(0))
@@ -382,7 +465,11 @@ import Testing
     @Test(arguments: Ownership.allCases) func aFinishedFileIsPlacedUnderItsOwnName(ownership: Ownership) throws {
         let shelf = try Shelf(ownership)
         for path in ["/get?id=1", "/vod/My%20Film.mp4"] { shelf.origin.serve(path, shelf.film) }
-        shelf.origin.script("/get?id=1") { $0.headers = [("Content-Disposition", "attachment; filename=\"x\"; filename*=UTF-8''..%2FDvo%C5%99%C3%A1k.mp4")] }
+        shelf.origin.script("/get?id=1") {
+            $0.headers = [
+                ("Content-Disposition", "attachment; filename=\"x\"; filename*=UTF-8''..%2FDvo%C5%99%C3%A1k.mp4")
+            ]
+        }
         let outcome = try prefetch(shelf, ["/get?id=1", "/vod/My%20Film.mp4"], ["-o", directory.path])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
         #expect(try names == ["Dvořák.mp4", "My Film.mp4"])
@@ -403,8 +490,12 @@ import Testing
         #expect(shelf.film.difference(try contents("a (2).mp4"), from: 0..<shelf.film.size) == nil)
         #expect(Media(seed: 102, size: 400_000).difference(try contents("a (3).mp4"), from: 0..<400_000) == nil)
         let files = try events(outcome).filter { $0["event"] as? String == "file" }
-        #expect(files.first { $0["url"] as? String == shelf.origin.url("/a.mp4") }?["method"] as? String == "there", "\(files)")
-        #expect(files.first { $0["url"] as? String == shelf.origin.url("/other/a.mp4") }?["file"] as? String == directory.file("a (3).mp4"), "\(files)")
+        #expect(
+            files.first { $0["url"] as? String == shelf.origin.url("/a.mp4") }?["method"] as? String == "there",
+            "\(files)")
+        #expect(
+            files.first { $0["url"] as? String == shelf.origin.url("/other/a.mp4") }?["file"] as? String
+                == directory.file("a (3).mp4"), "\(files)")
     }
 
     @Test func aFileThatIsNotKeptUntilItIsPlacedIsTold() throws {
@@ -420,7 +511,8 @@ import Testing
         _ = try shelf.say("rm", shelf.origin.url("/a.mp4"))
         command.signal(SIGCONT)
         #expect(try command.waitForExit() == .exited(1))
-        let reason = "it was no longer cached when its file was to be placed: leave --no-pin away, so that it is kept until then"
+        let reason =
+            "it was no longer cached when its file was to be placed: leave --no-pin away, so that it is kept until then"
         #expect(command.stderr == "reelcache: \(shelf.origin.url("/a.mp4")): \(reason)\n")
         #expect(try names == [])
     }
@@ -450,7 +542,10 @@ import Testing
         shelf.origin.serve("/b.mp4", Media(seed: 103, size: 200_000))
         let outcome = try prefetch(shelf, ["/a.mp4", "/b.mp4"], ["-o", disk.path])
         #expect(outcome.exit == .exited(3), "\(outcome)")
-        #expect(outcome.stderr == "reelcache: \(shelf.origin.url("/a.mp4")): cannot write \(disk.path)/a.mp4: No space left on device\n", "\(outcome)")
+        #expect(
+            outcome.stderr
+                == "reelcache: \(shelf.origin.url("/a.mp4")): cannot write \(disk.path)/a.mp4: No space left on device\n",
+            "\(outcome)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path) == ["b.mp4"])
         #expect(outcome.lines.last == "1 of 2 downloads completed, 200 kB")
         #expect(try shelf.plays("/a.mp4"))

@@ -47,10 +47,12 @@ import Testing
     @Test func howManyDownloadsRunAndHowFastChangesAtOnce() throws {
         let proxy = try serve("download_rate: 1MB", "--max-downloads", "2")
         func settings() throws -> NSDictionary? {
-            try JSONSerialization.jsonObject(with: Data(try proxy.get("/api/v1/downloads/settings").body)) as? NSDictionary
+            try JSONSerialization.jsonObject(with: Data(try proxy.get("/api/v1/downloads/settings").body))
+                as? NSDictionary
         }
         #expect(try settings() == ["max_active": 2, "limit_rate": 1_000_000])
-        try reload(proxy, "download_rate: none\nmax_downloads: 9", until: "download_rate is none now (\(file):1), it was 1MB")
+        try reload(
+            proxy, "download_rate: none\nmax_downloads: 9", until: "download_rate is none now (\(file):1), it was 1MB")
         #expect(try settings() == ["max_active": 2])
         #expect(try proxy.process.terminate() == .exited(0))
     }
@@ -73,18 +75,23 @@ import Testing
         let origin = try ScriptedOrigin()
         origin.serve("/a.mp4", Media(seed: 1, size: 1000))
         let proxy = try serve("")
-        func isHit(_ path: String) throws -> Bool { try proxy.get(origin.url(path)).headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true }
+        func isHit(_ path: String) throws -> Bool {
+            try proxy.get(origin.url(path)).headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true
+        }
         #expect(try proxy.get(origin.url("/a.mp4")).status == 200)
         #expect(try !isHit("/a.mp4?token=1"))
 
-        try reload(proxy, "rules:\n  - ignore_query: [token]\n", until: "rules is 1 rule now (\(file):1), it was (none)")
+        try reload(
+            proxy, "rules:\n  - ignore_query: [token]\n", until: "rules is 1 rule now (\(file):1), it was (none)")
         #expect(try isHit("/a.mp4?token=2"))
 
         try reload(proxy, "rules:\n  - ignore_query: true\n", until: "rules has changed (\(file):1): 1 rule")
         #expect(try isHit("/a.mp4?other"))
 
         try reload(proxy, "rules:\n  - ignore_query: soon\n", until: "the settings stay as they were")
-        #expect(proxy.process.stderr.contains("\(file):2:19: rules[0].ignore_query: is neither true nor a list of parameters"))
+        #expect(
+            proxy.process.stderr.contains(
+                "\(file):2:19: rules[0].ignore_query: is neither true nor a list of parameters"))
         #expect(try isHit("/a.mp4?other"))
     }
 
@@ -98,7 +105,8 @@ import Testing
         let text = "offline: true\nfill: whole\nany_origin: false\nmounts: {/tv/: \(mount)}\n"
         try reload(proxy, text, until: "fill is whole now (\(file):2), it was ahead 32MiB")
         for line in [
-            "mounts is /tv/=\(mount) now (\(file):4), it was (none)", "any_origin is false now (\(file):3), it was true",
+            "mounts is /tv/=\(mount) now (\(file):4), it was (none)",
+            "any_origin is false now (\(file):3), it was true",
             "offline is true now (\(file):1), it was false",
         ] {
             #expect(proxy.process.stderr.contains(line), "\(line) is not in:\n\(proxy.process.stderr)")
@@ -124,7 +132,10 @@ import Testing
             try client.send("GET /healthz HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             return try client.readResponse().status
         }
-        #expect(try ["tv.example:\(proxy.port)", "TV.Example", "localhost", "127.0.0.1"].map(status) == [200, 200, 200, 200])
+        #expect(
+            try ["tv.example:\(proxy.port)", "TV.Example", "localhost", "127.0.0.1"].map(status) == [
+                200, 200, 200, 200,
+            ])
         #expect(try ["evil.example", "a.tv.example", "tv.example.org"].map(status) == [421, 421, 421])
     }
 
@@ -162,7 +173,8 @@ import Testing
 
     /// Only what is mounted is for everybody.
     @Test func beyondThisMachineAnyOriginIsWarnedOf() throws {
-        let mounts = "listen: 0.0.0.0:0\nmounts: {/tv/: https://o.example/vod/}\n", warning = "can fetch any public URL through it"
+        let mounts = "listen: 0.0.0.0:0\nmounts: {/tv/: https://o.example/vod/}\n",
+            warning = "can fetch any public URL through it"
         try write(mounts + "any_origin: false\n")
         let serve = try ReelcacheCommand.start(["serve", "--config", file, "--cache-dir", cache])
         try serve.waitForLine(containing: "/tv/ is https://o.example/vod/")
@@ -193,14 +205,18 @@ import Testing
         let line = try serve.waitForLine(containing: " serves at ")
 
         try write(
-            "listen: 127.0.0.1:1\ncache_dir: /elsewhere\nthreads: 2\nca_file: /own.pem\nlinger: 1s\nconnect_timeout: 2s\nstall_timeout: 3s\nnames: [tv.example]\n")
+            "listen: 127.0.0.1:1\ncache_dir: /elsewhere\nthreads: 2\nca_file: /own.pem\nlinger: 1s\nconnect_timeout: 2s\nstall_timeout: 3s\nnames: [tv.example]\n"
+        )
         serve.signal(SIGHUP)
-        try serve.waitForLine(containing: "ca_file stays (the system's): /own.pem (\(file):4) needs a restart", on: .stderr)
+        try serve.waitForLine(
+            containing: "ca_file stays (the system's): /own.pem (\(file):4) needs a restart", on: .stderr)
 
         for line in [
-            "listen stays 127.0.0.1:0: 127.0.0.1:1 (\(file):1) needs a restart", "cache_dir stays \(cache): /elsewhere (\(file):2) needs a restart",
+            "listen stays 127.0.0.1:0: 127.0.0.1:1 (\(file):1) needs a restart",
+            "cache_dir stays \(cache): /elsewhere (\(file):2) needs a restart",
             "threads stays 1: 2 (\(file):3) needs a restart", "linger stays 5s: 1s (\(file):5) needs a restart",
-            "connect_timeout stays 10s: 2s (\(file):6) needs a restart", "stall_timeout stays 30s: 3s (\(file):7) needs a restart",
+            "connect_timeout stays 10s: 2s (\(file):6) needs a restart",
+            "stall_timeout stays 30s: 3s (\(file):7) needs a restart",
             "names stays (none): tv.example (\(file):8) needs a restart",
         ] {
             #expect(serve.stderr.contains(line), "\(line) is not in:\n\(serve.stderr)")
@@ -215,7 +231,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("log_level: info\nmax_sise: 200MB\nthreads: 0", [":2:1: max_sise: is not a setting; did you mean max_size?", ":3:10: threads: 0 is out of range"]),
+        (
+            "log_level: info\nmax_sise: 200MB\nthreads: 0",
+            [":2:1: max_sise: is not a setting; did you mean max_size?", ":3:10: threads: 0 is out of range"]
+        ),
         ("log_level: info\n\tthreads: 1", [":2:1: there is a tab"]),
     ])
     func aBadFileLeavesAllAsItWas(text: String, lines: [String]) throws {
@@ -223,7 +242,9 @@ import Testing
 
         try reload(proxy, text, until: "the settings stay as they were")
 
-        for line in lines { #expect(proxy.process.stderr.contains(file + line), "\(line) is not in:\n\(proxy.process.stderr)") }
+        for line in lines {
+            #expect(proxy.process.stderr.contains(file + line), "\(line) is not in:\n\(proxy.process.stderr)")
+        }
         #expect(!proxy.process.stderr.contains("log_level is"))
         #expect(try proxy.get("/healthz").status == 200)
         try reload(proxy, "log_level: info", until: "log_level is info now")
@@ -246,10 +267,12 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let found = folder + "/reelcache.yaml"
         try Data("max_size: 300MB\nmin_free: 1MB\n".utf8).write(to: URL(fileURLWithPath: found))
-        let proxy = try ProxyProcess(cacheDirectory: cache, environment: ["REELCACHE_CONFIG": nil, "XDG_CONFIG_HOME": directory.file("xdg")])
+        let proxy = try ProxyProcess(
+            cacheDirectory: cache, environment: ["REELCACHE_CONFIG": nil, "XDG_CONFIG_HOME": directory.file("xdg")])
         try FileManager.default.removeItem(atPath: found)
         proxy.process.signal(SIGHUP)
-        try proxy.process.waitForLine(containing: "the configuration \(found) is gone; the settings stay as they were", on: .stderr)
+        try proxy.process.waitForLine(
+            containing: "the configuration \(found) is gone; the settings stay as they were", on: .stderr)
         #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))
         #expect(try proxy.process.terminate() == .exited(0))
         #expect(!proxy.process.stderr.contains("max_size is"))
@@ -258,9 +281,11 @@ import Testing
     @Test func flagsAndVariablesStillWin() throws {
         try write("")
         let proxy = try ProxyProcess(
-            cacheDirectory: cache, arguments: ["--config", file, "--max-size", "300MB"], environment: ["REELCACHE_MIN_FREE": "1MB"])
+            cacheDirectory: cache, arguments: ["--config", file, "--max-size", "300MB"],
+            environment: ["REELCACHE_MIN_FREE": "1MB"])
 
-        try reload(proxy, "max_size: 200MB\nmin_free: 2MB\nallow: [a.local]", until: "read \(file) again: nothing has changed")
+        try reload(
+            proxy, "max_size: 200MB\nmin_free: 2MB\nallow: [a.local]", until: "read \(file) again: nothing has changed")
 
         #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))
         #expect(try proxy.process.terminate() == .exited(0))
@@ -318,7 +343,9 @@ private final class Terminal {
         // Closed in children from the start, as openpty would not: one that has it keeps the terminal alive.
         descriptor = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var (number, isLocked) = (Int32(0), Int32(0))
-        guard descriptor >= 0, ioctl(descriptor, Self.setLock, &isLocked) == 0, ioctl(descriptor, Self.getNumber, &number) == 0 else {
+        guard descriptor >= 0, ioctl(descriptor, Self.setLock, &isLocked) == 0,
+            ioctl(descriptor, Self.getNumber, &number) == 0
+        else {
             throw SystemError("open /dev/ptmx")
         }
         path = "/dev/pts/\(number)"

@@ -16,12 +16,16 @@ import Testing
         #expect(try shelf.say("show", url).contains("pinned      no\n"))
     }
 
-    @Test(arguments: Ownership.allCases, ["pin", "rm"]) func whatFailsDoesNotKeepTheRestFromBeingDone(ownership: Ownership, command: String) throws {
+    @Test(arguments: Ownership.allCases, ["pin", "rm"]) func whatFailsDoesNotKeepTheRestFromBeingDone(
+        ownership: Ownership, command: String
+    ) throws {
         let shelf = try Shelf(ownership, whole: ["/a.mp4"])
         let none = "http://none.example/a.mp4"
         let partly = try shelf.run(command, none, shelf.origin.url("/a.mp4"), "nonsense")
         #expect(partly.exit == .exited(3) && partly.lines.count == 1, "\(partly)")
-        #expect(partly.stderr.lines.count == 2 && partly.stderr.lines.allSatisfy { $0.hasPrefix("reelcache: ") } && partly.stderr.contains(none), "\(partly)")
+        #expect(
+            partly.stderr.lines.count == 2 && partly.stderr.lines.allSatisfy { $0.hasPrefix("reelcache: ") }
+                && partly.stderr.contains(none), "\(partly)")
         let failed = try shelf.run(command, none, "http://none.example/b.mp4", "--json")
         #expect(failed.exit == .exited(1) && failed.stderr.lines.count == 2, "\(failed)")
         let list = try #require(failed.members["failed"] as? [[String: Any]])
@@ -36,7 +40,9 @@ import Testing
         #expect(tried.hasPrefix("would remove 2 resources; 2.") && tried.hasSuffix(" MB to be freed\n"), "\(tried)")
         #expect(try shelf.names == ["/a.mp4", "/b.mp4", "/c.mp4"])
         let removed = try shelf.json("rm", shelf.origin.url("/a.mp4"), shelf.origin.url("/b.mp4"))
-        #expect(removed["resources"] as? Int == 2 && removed["is_dry_run"] as? Bool == false && removed["bytes"] as? Int ?? 0 >= 2_000_000, "\(removed)")
+        #expect(
+            removed["resources"] as? Int == 2 && removed["is_dry_run"] as? Bool == false
+                && removed["bytes"] as? Int ?? 0 >= 2_000_000, "\(removed)")
         #expect(try shelf.names == ["/c.mp4"])
         #expect(try shelf.plays("/c.mp4"))
     }
@@ -46,10 +52,14 @@ import Testing
         let shelf = try Shelf(ownership, whole: ["/a.mp4", "/b.mp4", "/c.mp4"])
         _ = try shelf.say("pin", shelf.origin.url("/b.mp4"))
         let tried = try shelf.say("rm", "--all", "--dry-run")
-        #expect(tried.hasPrefix("would remove 2 resources; ") && tried.hasSuffix(" to be freed; 1 pinned left\n"), "\(tried)")
+        #expect(
+            tried.hasPrefix("would remove 2 resources; ") && tried.hasSuffix(" to be freed; 1 pinned left\n"),
+            "\(tried)")
         #expect(try shelf.names.count == 3)
         let removed = try shelf.json("rm", "--all")
-        #expect(removed["resources"] as? Int == 2 && removed["pinned"] as? Int == 1 && removed["bytes"] as? Int ?? 0 >= 2_000_000, "\(removed)")
+        #expect(
+            removed["resources"] as? Int == 2 && removed["pinned"] as? Int == 1
+                && removed["bytes"] as? Int ?? 0 >= 2_000_000, "\(removed)")
         #expect(try shelf.names == ["/b.mp4"] && shelf.plays("/b.mp4"))
     }
 
@@ -61,7 +71,9 @@ import Testing
     }
 
     /// It would go on as if nothing had come.
-    @Test(arguments: Ownership.allCases) func whatIsBeingDownloadedStaysUntilThatIsCancelled(ownership: Ownership) throws {
+    @Test(arguments: Ownership.allCases) func whatIsBeingDownloadedStaysUntilThatIsCancelled(ownership: Ownership)
+        throws
+    {
         let shelf = try Shelf(.running)
         let url = shelf.origin.url("/a.mp4")
         shelf.origin.serve("/a.mp4", shelf.film)
@@ -72,7 +84,10 @@ import Testing
         if ownership == .alone { try shelf.close() }
         for arguments in [[url], [url, "--dry-run"], ["--filter", "a.mp4"], [shelf.origin.url("/*")]] {
             let line = try ReelcacheCommand.run(["rm"] + arguments + ["--cache-dir", shelf.cache.path]).failureLine
-            #expect(line == "reelcache: \(url) is being downloaded (download 1); cancel it first: reelcache downloads cancel 1")
+            #expect(
+                line
+                    == "reelcache: \(url) is being downloaded (download 1); cancel it first: reelcache downloads cancel 1"
+            )
         }
         _ = try shelf.say("downloads", "pause", "1")
         #expect(try shelf.run("rm", url).failureLine?.contains("is being downloaded") == true)
@@ -86,7 +101,9 @@ import Testing
         let shelf = try Shelf(.running, whole: ["/a.mp4"])
         let token = shelf.cache.file("control-token")
         try FileManager.default.moveItem(atPath: token, toPath: token + ".away")
-        for command in [["rm", "--all"], ["rm", shelf.origin.url("/a.mp4")], ["pin", shelf.origin.url("/a.mp4")], ["verify"]] {
+        for command in [
+            ["rm", "--all"], ["rm", shelf.origin.url("/a.mp4")], ["pin", shelf.origin.url("/a.mp4")], ["verify"],
+        ] {
             let line = try #require(try ReelcacheCommand.run(command + ["--cache-dir", shelf.cache.path]).failureLine)
             #expect(line.contains(token), "\(line)")
         }

@@ -21,7 +21,10 @@ import Testing
         let shelf = try shelf(ownership)
         let key = "http://all.example/vod/a.mp4"
         #expect(try shelf.names == [key, "http://all.example/vod/b.mp4"])
-        for url in [key, shelf.origin.url("/vod/a.mp4"), shelf.origin.url("/vod/a.mp4?token=2"), "http://elsewhere.example/vod/a.mp4?token"] {
+        for url in [
+            key, shelf.origin.url("/vod/a.mp4"), shelf.origin.url("/vod/a.mp4?token=2"),
+            "http://elsewhere.example/vod/a.mp4?token",
+        ] {
             let shown = try shelf.say("show", url)
             #expect(shown.contains("url         \(key)\n"), "\(url)")
             // The key itself is no URL of the rule.

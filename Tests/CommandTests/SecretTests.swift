@@ -5,7 +5,8 @@ import Testing
 /// URLs that open what they name, as commands show them.
 @Suite struct SecretTests {
     @Test(arguments: Ownership.allCases) func listingsShowSecretsOnlyWhereAskedTo(ownership: Ownership) throws {
-        let shelf = try Shelf(ownership, whole: ["/a.mp4"], configuration: "secret_parameters: [viewer]\nallow: [127.0.0.1]\n")
+        let shelf = try Shelf(
+            ownership, whole: ["/a.mp4"], configuration: "secret_parameters: [viewer]\nallow: [127.0.0.1]\n")
         let url = shelf.origin.url("/a.mp4?id=7&token=abc&viewer=def")
         if ownership == .alone {
             #expect(try shelf.say("prefetch", "--quiet", url) == "")
@@ -14,11 +15,16 @@ import Testing
             #expect(try shelf.say("prefetch", "--quiet", url) == "")
         }
         let masked = shelf.origin.url("/a.mp4?id=7&token=***&viewer=***")
-        for command in [["ls"], ["ls", "--json"], ["show", url], ["show", "--json", url], ["history"], ["history", "--json"], ["downloads", "list", "--all"]] {
-            let shown = try ReelcacheCommand.run(command + ["--cache-dir", shelf.cache.path], environment: shelf.settingsEnvironment)
+        for command in [
+            ["ls"], ["ls", "--json"], ["show", url], ["show", "--json", url], ["history"], ["history", "--json"],
+            ["downloads", "list", "--all"],
+        ] {
+            let shown = try ReelcacheCommand.run(
+                command + ["--cache-dir", shelf.cache.path], environment: shelf.settingsEnvironment)
             #expect(shown.exit == .exited(0) && shown.stdout.contains(masked), "\(command): \(shown)")
             #expect(!shown.stdout.contains("abc") && !shown.stdout.contains("def"), "\(command): \(shown)")
-            let open = try ReelcacheCommand.run(command + ["--secrets", "--cache-dir", shelf.cache.path], environment: shelf.settingsEnvironment)
+            let open = try ReelcacheCommand.run(
+                command + ["--secrets", "--cache-dir", shelf.cache.path], environment: shelf.settingsEnvironment)
             #expect(open.stdout.contains(url), "\(command): \(open)")
         }
         let failure = try #require(try shelf.run("show", masked).failureLine)
@@ -32,17 +38,25 @@ import Testing
         for path in ["/gone.mp4", "/later.mp4"] { shelf.origin.script(path) { ($0.status, $0.body) = (404, []) } }
         let file = shelf.cache.file("film.mp4")
         try Data(repeating: 1, count: 10).write(to: URL(fileURLWithPath: file))
-        func url(_ path: String, _ secret: String = "token=abc&viewer=def") -> String { shelf.origin.url("\(path)?id=7&\(secret)") }
+        func url(_ path: String, _ secret: String = "token=abc&viewer=def") -> String {
+            shelf.origin.url("\(path)?id=7&\(secret)")
+        }
         let commands: [(arguments: [String], path: String)] = [
-            (["prefetch", url("/gone.mp4")], "/gone.mp4"), (["prefetch", "--json", url("/gone.mp4")], "/gone.mp4"), (["prefetch", "--json", url("/a.mp4")], "/a.mp4"),
-            (["prefetch", "--json", "--detach", url("/later.mp4")], "/later.mp4"), (["downloads", "pause", "--json", url("/later.mp4")], "/later.mp4"),
+            (["prefetch", url("/gone.mp4")], "/gone.mp4"), (["prefetch", "--json", url("/gone.mp4")], "/gone.mp4"),
+            (["prefetch", "--json", url("/a.mp4")], "/a.mp4"),
+            (["prefetch", "--json", "--detach", url("/later.mp4")], "/later.mp4"),
+            (["downloads", "pause", "--json", url("/later.mp4")], "/later.mp4"),
             (["downloads", "cancel", url("/later.mp4")], "/later.mp4"),
-            (["pin", url("/a.mp4")], "/a.mp4"), (["pin", "--json", "--filter", "a.mp4"], "/a.mp4"), (["unpin", "--all"], "/a.mp4"), (["unpin", url("/a.mp4"), url("/none.mp4")], "/none.mp4"),
-            (["import", file, "--as", url("/b.mp4")], "/b.mp4"), (["import", file, "--replace", "--json", "--as", url("/b.mp4")], "/b.mp4"),
-            (["export", "--json", "-o", shelf.cache.file("copy"), url("/b.mp4")], "/b.mp4"), (["rm", url("/b.mp4"), url("/none.mp4")], "/none.mp4"),
+            (["pin", url("/a.mp4")], "/a.mp4"), (["pin", "--json", "--filter", "a.mp4"], "/a.mp4"),
+            (["unpin", "--all"], "/a.mp4"), (["unpin", url("/a.mp4"), url("/none.mp4")], "/none.mp4"),
+            (["import", file, "--as", url("/b.mp4")], "/b.mp4"),
+            (["import", file, "--replace", "--json", "--as", url("/b.mp4")], "/b.mp4"),
+            (["export", "--json", "-o", shelf.cache.file("copy"), url("/b.mp4")], "/b.mp4"),
+            (["rm", url("/b.mp4"), url("/none.mp4")], "/none.mp4"),
         ]
         for (arguments, path) in commands {
-            let said = try ReelcacheCommand.run(arguments + ["--cache-dir", shelf.cache.path], environment: shelf.settingsEnvironment)
+            let said = try ReelcacheCommand.run(
+                arguments + ["--cache-dir", shelf.cache.path], environment: shelf.settingsEnvironment)
             let text = (said.stdout + said.stderr).replacing("\\/", with: "/")
             #expect(text.contains(url(path, "token=***&viewer=***")), "\(arguments): \(said)")
             #expect(!text.contains("abc") && !text.contains("def"), "\(arguments): \(said)")

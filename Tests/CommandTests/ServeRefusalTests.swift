@@ -22,7 +22,9 @@ import Testing
         let second = try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache])
 
         let line = try #require(second.failureLine)
-        #expect(line.contains("process \(first.process.pid),") && line.contains(first.baseURL) && line.hasSuffix("; stop it or choose another --cache-dir"), "\(line)")
+        #expect(
+            line.contains("process \(first.process.pid),") && line.contains(first.baseURL)
+                && line.hasSuffix("; stop it or choose another --cache-dir"), "\(line)")
         #expect(try first.get("/healthz").status == 200)
     }
 
@@ -32,7 +34,9 @@ import Testing
         let second = try serve(["--listen", "127.0.0.1:\(first.port)", "--cache-dir", directory.file("other")])
 
         let line = try #require(second.failureLine)
-        #expect(line.contains("127.0.0.1:\(first.port)") && line.hasSuffix("; another process has this port, choose another with --listen"), "\(line)")
+        #expect(
+            line.contains("127.0.0.1:\(first.port)")
+                && line.hasSuffix("; another process has this port, choose another with --listen"), "\(line)")
         #expect(try first.get("/healthz").status == 200)
     }
 
@@ -47,7 +51,9 @@ import Testing
     func aSettingThatCannotWorkIsWrongUsage(arguments: [String], named: String) throws {
         let outcome = try serve(["--cache-dir", cache] + arguments)
         #expect(outcome.exit == .exited(2) && outcome.stdout == "")
-        #expect(outcome.stderr.hasPrefix("Error: \(named)") && outcome.stderr.contains("Usage: reelcache serve"), "\(outcome.stderr)")
+        #expect(
+            outcome.stderr.hasPrefix("Error: \(named)") && outcome.stderr.contains("Usage: reelcache serve"),
+            "\(outcome.stderr)")
         #expect(!FileManager.default.fileExists(atPath: cache))
     }
 
@@ -74,20 +80,24 @@ import Testing
 
     @Test(.enabled(if: geteuid() != 0, "root may write everywhere"))
     func aCacheDirectoryThatIsReadOnlyIsNamed() throws {
-        try FileManager.default.createDirectory(atPath: cache, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o500])
+        try FileManager.default.createDirectory(
+            atPath: cache, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o500])
         let line = try #require(try serve(["--listen", "127.0.0.1:0", "--cache-dir", cache]).failureLine)
         #expect(line.contains(cache), "\(line)")
     }
 
     @Test(arguments: [
-        ["--max-size", "foo"], ["--max-size", "-1GB"], ["--min-free", "much"], ["--threads", "two"], ["--log-level", "loud"], ["--loop"],
+        ["--max-size", "foo"], ["--max-size", "-1GB"], ["--min-free", "much"], ["--threads", "two"],
+        ["--log-level", "loud"], ["--loop"],
         ["--listen"], ["film.mp4"],
     ])
     func wrongUsageIs2(arguments: [String]) throws {
         let outcome = try serve(["--cache-dir", cache] + arguments)
         #expect(outcome.exit == .exited(2))
         #expect(outcome.stdout == "")
-        #expect(outcome.stderr.hasPrefix("Error: ") && outcome.stderr.contains("Usage: reelcache serve"), "\(outcome.stderr)")
+        #expect(
+            outcome.stderr.hasPrefix("Error: ") && outcome.stderr.contains("Usage: reelcache serve"),
+            "\(outcome.stderr)")
         #expect(!FileManager.default.fileExists(atPath: cache))
     }
 }

@@ -48,20 +48,25 @@ final class Shelf {
     }
 
     func run(_ arguments: String..., environment: [String: String?] = [:]) throws -> ChildProcess.Outcome {
-        try ReelcacheCommand.run(arguments + ["--cache-dir", cache.path], environment: self.environment.merging(environment) { $1 })
+        try ReelcacheCommand.run(
+            arguments + ["--cache-dir", cache.path], environment: self.environment.merging(environment) { $1 })
     }
 
     /// Runs a command that must succeed.
     /// - Returns: what it says.
-    func say(_ arguments: String..., environment: [String: String?] = [:], sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
-        let outcome = try ReelcacheCommand.run(arguments + ["--cache-dir", cache.path], environment: self.environment.merging(environment) { $1 })
+    func say(
+        _ arguments: String..., environment: [String: String?] = [:], sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> String {
+        let outcome = try ReelcacheCommand.run(
+            arguments + ["--cache-dir", cache.path], environment: self.environment.merging(environment) { $1 })
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)", sourceLocation: sourceLocation)
         return outcome.stdout
     }
 
     /// Runs a command that must succeed, with `--json`.
     func json(_ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) throws -> [String: Any] {
-        let outcome = try ReelcacheCommand.run(arguments + ["--json", "--cache-dir", cache.path], environment: environment)
+        let outcome = try ReelcacheCommand.run(
+            arguments + ["--json", "--cache-dir", cache.path], environment: environment)
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)", sourceLocation: sourceLocation)
         return try outcome.members
     }
@@ -69,7 +74,9 @@ final class Shelf {
     /// The paths of what is cached, in the order of their names.
     var names: [String] {
         get throws {
-            try (json("ls", "--sort", "name")["resources"] as? [[String: Any]] ?? []).map { ($0["url"] as? String ?? "none").replacing(origin.url(""), with: "") }
+            try (json("ls", "--sort", "name")["resources"] as? [[String: Any]] ?? []).map {
+                ($0["url"] as? String ?? "none").replacing(origin.url(""), with: "")
+            }
         }
     }
 
@@ -79,12 +86,15 @@ final class Shelf {
         let proxy = try proxy ?? ProxyProcess(cacheDirectory: cache.path, environment: environment)
         self.proxy = proxy
         let response = try proxy.get(origin.url(path))
-        return response.headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true && film.difference(response.body, from: 0..<film.size) == nil
+        return response.headers["Cache-Status"]?.hasPrefix("reelcache; hit;") == true
+            && film.difference(response.body, from: 0..<film.size) == nil
     }
 
     /// Overwrites a few bytes of a film's second chunk.
     func damage() throws {
-        let files = try #require(FileManager.default.enumerator(atPath: "\(cache.path)/data")).compactMap { $0 as? String }.filter { $0.contains("/") }
+        let files = try #require(FileManager.default.enumerator(atPath: "\(cache.path)/data")).compactMap {
+            $0 as? String
+        }.filter { $0.contains("/") }
         let file = try #require(files.first)
         let handle = try #require(FileHandle(forUpdatingAtPath: "\(cache.path)/data/\(file)"))
         try handle.seek(toOffset: 70_000)

@@ -8,7 +8,8 @@ import Testing
         let shelf = try Shelf(ownership, whole: ["/a.mp4"], parts: ["/b.mp4"])
         #expect(try shelf.say("verify") == "read 2 resources, 17 chunks, 1.07 MB\nall is sound\n")
         let report = try shelf.json("verify", "--repair")
-        #expect(report["resources"] as? Int == 2 && report["chunks"] as? Int == 17 && report["bytes"] as? Int == 1_065_536)
+        #expect(
+            report["resources"] as? Int == 2 && report["chunks"] as? Int == 17 && report["bytes"] as? Int == 1_065_536)
         #expect((report["damaged"] as? [Any])?.isEmpty == true && report["orphaned_files"] as? Int == 0)
     }
 
@@ -19,7 +20,9 @@ import Testing
         for _ in 1...2 {
             let found = try shelf.run("verify")
             #expect(found.exit == .exited(1) && found.stderr == "", "\(found)")
-            #expect(found.lines.contains("damaged   \(shelf.origin.url("/a.mp4")): 1 chunk, bytes 65536-131071") && found.stdout.contains("--repair"), "\(found)")
+            #expect(
+                found.lines.contains("damaged   \(shelf.origin.url("/a.mp4")): 1 chunk, bytes 65536-131071")
+                    && found.stdout.contains("--repair"), "\(found)")
         }
         let json = try shelf.run("verify", "--json")
         #expect(json.exit == .exited(1))
@@ -33,15 +36,20 @@ import Testing
     /// A proxy that ends meanwhile tells what it has found until then.
     @Test func whatWasEndedEarlyIsNotSound() throws {
         let (cache, proxy) = (try TemporaryDirectory(), try ScriptedOrigin())
-        let report = "{\"resources\":1,\"chunks\":2,\"bytes\":131072,\"damaged\":[],\"missing_files\":[],\"damaged_rows\":[],"
+        let report =
+            "{\"resources\":1,\"chunks\":2,\"bytes\":131072,\"damaged\":[],\"missing_files\":[],\"damaged_rows\":[],"
             + "\"orphaned_files\":0,\"orphaned_bytes\":0,\"is_repaired\":false,\"is_complete\":false}\n"
-        for path in ["/healthz", "/api/v1/verify?repair=false"] { proxy.script(path) { ($0.status, $0.body) = (200, Array(report.utf8)) } }
+        for path in ["/healthz", "/api/v1/verify?repair=false"] {
+            proxy.script(path) { ($0.status, $0.body) = (200, Array(report.utf8)) }
+        }
         let lock = open(cache.file("LOCK"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         defer { close(lock) }
         let owner = "{\"pid\":4242,\"url\":\"\(proxy.url(""))\"}"
         #expect(flock(lock, LOCK_EX) == 0 && write(lock, owner, owner.utf8.count) == owner.utf8.count)
         let token = Data(String(repeating: "ab", count: 32).utf8)
-        #expect(FileManager.default.createFile(atPath: cache.file("control-token"), contents: token, attributes: [.posixPermissions: 0o600]))
+        #expect(
+            FileManager.default.createFile(
+                atPath: cache.file("control-token"), contents: token, attributes: [.posixPermissions: 0o600]))
         let outcome = try ReelcacheCommand.run(["verify", "--cache-dir", cache.path])
         #expect(outcome.exit == .exited(1) && outcome.stderr == "", "\(outcome)")
         #expect(outcome.lines == ["read 1 resource, 2 chunks, 131 kB", "ended before all was read"])

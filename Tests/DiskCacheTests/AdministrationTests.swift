@@ -27,7 +27,9 @@ import Testing
     }
 
     @Test func listsInEveryOrder() throws {
-        for (name, chunks) in [("b", 30), ("a", 10), ("c", 20)] { _ = try opened.make(name, media, filling: 0..<Int64(chunks) * 4096) }
+        for (name, chunks) in [("b", 30), ("a", 10), ("c", 20)] {
+            _ = try opened.make(name, media, filling: 0..<Int64(chunks) * 4096)
+        }
         for (name, time, hits) in [("a", 3, 2), ("b", 1, 9), ("c", 2, 5)] {
             let generation = try #require(try opened.load(name))
             generation.touch(0, at: 4_000_000_000_000_000 + Int64(time) * 1_000_000)
@@ -38,7 +40,10 @@ import Testing
         #expect(try listed { $0.order = .hits } == ["b", "c", "a"])
         #expect(try listed { $0.order = .name } == ["a", "b", "c"])
         #expect(try listed { ($0.order, $0.limit, $0.offset) = (.name, 1, 1) } == ["b"])
-        let page = try store.resources({ var query = ResourceQuery(); query.limit = 2; return query }())
+        let page = try store.resources(
+            {
+                var query = ResourceQuery(); query.limit = 2; return query
+            }())
         #expect(page.total == 3 && page.resources.count == 2)
     }
 
@@ -64,7 +69,9 @@ import Testing
         #expect(whole.resources.count == 10)
         for pageSize in 1...11 {
             #expect(try ResourceListing.all(query, pageSize: pageSize, page: store.resources) == whole)
-            #expect(try ResourceListing.all(query, limit: 7, pageSize: pageSize, page: store.resources).resources == Array(whole.resources.prefix(7)))
+            #expect(
+                try ResourceListing.all(query, limit: 7, pageSize: pageSize, page: store.resources).resources
+                    == Array(whole.resources.prefix(7)))
         }
     }
 
@@ -77,7 +84,10 @@ import Testing
 
     @Test func filterIsAPartOfTheURLAndNoPattern() throws {
         for name in ["One%20two_x", "one-TWO.x", "other"] { _ = try opened.make(name, media, filling: 0..<4096) }
-        #expect(try listed { $0.filter = "two"; $0.order = .name } == ["One%20two_x", "one-TWO.x"])
+        #expect(
+            try listed {
+                $0.filter = "two"; $0.order = .name
+            } == ["One%20two_x", "one-TWO.x"])
         #expect(try listed { $0.filter = "one two" } == ["One%20two_x"])
         #expect(try listed { $0.filter = "%" } == ["One%20two_x"])
         #expect(try listed { $0.filter = "o_x" } == ["One%20two_x"])
@@ -87,7 +97,9 @@ import Testing
     @Test func reportTellsWhatIsCached() throws {
         _ = try opened.make("a", media, filling: 0..<64 * 4096, 128 * 4096..<media.size)
         let report = try #require(try store.resource(key("a")))
-        #expect(report.resource.length == media.size && report.resource.cached == media.size - 64 * 4096 && !report.resource.isComplete)
+        #expect(
+            report.resource.length == media.size && report.resource.cached == media.size - 64 * 4096
+                && !report.resource.isComplete)
         #expect(report.present == [ByteSpan(0..<64 * 4096), ByteSpan(128 * 4096..<media.size)])
         #expect(report.missing == [ByteSpan(64 * 4096..<128 * 4096)])
         #expect(report.etag == "\"v1\"" && report.resource.type == "video/mp4" && report.chunkSize == 4096)
@@ -99,7 +111,8 @@ import Testing
     @Test func coverageKnowsWhatTheIndexDoesNotYet() throws {
         let generation = try opened.make("a", media, filling: 0..<64 * 4096, 128 * 4096..<media.size)
         #expect(try opened.row("a") == nil)
-        let part = ResourceCoverage(length: media.size, present: [0..<64 * 4096, 128 * 4096..<media.size], isPinned: false)
+        let part = ResourceCoverage(
+            length: media.size, present: [0..<64 * 4096, 128 * 4096..<media.size], isPinned: false)
         #expect(try store.coverage(key("a")) == part)
         #expect(try !store.isComplete(key("a")))
         try opened.fill(generation, media, 64 * 4096..<128 * 4096)
@@ -108,7 +121,8 @@ import Testing
         // Nothing is there that could be called cached.
         _ = try opened.make("b", length: nil)
         _ = try opened.make("c", length: media.size)
-        #expect(try store.coverage(key("b")) == nil && store.coverage(key("c")) == nil && store.coverage(key("d")) == nil)
+        #expect(
+            try store.coverage(key("b")) == nil && store.coverage(key("c")) == nil && store.coverage(key("d")) == nil)
         #expect(try !store.isComplete(key("b")) && !store.isComplete(key("c")) && !store.isComplete(key("d")))
     }
 
@@ -118,12 +132,16 @@ import Testing
         opened.closeUnused()
         #expect(store.openCount == 0)
         #expect(try store.setPinned(true, key("a")))
-        #expect(try store.coverage(key("a")) == ResourceCoverage(length: media.size, present: [0..<128 * 4096], isPinned: true))
+        #expect(
+            try store.coverage(key("a"))
+                == ResourceCoverage(length: media.size, present: [0..<128 * 4096], isPinned: true))
         #expect(try !store.isComplete(key("a")))
     }
 
     @Test func whatIsTouchedIsEvictedLast() throws {
-        for name in ["a", "b"] { try opened.make(name, media, filling: 0..<64 * 4096).touch(0, at: 1_000_000_000_000_000) }
+        for name in ["a", "b"] {
+            try opened.make(name, media, filling: 0..<64 * 4096).touch(0, at: 1_000_000_000_000_000)
+        }
         opened.checkpoint()
         opened.closeUnused()
         #expect(try store.touch(key("a")))
@@ -230,7 +248,9 @@ import Testing
         opened.checkpoint()
         #expect(try store.setPinned(true, key("pinned")))
         // The last read of a resource is never set back.
-        try store.index.write { try $0.execute(sql: "UPDATE resource SET last_access = 1000000000 WHERE key NOT LIKE '%new'") }
+        try store.index.write {
+            try $0.execute(sql: "UPDATE resource SET last_access = 1000000000 WHERE key NOT LIKE '%new'")
+        }
         let dry = try store.removeAll(before: 5000, isDryRun: true)
         #expect(dry.resources == 1 && dry.pinned == 1 && opened.dataFiles.count == 3)
         let done = try store.removeAll(before: 5000, isDryRun: false)
@@ -300,15 +320,23 @@ import Testing
         try file.seek(toOffset: 5 * 4096)
         try file.write(contentsOf: [1, 2, 3])
         try file.close()
-        guard case .incomplete(let missing)? = try again.store.hold(key("a")) else { throw Unexpected("it is complete") }
+        guard case .incomplete(let missing)? = try again.store.hold(key("a")) else {
+            throw Unexpected("it is complete")
+        }
         #expect(missing == [ByteSpan(5 * 4096..<6 * 4096)])
     }
 
     private func takeIn(_ name: String, _ media: Media, replaces: Bool = false) throws -> ResourceReport {
-        let importer = try store.importer(key(name), length: media.size, fields: FieldLines([.init(name: "Content-Type", value: "audio/mpeg")]), replaces: replaces)
+        let importer = try store.importer(
+            key(name), length: media.size, fields: HeaderFields([.init(name: "Content-Type", value: "audio/mpeg")]),
+            replaces: replaces)
         for start in stride(from: Int64(0), to: media.size, by: 10_000) {
-            try media.bytes(start..<min(start + 10_000, media.size)).withUnsafeBytes { bytes in try importer.write(bytes) }
-            #expect(try opened.load(name)?.head.fields["Content-Type"] != "audio/mpeg", "nobody finds it before it is finished")
+            try media.bytes(start..<min(start + 10_000, media.size)).withUnsafeBytes { bytes in
+                try importer.write(bytes)
+            }
+            #expect(
+                try opened.load(name)?.head.fields["Content-Type"] != "audio/mpeg",
+                "nobody finds it before it is finished")
         }
         return try importer.finish()
     }
@@ -338,7 +366,7 @@ import Testing
 
     @Test func importThatIsNotFinishedLeavesNothing() throws {
         do {
-            let importer = try store.importer(key("a"), length: media.size, fields: FieldLines(), replaces: false)
+            let importer = try store.importer(key("a"), length: media.size, fields: HeaderFields(), replaces: false)
             try media.bytes(0..<9000).withUnsafeBytes { bytes in try importer.write(bytes) }
             opened.checkpoint()
             #expect(throws: ImportError.self) { try importer.finish() }
@@ -350,8 +378,10 @@ import Testing
     }
 
     @Test func importLongerThanAnnouncedIsRefused() throws {
-        let importer = try store.importer(key("a"), length: 10, fields: FieldLines(), replaces: false)
-        #expect(throws: ImportError.self) { try [UInt8](repeating: 1, count: 11).withUnsafeBytes { bytes in try importer.write(bytes) } }
+        let importer = try store.importer(key("a"), length: 10, fields: HeaderFields(), replaces: false)
+        #expect(throws: ImportError.self) {
+            try [UInt8](repeating: 1, count: 11).withUnsafeBytes { bytes in try importer.write(bytes) }
+        }
     }
 
     @Test func importEvictsForItsRoomAndFailsWhereThereIsNone() throws {
@@ -359,7 +389,8 @@ import Testing
         let large = Media(seed: 1, size: 15_000_000)
         do { _ = try opened.make("old", large, filling: 0..<large.size) }
         func takeIn(_ name: String) throws {
-            let importer = try opened.store.importer(key(name), length: large.size, fields: FieldLines(), replaces: false)
+            let importer = try opened.store.importer(
+                key(name), length: large.size, fields: HeaderFields(), replaces: false)
             for start in stride(from: Int64(0), to: large.size, by: 1_000_000) {
                 try large.bytes(start..<start + 1_000_000).withUnsafeBytes { bytes in try importer.write(bytes) }
             }
@@ -374,7 +405,7 @@ import Testing
 
     /// Somebody has begun to play it meanwhile.
     @Test func importDoesNotReplaceWhatCameMeanwhile() throws {
-        let importer = try store.importer(key("a"), length: 5, fields: FieldLines(), replaces: false)
+        let importer = try store.importer(key("a"), length: 5, fields: HeaderFields(), replaces: false)
         try [UInt8](repeating: 1, count: 5).withUnsafeBytes { bytes in try importer.write(bytes) }
         let played = try opened.make("a", media, filling: 0..<4096)
         #expect(throws: ImportError.self) { try importer.finish() }
@@ -390,7 +421,9 @@ import Testing
         }
         #expect(try opened.store.setPinned(true, key("pinned")))
         opened.closeUnused()
-        #expect(throws: ImportError.self) { try opened.store.importer(key("new"), length: 15_000_000, fields: FieldLines(), replaces: false) }
+        #expect(throws: ImportError.self) {
+            try opened.store.importer(key("new"), length: 15_000_000, fields: HeaderFields(), replaces: false)
+        }
         #expect(try opened.load("other")?.isComplete == true)
     }
 
@@ -417,11 +450,13 @@ import Testing
     @Test func longResourcesAreForgottenInSmallTransactions() throws {
         let geometry = OpenStore.small
         let update = CacheIndex.Update(
-            id: GenerationID(value: 77), key: key("long"), head: OpenStore.head(), length: 20_000 * geometry.extentSize, geometry: geometry,
+            id: GenerationID(value: 77), key: key("long"), head: OpenStore.head(), length: 20_000 * geometry.extentSize,
+            geometry: geometry,
             overhead: CapacityLedger.fileOverhead, hits: 0,
             extents: (0..<20_000).map { ordinal in
                 CacheIndex.ExtentUpdate(
-                    ordinal: ordinal, present: Presence(bits: .max), checksums: Dictionary(uniqueKeysWithValues: (0..<64).map { ($0, UInt64($0) << 40) }),
+                    ordinal: ordinal, present: Presence(bits: .max),
+                    checksums: Dictionary(uniqueKeysWithValues: (0..<64).map { ($0, UInt64($0) << 40) }),
                     lastAccess: Int64(ordinal), isVerified: true)
             })
         let log = { allocatedBytes(opened.directory.file("index.sqlite-wal")) }
@@ -451,31 +486,42 @@ import Testing
         let open = try opened.make("open", media, filling: whole)
         do { _ = try opened.make("closed", media, filling: 0..<70 * 4096) }
         let report = try audit(repairs: false)
-        #expect(report.isSound && report.resources == 2 && report.chunks == 271 && report.bytes == media.size + 70 * 4096)
+        #expect(
+            report.isSound && report.resources == 2 && report.chunks == 271 && report.bytes == media.size + 70 * 4096)
         _ = consume open
     }
 
     @Test func auditFindsAllKindsOfDamageAndRepairsThem() throws {
         var paths: [String: String] = [:]
         do {
-            for name in ["sound", "damaged", "gone", "row"] { paths[name] = opened.path(try opened.make(name, media, filling: whole)) }
+            for name in ["sound", "damaged", "gone", "row"] {
+                paths[name] = opened.path(try opened.make(name, media, filling: whole))
+            }
         }
         opened.checkpoint()
         opened.closeUnused()
         try flip(paths["damaged"]!, 3 * 4096 + 5)
         try flip(paths["damaged"]!, 100 * 4096)
         unlink(paths["gone"]!)
-        try store.index.write { try $0.execute(sql: "UPDATE generation SET length = -7 WHERE resource = (SELECT id FROM resource WHERE key LIKE '%row')") }
+        try store.index.write {
+            try $0.execute(
+                sql:
+                    "UPDATE generation SET length = -7 WHERE resource = (SELECT id FROM resource WHERE key LIKE '%row')"
+            )
+        }
         var ids = GenerationIDs(session: 60_000)
         let orphan = ids.make()
-        try FileManager.default.createDirectory(atPath: (store.path(of: orphan) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: (store.path(of: orphan) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
         _ = FileManager.default.createFile(atPath: store.path(of: orphan), contents: Data(repeating: 1, count: 9000))
 
         for repairs in [false, true] {
             let report = try audit(repairs: repairs)
             #expect(report.damaged.map(\.url) == ["https://example.com/damaged"] && report.damaged.first?.chunks == 2)
             #expect(report.damaged.first?.spans == [ByteSpan(3 * 4096..<4 * 4096), ByteSpan(100 * 4096..<101 * 4096)])
-            #expect(report.missingFiles == ["https://example.com/gone"] && report.damagedRows == ["https://example.com/row"])
+            #expect(
+                report.missingFiles == ["https://example.com/gone"] && report.damagedRows == ["https://example.com/row"]
+            )
             #expect(report.orphanedFiles == 1 && report.orphanedBytes >= 9000 && report.isRepaired == repairs)
         }
         let after = try audit(repairs: false)

@@ -6,7 +6,9 @@ import Testing
 
 @Suite struct CapacityLedgerTests {
     /// File systems in user space and on the network tell what they like.
-    @Test(arguments: [(0, 4096, 0), (1000, 4096, 4_096_000), (.max, 1, .max), (.max, .max, .max), (1 << 60, 4096, .max)] as [(UInt, UInt, Int64)])
+    @Test(
+        arguments: [(0, 4096, 0), (1000, 4096, 4_096_000), (.max, 1, .max), (.max, .max, .max), (1 << 60, 4096, .max)]
+            as [(UInt, UInt, Int64)])
     func sizesOfDisksAreHeldWithinBounds(blocks: UInt, size: UInt, bytes: Int64) {
         #expect(FileSystem.bytes(blocks, of: size) == bytes)
     }

@@ -49,7 +49,9 @@ import Testing
             let generation = try open[name] ?? opened.load(name) ?? opened.make(name, length: media.size)
             open[name] = generation
             let count = generation.geometry.chunkCount(length: media.size)
-            let writer = opened.store.writer(generation, at: generation.geometry.chunkStart(Int.random(in: 0..<count, using: &random)), stopsAtPresent: Bool.random(using: &random))
+            let writer = opened.store.writer(
+                generation, at: generation.geometry.chunkStart(Int.random(in: 0..<count, using: &random)),
+                stopsAtPresent: Bool.random(using: &random))
             _ = writer.append(media, Int.random(in: 1...200_000, using: &random))
         }
     }
@@ -60,7 +62,8 @@ import Testing
             let file = try SparseFile(path: opened.store.path(of: row.id), length: row.length, creating: false)
             for (ordinal, present) in try opened.rows(of: row.id) {
                 for bit in present.runs.joined() {
-                    let range = row.geometry.chunkBytes(ordinal * ChunkGeometry.chunksPerExtent + bit, length: row.length)
+                    let range = row.geometry.chunkBytes(
+                        ordinal * ChunkGeometry.chunksPerExtent + bit, length: row.length)
                     var bytes = [UInt8](repeating: 0, count: range.count)
                     _ = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: range.lowerBound) }
                     #expect(media(name).difference(bytes, from: range) == nil, "\(name), extent \(ordinal), bit \(bit)")
@@ -109,13 +112,15 @@ import Testing
         let opened = try OpenStore()
         let media = Media(seed: 1, size: 4000 * 4096)
         let generation = try opened.make("a", length: media.size)
-        for chunk in stride(from: Int64(0), to: 4000, by: 2) { try opened.fill(generation, media, chunk * 4096..<(chunk + 1) * 4096) }
+        for chunk in stride(from: Int64(0), to: 4000, by: 2) {
+            try opened.fill(generation, media, chunk * 4096..<(chunk + 1) * 4096)
+        }
         opened.checkpoint()
         #expect(opened.store.ledger.dataSize >= opened.dataBytes)
     }
 
-    /// Writers, readers and the evictor at once, in a cache that holds a third of what they want: whoever has a lease reads the
-    /// right bytes, and the limit holds.
+    /// Writers, readers and the evictor at once, in a cache that holds a third of what they want: whoever has a lease
+    /// reads the right bytes, and the limit holds.
     @Test func readersUnderEvictionNeverSeeAHole() throws {
         let seed = SplitMix64.forTest("readersUnderEvictionNeverSeeAHole")
         let opened = try OpenStore(maxSize: 16_000_000, geometry: ChunkGeometry(chunkSize: 16 << 10)!)
@@ -143,7 +148,9 @@ import Testing
         #expect(opened.metrics.errors.values.isEmpty)
     }
 
-    private static func write(_ opened: OpenStore, _ generation: Generation, _ media: Media, _ random: inout SplitMix64) throws {
+    private static func write(_ opened: OpenStore, _ generation: Generation, _ media: Media, _ random: inout SplitMix64)
+        throws
+    {
         let chunk = Int.random(in: 0..<generation.geometry.chunkCount(length: media.size), using: &random)
         let writer = opened.store.writer(generation, at: generation.geometry.chunkStart(chunk), stopsAtPresent: false)
         switch writer.append(media, Int.random(in: 1...500_000, using: &random)) {
@@ -185,7 +192,10 @@ import Testing
                     store.evict(Int64.random(in: 1...4_000_000, using: &random))
                     continue
                 }
-                guard let generation = try store.load("\(thread)") ?? (try? store.make("\(thread)", length: media[thread].size)) else { continue }
+                guard
+                    let generation = try store.load("\(thread)")
+                        ?? (try? store.make("\(thread)", length: media[thread].size))
+                else { continue }
                 try Self.write(store, generation, media[thread], &random)
                 _ = try Self.read(generation, media[thread], &random)
             }

@@ -166,7 +166,8 @@ import Testing
         _ = writer.append(media, Int(media.size))
         writer.finish()
         let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
-        let mapped = maps.split(separator: "\n").filter { $0.hasSuffix(opened.path(generation)) }.reduce(UInt64(0)) { sum, map in
+        let mapped = maps.split(separator: "\n").filter { $0.hasSuffix(opened.path(generation)) }.reduce(UInt64(0)) {
+            sum, map in
             let bounds = map.prefix { $0 != " " }.split(separator: "-").compactMap { UInt64($0, radix: 16) }
             return sum + bounds[1] - bounds[0]
         }

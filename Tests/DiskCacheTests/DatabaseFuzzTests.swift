@@ -39,7 +39,10 @@ import Testing
         let place = places[Int.random(in: 0..<8, using: &random) / 3]
         for _ in 0..<Int.random(in: 1...8, using: &random) {
             let index = Int.random(in: place, using: &random)
-            bytes[index] = Bool.random(using: &random) ? bytes[index] ^ (1 << UInt8.random(in: 0..<8, using: &random)) : UInt8.random(in: 0...255, using: &random)
+            bytes[index] =
+                Bool.random(using: &random)
+                ? bytes[index] ^ (1 << UInt8.random(in: 0..<8, using: &random))
+                : UInt8.random(in: 0...255, using: &random)
         }
         try bytes.write(to: URL(fileURLWithPath: path))
     }
@@ -52,7 +55,9 @@ import Testing
         for name in Self.names {
             _ = try? opened.store.resource(OpenStore.key(name))
             guard let generation = try? opened.load(name), generation.length == Self.media.size else { continue }
-            for ordinal in 0..<generation.geometry.extentCount(length: Self.media.size) { try opened.verify(generation, extent: ordinal) }
+            for ordinal in 0..<generation.geometry.extentCount(length: Self.media.size) {
+                try opened.verify(generation, extent: ordinal)
+            }
             #expect(try generation.firstWrongChunk(Self.media) == nil)
             try? opened.fill(generation, Self.media, 130 * 4096..<131 * 4096)
         }
@@ -84,7 +89,10 @@ import Testing
         let template = try closedCache()
         var random = SplitMix64.forTest("DatabaseFuzzTests definitions")
         let bytes = try Data(contentsOf: URL(fileURLWithPath: template.file("index.sqlite")))
-        let words = ["length INTEGER", "final_url", "chunk_size", "last_access", "checksums", "pinned INTEGER", "cached INTEGER", "validated_at", "value INTEGER"]
+        let words = [
+            "length INTEGER", "final_url", "chunk_size", "last_access", "checksums", "pinned INTEGER", "cached INTEGER",
+            "validated_at", "value INTEGER",
+        ]
         for word in words {
             let place = try #require(bytes.range(of: Data(word.utf8)))
             var changed = bytes
@@ -107,7 +115,8 @@ import Testing
         do {
             let index = try CacheIndex(path: directory.file("index.sqlite"))
             try index.write { db in
-                try db.execute(sql: "UPDATE resource SET cached = 9223372036854775807, hits = 9223372036854775807, pinned = 1")
+                try db.execute(
+                    sql: "UPDATE resource SET cached = 9223372036854775807, hits = 9223372036854775807, pinned = 1")
                 try db.execute(sql: "UPDATE extent SET last_access = 9223372036854775807")
             }
             try index.close()

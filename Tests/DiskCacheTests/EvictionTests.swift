@@ -20,7 +20,9 @@ import Testing
     }
 
     /// Which extents still have chunks.
-    private func extents(_ generation: Generation) -> [Int] { generation.presence.indices.filter { !generation.presence[$0].isEmpty } }
+    private func extents(_ generation: Generation) -> [Int] {
+        generation.presence.indices.filter { !generation.presence[$0].isEmpty }
+    }
 
     @Test func leastRecentlyReadExtentsGoFirst() throws {
         let a = try full("a", lastRead: 50, 10, 70, 30)
@@ -112,7 +114,9 @@ import Testing
         leases = []
         #expect(try opened.makeRoom())
         #expect(opened.metrics.evictedExtents.value > 0)
-        guard case .taken = writer.append(media, 1 << 20) else { return #expect(Bool(false), "there is no room after makeRoom") }
+        guard case .taken = writer.append(media, 1 << 20) else {
+            return #expect(Bool(false), "there is no room after makeRoom")
+        }
     }
 
     @Test func makeRoomWithEnoughRoomEvictsNothing() throws {
@@ -169,7 +173,8 @@ import Testing
         #expect(try a.firstWrongChunk(media) == nil)
     }
 
-    /// Somebody has it open, the last extents go, nobody fills it again: nothing remains of it, whoever asks for it meanwhile.
+    /// Somebody has it open, the last extents go, nobody fills it again: nothing remains of it, whoever asks for it
+    /// meanwhile.
     @Test func openGenerationWithoutExtentsLeavesNoFileAndNoRow() throws {
         do {
             let a = try full("a", lastRead: 10, 20, 30, 40)

@@ -16,14 +16,21 @@ import Testing
             let start = Int.random(in: 0..<chunks.count, using: &random), isPresent = Bool.random(using: &random)
             for chunk in start..<min(chunks.count, start + Int.random(in: 1...300, using: &random)) {
                 chunks[chunk] = isPresent
-                if isPresent { table[chunk / 64].present.insert(chunk % 64) } else { table[chunk / 64].present.remove(chunk % 64) }
+                if isPresent {
+                    table[chunk / 64].present.insert(chunk % 64)
+                } else {
+                    table[chunk / 64].present.remove(chunk % 64)
+                }
             }
             #expect(table.ordinals == table.ordinals.sorted() && table.ordinals.count == table.values.count)
             #expect(table.ordinals == (0..<Self.extents).filter { chunks[$0 * 64..<$0 * 64 + 64].contains(true) })
             for _ in 0..<20 {
-                let from = Int.random(in: 0..<chunks.count, using: &random), limit = Int.random(in: from...chunks.count, using: &random)
-                #expect(table.nextPresent(from: from, limit: limit) == chunks[from..<limit].firstIndex(of: true) ?? limit)
-                #expect(table.nextAbsent(from: from, limit: limit) == chunks[from..<limit].firstIndex(of: false) ?? limit)
+                let from = Int.random(in: 0..<chunks.count, using: &random),
+                    limit = Int.random(in: from...chunks.count, using: &random)
+                #expect(
+                    table.nextPresent(from: from, limit: limit) == chunks[from..<limit].firstIndex(of: true) ?? limit)
+                #expect(
+                    table.nextAbsent(from: from, limit: limit) == chunks[from..<limit].firstIndex(of: false) ?? limit)
             }
         }
     }
@@ -67,18 +74,20 @@ import Testing
     @Test func offsetFarOutTakesNoTable() throws {
         let opened = try OpenStore(geometry: .standard)
         for length in [nil, Self.longest] {
-            let window = opened.store.makeWindow(OpenStore.key("w"), head: OpenStore.head(), length: length)
+            let buffer = opened.store.makeBuffer(OpenStore.key("w"), head: OpenStore.head(), length: length)
             let start = Self.longest - (1 << 20)
-            let writer = opened.store.writer(window, at: start, stopsAtPresent: false)
-            guard case .taken = media.bytes(0..<media.size).withUnsafeBytes({ writer.append($0) }) else { throw Unexpected("not taken") }
-            #expect(window.state.withLock { $0.extents.ordinals.count } == 1)
-            #expect(window.file.allocatedBytes == 1 << 20)
-            #expect(try window.fileBytes(start..<Self.longest) == media.bytes(0..<media.size))
+            let writer = opened.store.writer(buffer, at: start, stopsAtPresent: false)
+            guard case .taken = media.bytes(0..<media.size).withUnsafeBytes({ writer.append($0) }) else {
+                throw Unexpected("not taken")
+            }
+            #expect(buffer.state.withLock { $0.extents.ordinals.count } == 1)
+            #expect(buffer.file.allocatedBytes == 1 << 20)
+            #expect(try buffer.fileBytes(start..<Self.longest) == media.bytes(0..<media.size))
             var lease: ExtentLease?
-            #expect(window.acquire(at: start, limit: .max, lease: &lease) == .bytes(until: Self.longest))
+            #expect(buffer.acquire(at: start, limit: .max, lease: &lease) == .bytes(until: Self.longest))
             lease = nil
-            window.discard(below: Self.longest)
-            #expect(window.file.allocatedBytes == 0 && window.state.withLock { $0.extents.ordinals.isEmpty })
+            buffer.discard(below: Self.longest)
+            #expect(buffer.file.allocatedBytes == 0 && buffer.state.withLock { $0.extents.ordinals.isEmpty })
         }
     }
 }

@@ -36,12 +36,15 @@ import Testing
 @Suite struct HeadRowTests {
     @Test func pairsAreJSON() throws {
         let pairs: [(String, String?)] = [
-            ("A", "b"), ("", ""), ("Quote\"", "back\\slash"), ("a", nil), ("\u{1}\t\n", "\u{1F}\u{7F}/"), ("é", "\u{1F3AC} \u{2028}"), ("e\u{301}", "\"\u{301}"),
+            ("A", "b"), ("", ""), ("Quote\"", "back\\slash"), ("a", nil), ("\u{1}\t\n", "\u{1F}\u{7F}/"),
+            ("é", "\u{1F3AC} \u{2028}"), ("e\u{301}", "\"\u{301}"),
         ]
         for count in 0...pairs.count {
             let written = CacheIndex.pairs(Array(pairs[..<count]))
             let read = try JSONDecoder().decode([[String?]].self, from: Data(written.utf8))
-            #expect(read.map { $0.map { $0.map { Array($0.utf8) } } } == pairs[..<count].map { [Array($0.utf8), $1.map { Array($0.utf8) }] })
+            #expect(
+                read.map { $0.map { $0.map { Array($0.utf8) } } }
+                    == pairs[..<count].map { [Array($0.utf8), $1.map { Array($0.utf8) }] })
         }
     }
 }

@@ -81,7 +81,8 @@ private final class GenerationModel {
         guard hands.count < 5 else { return abandon(0) }
         let stopsAtPresent = Bool.random(using: &random)
         let start = geometry.chunkStart(Int.random(in: present.indices, using: &random))
-        hands.append(Hand(store.writer(generation, at: start, stopsAtPresent: stopsAtPresent), stopsAtPresent: stopsAtPresent))
+        hands.append(
+            Hand(store.writer(generation, at: start, stopsAtPresent: stopsAtPresent), stopsAtPresent: stopsAtPresent))
     }
 
     private func abandon(_ index: Int) {
@@ -137,7 +138,9 @@ private final class GenerationModel {
         try acquire(Int64.random(in: 0..<length, using: &random), limit: range.upperBound)
         // Where it is most likely to matter: around what is being written.
         for claim in claims {
-            for offset in [claim.frontier - 1, claim.frontier] where offset >= 0 && offset < length { try acquire(offset, limit: length) }
+            for offset in [claim.frontier - 1, claim.frontier] where offset >= 0 && offset < length {
+                try acquire(offset, limit: length)
+            }
         }
     }
 
@@ -166,10 +169,13 @@ private final class GenerationModel {
         }
     }
 
-    /// Up to where bytes can be read from `offset` on: to the end of its run of present chunks, inside its extent, or to a frontier.
+    /// Up to where bytes can be read from `offset` on: to the end of its run of present chunks, inside its extent, or
+    /// to a frontier.
     private func readableEnd(_ offset: Int64) -> Int64 {
         let chunk = geometry.chunk(at: offset)
-        guard present[chunk] else { return claims.first { $0.chunk == chunk && $0.frontier > offset }?.frontier ?? offset }
+        guard present[chunk] else {
+            return claims.first { $0.chunk == chunk && $0.frontier > offset }?.frontier ?? offset
+        }
         let extentEnd = (geometry.extent(ofChunk: chunk) + 1) * ChunkGeometry.chunksPerExtent
         let end = (chunk..<min(extentEnd, present.count)).first { !present[$0] } ?? min(extentEnd, present.count)
         return min(geometry.chunkStart(end), length)

@@ -5,7 +5,8 @@ import Foundation
 /// SQLite is in this process through GRDB, which the tests do not import: its functions are looked up by name.
 final class IndexBlocker {
     private typealias Open = @convention(c) (UnsafePointer<CChar>, UnsafeMutablePointer<OpaquePointer?>) -> Int32
-    private typealias Execute = @convention(c) (OpaquePointer?, UnsafePointer<CChar>, OpaquePointer?, OpaquePointer?, OpaquePointer?) -> Int32
+    private typealias Execute =
+        @convention(c) (OpaquePointer?, UnsafePointer<CChar>, OpaquePointer?, OpaquePointer?, OpaquePointer?) -> Int32
     private typealias Close = @convention(c) (OpaquePointer?) -> Int32
 
     private var connection: OpaquePointer?

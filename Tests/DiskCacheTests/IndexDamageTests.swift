@@ -33,7 +33,8 @@ import Testing
 
     private var allChunks: [Int] { Array(0..<201) }
 
-    private static let garbage = Data("this is not a database, but it is longer than a header has to be. ".utf8 + [UInt8](repeating: 1, count: 8192))
+    private static let garbage = Data(
+        "this is not a database, but it is longer than a header has to be. ".utf8 + [UInt8](repeating: 1, count: 8192))
 
     @Test func pinnedResourcesSurviveAnIndexThatIsGarbage() throws {
         let directory = try closedCache()
@@ -154,9 +155,12 @@ import Testing
 
     /// Each value alone, as a bit that flipped would leave it.
     @Test(arguments: [
-        "generation SET length = -5", "generation SET length = 9000000000000000000", "generation SET chunk_size = 5", "generation SET chunk_size = 'x'",
-        "generation SET status = -1", "generation SET fields = 'no json'", "generation SET overhead = -4", "extent SET ordinal = ordinal + 1000000",
-        "extent SET ordinal = -1 - ordinal", "extent SET present = -1", "extent SET checksums = x'00'", "extent SET last_access = 'long ago'",
+        "generation SET length = -5", "generation SET length = 9000000000000000000", "generation SET chunk_size = 5",
+        "generation SET chunk_size = 'x'",
+        "generation SET status = -1", "generation SET fields = 'no json'", "generation SET overhead = -4",
+        "extent SET ordinal = ordinal + 1000000",
+        "extent SET ordinal = -1 - ordinal", "extent SET present = -1", "extent SET checksums = x'00'",
+        "extent SET last_access = 'long ago'",
         "extent SET session = 'x'", "generation SET overhead = 1 << 40", "generation SET stored_at = -1 << 60",
     ]) func damagedValueCostsItsResourceAtMost(change: String) throws {
         let opened = try OpenStore()
@@ -164,7 +168,8 @@ import Testing
         opened.checkpoint()
         let id = try #require(try opened.row("a")).id
         try opened.store.index.write { db in
-            try db.execute(sql: "UPDATE \(change) WHERE \(change.hasPrefix("extent") ? "generation" : "id") = \(id.value)")
+            try db.execute(
+                sql: "UPDATE \(change) WHERE \(change.hasPrefix("extent") ? "generation" : "id") = \(id.value)")
         }
         try opened.close()
 
@@ -182,8 +187,12 @@ import Testing
         #expect(abs(again.store.ledger.dataSize) <= 2 * CapacityLedger.fileOverhead)
     }
 
-    /// What is open stays as it is in memory, and its rows as they are on the disk: work on all of them goes past each and comes to its end.
-    @Test(arguments: ["last_access = 'long ago'", "last_access = x'00ff'", "last_access = 7.5", "ordinal = 'first'", "ordinal = ordinal + 0.5"])
+    /// What is open stays as it is in memory, and its rows as they are on the disk: work on all of them goes past each
+    /// and comes to its end.
+    @Test(arguments: [
+        "last_access = 'long ago'", "last_access = x'00ff'", "last_access = 7.5", "ordinal = 'first'",
+        "ordinal = ordinal + 0.5",
+    ])
     func damagedExtentsOfAnOpenResourceHoldNothingUp(change: String) throws {
         let opened = try OpenStore()
         let generation = try opened.make("a", media, filling: whole)
@@ -191,24 +200,32 @@ import Testing
         opened.checkpoint()
         generation.beginHold()
         defer { generation.endHold() }
-        try opened.store.index.write { try $0.execute(sql: "UPDATE extent SET \(change) WHERE generation = \(generation.id.value) AND ordinal = 1") }
+        try opened.store.index.write {
+            try $0.execute(sql: "UPDATE extent SET \(change) WHERE generation = \(generation.id.value) AND ordinal = 1")
+        }
         try inTime("eviction") { #expect(opened.evict(.max) > 0) }
         #expect(try opened.row("b") == nil)
         for isPinned in [true, false] {
             try inTime("pinning") { _ = try opened.store.index.setPinned(isPinned, OpenStore.key("a")) }
-            let other = try opened.store.index.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM extent WHERE pinned != ?", arguments: [isPinned]) }
+            let other = try opened.store.index.read {
+                try Int.fetchOne($0, sql: "SELECT count(*) FROM extent WHERE pinned != ?", arguments: [isPinned])
+            }
             #expect(other == 0)
         }
     }
 
-    @Test(arguments: ["'long ago'", "x'00ff'", "7.5"]) func damagedResourcesHoldUpNothingWhereWholeFilesGo(value: String) throws {
+    @Test(arguments: ["'long ago'", "x'00ff'", "7.5"]) func damagedResourcesHoldUpNothingWhereWholeFilesGo(
+        value: String
+    ) throws {
         let opened = try OpenStore(punchesHoles: false)
         let generation = try opened.make("a", media, filling: whole)
         _ = try opened.make("b", media, filling: whole)
         opened.checkpoint()
         generation.beginUse()
         defer { generation.endUse() }
-        try opened.store.index.write { try $0.execute(sql: "UPDATE resource SET last_access = \(value) WHERE key = '\(OpenStore.key("a").text)'") }
+        try opened.store.index.write {
+            try $0.execute(sql: "UPDATE resource SET last_access = \(value) WHERE key = '\(OpenStore.key("a").text)'")
+        }
         try inTime("eviction") { #expect(opened.evict(.max) > 0) }
         #expect(try opened.row("b") == nil && generation.isComplete)
     }
@@ -255,7 +272,8 @@ import Testing
         #expect(try again.load("a")?.isKept == true)
     }
 
-    /// Rows that are open were looked at when they were opened; what happens to them later is read again at the next checkpoint.
+    /// Rows that are open were looked at when they were opened; what happens to them later is read again at the next
+    /// checkpoint.
     @Test func valueThatIsDamagedWhileTheStoreRunsEndsNothing() throws {
         let opened = try OpenStore()
         let half: Int64 = 100 * 4096
@@ -271,7 +289,9 @@ import Testing
         #expect(again.store.ledger.dataSize >= again.dataBytes && again.store.ledger.dataSize < 2 * again.dataBytes)
     }
 
-    @Test(arguments: ["data_bytes', -5", "data_bytes', 9000000000000000000", "session', -7", "session', 9223372036854775807"])
+    @Test(arguments: [
+        "data_bytes', -5", "data_bytes', 9000000000000000000", "session', -7", "session', 9223372036854775807",
+    ])
     func damagedNumberAboutTheWholeIsFoundOut(value: String) throws {
         let directory = try closedCache()
         do {
@@ -289,7 +309,8 @@ import Testing
         #expect(opened.store.ledger.dataSize >= opened.dataBytes && opened.store.ledger.dataSize < 2 * opened.dataBytes)
     }
 
-    /// It can be, so that nothing is found at the start; the rows speak of more, and all that they speak of is given back.
+    /// It can be, so that nothing is found at the start; the rows speak of more, and all that they speak of is given
+    /// back.
     @Test func sizeOfAllDataThatIsTooSmallIsNoneBelowZero() throws {
         let directory = try closedCache()
         do {
@@ -309,7 +330,8 @@ import Testing
         do {
             let opened = try OpenStore(directory)
             try opened.store.index.database.writeWithoutTransaction {
-                try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: what is not known yet'); PRAGMA user_version = 99")
+                try $0.execute(
+                    sql: "INSERT INTO grdb_migrations VALUES ('99: what is not known yet'); PRAGMA user_version = 99")
             }
             try opened.close()
         }

@@ -19,7 +19,9 @@ import Testing
     }
 
     private func empty(for count: Int) {
-        guard let memory = KeyFilter.memory(for: count) else { return #expect(Bool(false), "no memory for \(count) keys") }
+        guard let memory = KeyFilter.memory(for: count) else {
+            return #expect(Bool(false), "no memory for \(count) keys")
+        }
         filter.empty(into: memory)
     }
 

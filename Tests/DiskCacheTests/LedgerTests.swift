@@ -28,20 +28,25 @@ import Testing
         let opened = try OpenStore(maxSize: limit)
         var open: [Generation] = []
         for number in 0..<2500 {
-            guard let generation = try? opened.make("\(number)", length: 3000) else { _ = try opened.makeRoom(); continue }
+            guard let generation = try? opened.make("\(number)", length: 3000) else {
+                _ = try opened.makeRoom(); continue
+            }
             open.append(generation)
             do { try opened.fill(generation, film, 0..<3000) } catch {
                 _ = try opened.makeRoom()
                 try? opened.fill(generation, film, 0..<3000)
             }
         }
-        let closed = opened.dataFiles.filter { path in !open.contains { opened.path($0) == path } }.reduce(0) { $0 + allocatedBytes($1) }
+        let closed = opened.dataFiles.filter { path in !open.contains { opened.path($0) == path } }.reduce(0) {
+            $0 + allocatedBytes($1)
+        }
         #expect(taken(open) + closed <= opened.store.ledger.dataSize)
         #expect(taken(open) + closed <= limit)
         let before = opened.store.ledger.dataSize
         open = []
         opened.closeUnused()
-        #expect(opened.store.ledger.dataSize < before, "what was evicted while it was open is given back when it is closed")
+        #expect(
+            opened.store.ledger.dataSize < before, "what was evicted while it was open is given back when it is closed")
         #expect(opened.dataBytes <= opened.store.ledger.dataSize)
     }
 

@@ -5,7 +5,8 @@ import Testing
 
 @testable import DiskCache
 
-/// The index's log is lost, or overwritten, after a kill: the index opens all the same, and knows nothing of what was last written to it.
+/// The index's log is lost, or overwritten, after a kill: the index opens all the same, and knows nothing of what was
+/// last written to it.
 @Suite struct LostLogTests {
     private let media = Media(seed: 31, size: 40 * 4096)
 
@@ -13,11 +14,16 @@ import Testing
     private func killedWithoutLog(_ opened: OpenStore, isOverwritten: Bool) throws -> TemporaryDirectory {
         let copy = try TemporaryDirectory()
         try opened.store.queue.sync {
-            let outcome = try ChildProcess.run("/bin/cp", ["-a", "--sparse=always", opened.directory.path + "/.", copy.path])
+            let outcome = try ChildProcess.run(
+                "/bin/cp", ["-a", "--sparse=always", opened.directory.path + "/.", copy.path])
             guard outcome.exit == .exited(0) else { throw Unexpected("cp: \(outcome.stderr)") }
         }
         let log = copy.file("index.sqlite-wal")
-        if isOverwritten { try Data(repeating: 0x5A, count: 100_000).write(to: URL(fileURLWithPath: log)) } else { unlink(log) }
+        if isOverwritten {
+            try Data(repeating: 0x5A, count: 100_000).write(to: URL(fileURLWithPath: log))
+        } else {
+            unlink(log)
+        }
         unlink(copy.file("index.sqlite-shm"))
         return copy
     }
@@ -77,7 +83,8 @@ import Testing
         opened.checkpoint()
         let row = try #require(try opened.row("a"))
         let victim = CacheIndex.Victim(
-            generation: row.id, ordinal: 0, lastAccess: 0, present: Presence(bits: (1 << 40) - 1), length: media.size, geometry: OpenStore.small)
+            generation: row.id, ordinal: 0, lastAccess: 0, present: Presence(bits: (1 << 40) - 1), length: media.size,
+            geometry: OpenStore.small)
         #expect(opened.store.queue.sync { opened.store.evict([victim], upTo: .max) } ?? 0 > 0)
         let again = try OpenStore(try killedWithoutLog(opened, isOverwritten: false))
         if let generation = try again.load("a") {

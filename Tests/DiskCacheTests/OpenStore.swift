@@ -8,8 +8,8 @@ import TestSupport
 
 @testable import DiskCache
 
-/// A store on a temporary directory, and how tests fill, read and measure it. What the store does on its queue and threads
-/// is waited for, so that one thread tells a story.
+/// A store on a temporary directory, and how tests fill, read and measure it. What the store does on its queue and
+/// threads is waited for, so that one thread tells a story.
 ///
 /// Chunks have 4 KiB and extents 256 KiB, unless told otherwise.
 final class OpenStore: Sendable {
@@ -28,7 +28,8 @@ final class OpenStore: Sendable {
 
     /// - Parameter directory: of an earlier store that was closed; nil makes a new one.
     init(
-        _ directory: TemporaryDirectory? = nil, maxSize: Int64 = 1 << 30, minFree: Int64 = 0, geometry: ChunkGeometry = OpenStore.small,
+        _ directory: TemporaryDirectory? = nil, maxSize: Int64 = 1 << 30, minFree: Int64 = 0,
+        geometry: ChunkGeometry = OpenStore.small,
         punchesHoles: Bool? = nil
     ) throws {
         self.directory = try directory ?? TemporaryDirectory()
@@ -60,7 +61,9 @@ final class OpenStore: Sendable {
 
     /// What the next session finds. Generations must have been let go of.
     func reopened() throws -> OpenStore {
-        let (maxSize, geometry, punchesHoles) = (store.configuration.maxSize, store.configuration.geometry, store.configuration.punchesHoles)
+        let (maxSize, geometry, punchesHoles) = (
+            store.configuration.maxSize, store.configuration.geometry, store.configuration.punchesHoles
+        )
         try close()
         return try OpenStore(directory, maxSize: maxSize, geometry: geometry, punchesHoles: punchesHoles)
     }
@@ -74,14 +77,16 @@ final class OpenStore: Sendable {
             guard outcome.exit == .exited(0) else { throw Unexpected("cp: \(outcome.stderr)") }
         }
         return try OpenStore(
-            copy, maxSize: store.configuration.maxSize, geometry: store.configuration.geometry, punchesHoles: store.configuration.punchesHoles)
+            copy, maxSize: store.configuration.maxSize, geometry: store.configuration.geometry,
+            punchesHoles: store.configuration.punchesHoles)
     }
 
     // MARK: Filling
 
     static func head(etag: String = "\"v1\"") -> GenerationHead {
-        let fields = FieldLines([.init(name: "ETag", value: etag), .init(name: "Content-Type", value: "video/mp4")])
-        return GenerationHead(status: 200, fields: fields, finalURL: "https://cdn.example/film.mp4", storedAt: 1_700_000_000)
+        let fields = HeaderFields([.init(name: "ETag", value: etag), .init(name: "Content-Type", value: "video/mp4")])
+        return GenerationHead(
+            status: 200, fields: fields, finalURL: "https://cdn.example/film.mp4", storedAt: 1_700_000_000)
     }
 
     static func key(_ name: String) -> CacheKey { CacheKey(text: "https://example.com/\(name)") }
@@ -117,7 +122,8 @@ final class OpenStore: Sendable {
     /// Which chunks the index calls present, by extent.
     func rows(of id: GenerationID) throws -> [Int: Presence] {
         guard let row = try store.index.generation(id) else { return [:] }
-        return Dictionary(uniqueKeysWithValues: (try store.index.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
+        return Dictionary(
+            uniqueKeysWithValues: (try store.index.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
     }
 
     // MARK: What the store does by itself, now
@@ -219,7 +225,9 @@ extension Generation {
         }
     }
 
-    func isPresent(_ chunk: Int) -> Bool { state.withLock { $0.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk)) } }
+    func isPresent(_ chunk: Int) -> Bool {
+        state.withLock { $0.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk)) }
+    }
 
     var presentChunks: [Int] {
         let length = length!
@@ -249,7 +257,9 @@ extension Generation {
     func firstWrongChunk(_ media: Media) throws -> String? {
         for chunk in presentChunks {
             let range = geometry.chunkBytes(chunk, length: media.size)
-            if let difference = media.difference(try fileBytes(range), from: range) { return "chunk \(chunk): \(difference)" }
+            if let difference = media.difference(try fileBytes(range), from: range) {
+                return "chunk \(chunk): \(difference)"
+            }
         }
         return nil
     }

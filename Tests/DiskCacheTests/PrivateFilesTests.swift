@@ -39,7 +39,8 @@ import Testing
     @Test func directoryWithOtherThingsStaysAsItIs() throws {
         let directory = try TemporaryDirectory()
         chmod(directory.path, 0o755)
-        _ = FileManager.default.createFile(atPath: directory.file("holiday.jpg"), contents: Data(), attributes: [.posixPermissions: 0o644])
+        _ = FileManager.default.createFile(
+            atPath: directory.file("holiday.jpg"), contents: Data(), attributes: [.posixPermissions: 0o644])
         let opened = try OpenStore(directory)
         #expect(mode(directory.path) == 0o755 && mode(directory.file("holiday.jpg")) == 0o644)
         #expect(mode(directory.file("index.sqlite")) == 0o600 && mode(directory.file("data")) == 0o700)

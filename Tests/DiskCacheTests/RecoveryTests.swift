@@ -104,7 +104,9 @@ import Testing
         // Strangers, but for one that has the name of the generation that is there.
         let data = copy.file("data")
         try FileManager.default.createDirectory(atPath: data + "/zz", withIntermediateDirectories: true)
-        for name in ["zz/stranger", "zz/0123456789abcdef", "zz/\(open.id)"] { _ = FileManager.default.createFile(atPath: "\(data)/\(name)", contents: Data(count: 9000)) }
+        for name in ["zz/stranger", "zz/0123456789abcdef", "zz/\(open.id)"] {
+            _ = FileManager.default.createFile(atPath: "\(data)/\(name)", contents: Data(count: 9000))
+        }
         // `copy` belongs to a store that is still open: a copy of it again.
         let (again, dropped) = try recoveredCopy(of: copy)
         #expect(dropped.isEmpty, "what has no name of ours, or is in the wrong place, is somebody else's: \(dropped)")
@@ -135,7 +137,9 @@ import Testing
         #expect(try a.firstWrongChunk(media) == nil)
         // They are fetched again, into the blocks that they have.
         let size = again.store.ledger.dataSize
-        for chunk: Int64 in [0, 69, 200] { try again.fill(a, media, chunk * 4096..<min((chunk + 1) * 4096, media.size)) }
+        for chunk: Int64 in [0, 69, 200] {
+            try again.fill(a, media, chunk * 4096..<min((chunk + 1) * 4096, media.size))
+        }
         #expect(again.store.ledger.dataSize == size)
         #expect(a.isComplete)
         #expect(try a.firstWrongChunk(media) == nil)
@@ -237,7 +241,8 @@ import Testing
             try again.fill(a, media, 4096..<media.size)
         }
         again = try again.reopened()
-        // Once: blocks without a bit are counted again when they are filled, for as long as the cache is closed in order.
+        // Once: blocks without a bit are counted again when they are filled, for as long as the cache is closed in
+        // order.
         #expect(again.store.ledger.dataSize <= again.dataBytes + CapacityLedger.fileOverhead)
         again.evict(.max)
         #expect(again.dataFiles.isEmpty)

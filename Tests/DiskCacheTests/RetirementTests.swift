@@ -86,60 +86,62 @@ import Testing
 }
 
 /// Responses that are not stored pass through memory.
-@Suite struct WindowTests {
+@Suite struct PassThroughBufferTests {
     private let opened: OpenStore
     private let media = Media(seed: 15, size: 5 << 20)
 
     init() throws { opened = try OpenStore() }
 
-    private func window(length: Int64?) -> Generation {
-        opened.store.makeWindow(OpenStore.key("w"), head: OpenStore.head(), length: length)
+    private func buffer(length: Int64?) -> Generation {
+        opened.store.makeBuffer(OpenStore.key("w"), head: OpenStore.head(), length: length)
     }
 
     private func memory(_ generation: Generation) -> Int64 { generation.file.allocatedBytes }
 
     @Test(arguments: [true, false])
-    func windowFreesWhatEveryoneHasPassed(isLengthKnown: Bool) throws {
-        let window = window(length: isLengthKnown ? media.size : nil)
-        let writer = opened.store.writer(window, at: 0, stopsAtPresent: false)
+    func bufferFreesWhatEveryoneHasPassed(isLengthKnown: Bool) throws {
+        let buffer = buffer(length: isLengthKnown ? media.size : nil)
+        let writer = opened.store.writer(buffer, at: 0, stopsAtPresent: false)
         var highest: Int64 = 0
         var offset: Int64 = 0
         while offset < media.size {
             _ = writer.append(media, 300_000)
             var lease: ExtentLease?
-            while case .bytes(let until) = window.acquire(at: offset, limit: media.size, lease: &lease) {
-                #expect(media.difference(try window.fileBytes(offset..<until), from: offset..<until) == nil)
+            while case .bytes(let until) = buffer.acquire(at: offset, limit: media.size, lease: &lease) {
+                #expect(media.difference(try buffer.fileBytes(offset..<until), from: offset..<until) == nil)
                 offset = until
             }
             lease = nil
-            window.discard(below: offset)
-            highest = max(highest, memory(window))
+            buffer.discard(below: offset)
+            highest = max(highest, memory(buffer))
         }
         if !isLengthKnown { writer.finish() }
         #expect(highest <= 3 << 20)
-        #expect(window.length == media.size)
+        #expect(buffer.length == media.size)
         #expect(opened.store.ledger.dataSize == 0)
         #expect(opened.dataFiles.isEmpty)
         #expect(try opened.row("w") == nil)
     }
 
-    @Test func leasedPartOfAWindowStays() throws {
-        let window = window(length: media.size)
-        _ = opened.store.writer(window, at: 0, stopsAtPresent: false).append(media, 3 << 20)
+    @Test func leasedPartOfABufferStays() throws {
+        let buffer = buffer(length: media.size)
+        _ = opened.store.writer(buffer, at: 0, stopsAtPresent: false).append(media, 3 << 20)
         var lease: ExtentLease?
-        _ = window.acquire(at: 0, limit: .max, lease: &lease)
-        window.discard(below: 2 << 20)
-        #expect(media.difference(try window.fileBytes(0..<1 << 20), from: 0..<1 << 20) == nil)
-        _ = window.acquire(at: 2 << 20, limit: .max, lease: &lease)
-        window.discard(below: 2 << 20)
-        #expect(memory(window) == 1 << 20)
-        #expect(window.acquire(at: 0, limit: .max, lease: &lease) == .absent)
+        _ = buffer.acquire(at: 0, limit: .max, lease: &lease)
+        buffer.discard(below: 2 << 20)
+        #expect(media.difference(try buffer.fileBytes(0..<1 << 20), from: 0..<1 << 20) == nil)
+        _ = buffer.acquire(at: 2 << 20, limit: .max, lease: &lease)
+        buffer.discard(below: 2 << 20)
+        #expect(memory(buffer) == 1 << 20)
+        #expect(buffer.acquire(at: 0, limit: .max, lease: &lease) == .absent)
     }
 
-    /// A window takes no space of the cache, however full that is.
-    @Test func windowNeedsNoRoom() throws {
+    /// A buffer takes no space of the cache, however full that is.
+    @Test func bufferNeedsNoRoom() throws {
         let opened = try OpenStore(minFree: OpenStore.wholeDisk)
-        let window = opened.store.makeWindow(OpenStore.key("w"), head: OpenStore.head(), length: media.size)
-        #expect(Taken(opened.store.writer(window, at: 0, stopsAtPresent: false).append(media, Int(media.size))) == .taken(Int(media.size)))
+        let buffer = opened.store.makeBuffer(OpenStore.key("w"), head: OpenStore.head(), length: media.size)
+        #expect(
+            Taken(opened.store.writer(buffer, at: 0, stopsAtPresent: false).append(media, Int(media.size)))
+                == .taken(Int(media.size)))
     }
 }

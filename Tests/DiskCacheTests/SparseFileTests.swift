@@ -10,7 +10,9 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func file(length: Int64? = 1 << 20) throws -> SparseFile { try SparseFile(path: directory.file("f"), length: length, creating: true) }
+    private func file(length: Int64? = 1 << 20) throws -> SparseFile {
+        try SparseFile(path: directory.file("f"), length: length, creating: true)
+    }
 
     private func write(_ range: Range<Int64>, to file: some GenerationBytes) throws {
         try media.bytes(range).withUnsafeBytes { try file.write($0, at: range.lowerBound) }
@@ -93,7 +95,9 @@ import Testing
         try file.punchHole(65_536..<131_072)
         #expect(allocatedBytes(directory.file("f")) == media.size - 65_536)
         #expect(try read(65_536..<131_072, of: file).allSatisfy { $0 == 0 })
-        for range in [0..<65_536, 131_072..<media.size] as [Range<Int64>] { #expect(media.difference(try read(range, of: file), from: range) == nil) }
+        for range in [0..<65_536, 131_072..<media.size] as [Range<Int64>] {
+            #expect(media.difference(try read(range, of: file), from: range) == nil)
+        }
         // The length stays.
         #expect(try read(media.size - 1..<media.size + 5, of: file).count == 1)
     }

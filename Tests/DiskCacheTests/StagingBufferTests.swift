@@ -20,7 +20,9 @@ import Testing
                 buffer.removeFirst(count)
                 model.removeFirst(count)
             default:
-                let bytes = (0..<Int.random(in: 0...5000, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                let bytes = (0..<Int.random(in: 0...5000, using: &random)).map { _ in
+                    UInt8.random(in: 0...255, using: &random)
+                }
                 bytes.withUnsafeBytes { buffer.append($0) }
                 model += bytes
             }

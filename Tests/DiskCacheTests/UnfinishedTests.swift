@@ -14,7 +14,8 @@ import Testing
         var ids = GenerationIDs(session: 60_000)
         let id = ids.make()
         let path = opened.store.path(of: id)
-        try FileManager.default.createDirectory(atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
         #expect(FileManager.default.createFile(atPath: path, contents: Data(count: 9000)))
         return path
     }
@@ -27,7 +28,9 @@ import Testing
         let stray = try strayFile(in: opened)
         let again = try opened.killed()
         again.settle()
-        #expect(again.dataFiles.map { ($0 as NSString).lastPathComponent }.sorted() == [kept.id.description, (stray as NSString).lastPathComponent].sorted())
+        #expect(
+            again.dataFiles.map { ($0 as NSString).lastPathComponent }.sorted()
+                == [kept.id.description, (stray as NSString).lastPathComponent].sorted())
         #expect(try again.load("kept") != nil)
         _ = consume lost
     }

@@ -27,15 +27,24 @@ import Testing
     }
 
     /// What becomes of it; nil where that is refused.
-    @Test(arguments: [
-        (.waiting, .pause, .paused), (.waiting, .resume, .waiting), (.waiting, .cancel, .cancelled), (.waiting, .retry, nil),
-        (.downloading, .pause, .paused), (.downloading, .resume, .downloading), (.downloading, .cancel, .cancelled), (.downloading, .retry, nil),
-        (.paused, .pause, .paused), (.paused, .resume, .downloading), (.paused, .cancel, .cancelled), (.paused, .retry, nil),
-        (.completed, .pause, nil), (.completed, .resume, nil), (.completed, .cancel, nil), (.completed, .retry, nil),
-        (.failed, .pause, nil), (.failed, .resume, nil), (.failed, .cancel, .cancelled), (.failed, .retry, .downloading),
-        (.cancelled, .pause, nil), (.cancelled, .resume, nil), (.cancelled, .cancel, nil), (.cancelled, .retry, .downloading),
-    ] as [(DownloadState, DownloadChange.Action, DownloadState?)])
-    func whatCanBeDoneDependsOnTheState(state: DownloadState, action: DownloadChange.Action, expected: DownloadState?) throws {
+    @Test(
+        arguments: [
+            (.waiting, .pause, .paused), (.waiting, .resume, .waiting), (.waiting, .cancel, .cancelled),
+            (.waiting, .retry, nil),
+            (.downloading, .pause, .paused), (.downloading, .resume, .downloading), (.downloading, .cancel, .cancelled),
+            (.downloading, .retry, nil),
+            (.paused, .pause, .paused), (.paused, .resume, .downloading), (.paused, .cancel, .cancelled),
+            (.paused, .retry, nil),
+            (.completed, .pause, nil), (.completed, .resume, nil), (.completed, .cancel, nil),
+            (.completed, .retry, nil),
+            (.failed, .pause, nil), (.failed, .resume, nil), (.failed, .cancel, .cancelled),
+            (.failed, .retry, .downloading),
+            (.cancelled, .pause, nil), (.cancelled, .resume, nil), (.cancelled, .cancel, nil),
+            (.cancelled, .retry, .downloading),
+        ] as [(DownloadState, DownloadChange.Action, DownloadState?)])
+    func whatCanBeDoneDependsOnTheState(state: DownloadState, action: DownloadChange.Action, expected: DownloadState?)
+        throws
+    {
         let desk = try desk(state)
         let before = desk["x"]
         do {
@@ -64,7 +73,9 @@ import Testing
         #expect(desk.waiting == ["a", "c"])
         try desk.transfer("b").complete()
         #expect(desk.running == ["a"])
-        #expect(desk.claims.claimed.filter { $0 == Desk.url("a") }.count == 1, "what was there before is known already")
+        #expect(
+            desk.restorePoints.noted.filter { $0 == Desk.url("a") }.count == 1, "what was there before is known already"
+        )
     }
 
     @Test func theEndOfAnAttemptThatWasStoppedIsIgnored() throws {
@@ -122,7 +133,7 @@ import Testing
         try desk.transfer("failing").fail(.final)
         #expect(try desk.change(.all, DownloadChange(action: .cancel)).map(\.id) == [ids[1]])
         #expect(try desk.change(.possible(ids), DownloadChange(action: .cancel)).map(\.state) == [.failed, .cancelled])
-        #expect(desk.claims.released.map(\.key) == [Desk.url("running")])
+        #expect(desk.restorePoints.released.map(\.key) == [Desk.url("running")])
         #expect(try desk.act(.cancel, "failing").map(\.state) == [.cancelled])
     }
 
@@ -136,7 +147,10 @@ import Testing
             try desk.change(.ids([ids[0], 99]), DownloadChange(action: .pause))
         }
         let error = #expect(throws: DownloadError.self) { try desk.change(.ids(ids), DownloadChange(action: .pause)) }
-        #expect(error?.description == "download 2 cannot be paused, as it has completed: order it again to have it checked, or remove it from the cache")
+        #expect(
+            error?.description
+                == "download 2 cannot be paused, as it has completed: order it again to have it checked, or remove it from the cache"
+        )
         #expect(desk["a"].state == .downloading)
     }
 
@@ -162,10 +176,14 @@ import Testing
         try desk.transfer("done").complete()
         try desk.act(.pause, "paused")
         for name in ["running", "paused", "done"] {
-            let error = #expect(throws: DownloadError.self) { try desk.change(.ids([desk[name].id]), DownloadChange(position: 0)) }
+            let error = #expect(throws: DownloadError.self) {
+                try desk.change(.ids([desk[name].id]), DownloadChange(position: 0))
+            }
             #expect(error?.kind == .conflict)
         }
-        #expect(throws: DownloadError.self) { try desk.change(.ids([desk["done"].id]), DownloadChange(priority: .high)) }
+        #expect(throws: DownloadError.self) {
+            try desk.change(.ids([desk["done"].id]), DownloadChange(priority: .high))
+        }
         try desk.change(.ids([desk["paused"].id, desk["running"].id]), DownloadChange(priority: .high))
         #expect(desk["paused"].priority == .high)
     }
@@ -193,14 +211,17 @@ import Testing
         try desk.transfer("a").fail(.final)
         desk.settle()
         let second = try desk.add("a")[0]
-        let error = #expect(throws: DownloadError.self) { try desk.change(.ids([first]), DownloadChange(action: .retry)) }
+        let error = #expect(throws: DownloadError.self) {
+            try desk.change(.ids([first]), DownloadChange(action: .retry))
+        }
         #expect(error?.kind == .conflict)
         #expect(error?.description.contains("download \(second)") == true)
 
         try desk.transfer("a").fail(.final)
         desk.settle()
         #expect(throws: DownloadError.self) { try desk.change(.ids([first, second]), DownloadChange(action: .retry)) }
-        #expect(try desk.change(.all, DownloadChange(action: .retry)).map(\.id) == [second], "the newest stands for both")
+        #expect(
+            try desk.change(.all, DownloadChange(action: .retry)).map(\.id) == [second], "the newest stands for both")
     }
 
     @Test func afterTheEndNothingIsChanged() throws {
@@ -214,12 +235,12 @@ import Testing
         #expect(desk["a"].state == .waiting)
         #expect(desk["a"].bytes == 10)
 
-        let revision = desk.manager.board.changes(since: 0) { _ in true }.revision
+        let revision = desk.manager.snapshots.changes(since: 0) { _ in true }.revision
         transfer.complete()
         desk.set { $0.maxActive = 9 }
         desk.manager.perform { $0.stop() }
         desk.settle()
-        #expect(desk.manager.board.changes(since: 0) { _ in true }.revision == revision)
+        #expect(desk.manager.snapshots.changes(since: 0) { _ in true }.revision == revision)
         let closing = DownloadError(.conflict, "the cache is closing")
         #expect(throws: closing) { try desk.add("c") }
         #expect(throws: closing) { try desk.change(.all, DownloadChange(action: .pause)) }

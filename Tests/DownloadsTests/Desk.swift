@@ -5,32 +5,42 @@ import TestSupport
 
 /// A manager with a source, a cache and a clock that do what a test says.
 ///
-/// Downloads are called by the last part of their URL. Whatever is asked here waits until the manager has done what it was told.
+/// Downloads are called by the last part of their URL. Whatever is asked here waits until the manager has done what it
+/// was told.
 final class Desk: Sendable {
     let directory: TemporaryDirectory
     let source: FakeSource
-    let claims: FakeClaims
+    let restorePoints: FakeRestorePoints
     let clock: ManualClock
     let log = LogBook()
     let manager: DownloadManager
 
     /// - Parameters:
-    ///   - other: the desk of a manager that was dropped: this one has its directory, its cache and its clock, and a source of its own.
+    ///   - other: the desk of a manager that was dropped: this one has its directory, its cache and its clock, and a
+    ///     source of its own.
     ///   - isStarted: whether it goes on with what it finds.
     ///   - hasSource: whether anything can be fetched.
-    init(after other: Desk? = nil, maxActive: Int = 3, limitRate: Int64? = nil, hasSource: Bool = true, isStarted: Bool = true) throws {
+    init(
+        after other: Desk? = nil, maxActive: Int = 3, limitRate: Int64? = nil, hasSource: Bool = true,
+        isStarted: Bool = true
+    ) throws {
         directory = try other?.directory ?? TemporaryDirectory()
-        (source, claims, clock) = (FakeSource(), other?.claims ?? FakeClaims(), other?.clock ?? ManualClock())
+        (source, restorePoints, clock) = (
+            FakeSource(), other?.restorePoints ?? FakeRestorePoints(), other?.clock ?? ManualClock()
+        )
         var settings = DownloadSettings()
         (settings.maxActive, settings.limitRate) = (maxActive, limitRate)
         manager = try DownloadManager(
-            directory: directory.path, source: hasSource ? source : nil, claims: claims, settings: settings, clock: clock, logger: log.logger)
+            directory: directory.path, source: hasSource ? source : nil, restorePoints: restorePoints,
+            settings: settings, clock: clock, logger: log.logger)
         if isStarted { manager.perform { $0.start() } }
     }
 
     static func url(_ name: String) -> String { "https://example.org/" + name }
 
-    static func order(_ name: String, _ priority: DownloadPriority = .normal) -> DownloadOrder { DownloadOrder(url: url(name), priority: priority) }
+    static func order(_ name: String, _ priority: DownloadPriority = .normal) -> DownloadOrder {
+        DownloadOrder(url: url(name), priority: priority)
+    }
 
     // MARK: What people do
 
@@ -53,13 +63,15 @@ final class Desk: Sendable {
     }
 
     func set(_ change: (inout DownloadSettings) -> Void) {
-        var settings = manager.board.summary.settings
+        var settings = manager.snapshots.summary.settings
         change(&settings)
         let changed = settings
         manager.perform { $0.set(changed) }
     }
 
-    func history(limit: Int? = nil, category: String? = nil) -> [DownloadReport] { manager.perform { $0.history(limit: limit, category: category) } }
+    func history(limit: Int? = nil, category: String? = nil) -> [DownloadReport] {
+        manager.perform { $0.history(limit: limit, category: category) }
+    }
 
     // MARK: What happens
 
@@ -82,7 +94,9 @@ final class Desk: Sendable {
     /// The transfer of a download that was begun last.
     func transfer(_ name: String) throws -> FakeTransfer {
         settle()
-        guard let found = source.transfers.last(where: { $0.name == name }) else { throw Unexpected("\(name) was never begun") }
+        guard let found = source.transfers.last(where: { $0.name == name }) else {
+            throw Unexpected("\(name) was never begun")
+        }
         return found
     }
 
@@ -102,7 +116,7 @@ final class Desk: Sendable {
 
     var listing: [DownloadReport] {
         settle()
-        return manager.board.listing { _ in true }.downloads
+        return manager.snapshots.listing { _ in true }.downloads
     }
 
     /// Those that wait, in order.
@@ -119,7 +133,7 @@ final class Desk: Sendable {
 
     var summary: DownloadSummary {
         settle()
-        return manager.board.summary
+        return manager.snapshots.summary
     }
 
     // MARK: What is on the disk
@@ -135,10 +149,13 @@ final class Desk: Sendable {
     }
 
     /// A column of each download on the disk, by its name.
-    func saved<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) throws -> [String: Value?] {
+    func saved<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) throws -> [String:
+        Value?]
+    {
         try inDatabase { db in
             let rows = try Row.fetchAll(db, sql: "SELECT url, \(column) FROM download ORDER BY id")
-            return Dictionary(rows.map { (String(($0[0] as String).dropFirst(Self.url("").count)), $0[1]) }, uniquingKeysWith: { $1 })
+            return Dictionary(
+                rows.map { (String(($0[0] as String).dropFirst(Self.url("").count)), $0[1]) }, uniquingKeysWith: { $1 })
         }
     }
 }

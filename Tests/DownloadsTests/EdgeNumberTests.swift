@@ -6,11 +6,13 @@ import Testing
 /// Numbers in the database that no process has written: a row either counts as damaged or can be worked with.
 @Suite struct EdgeNumberTests {
     private static let columns = [
-        "id", "first", "connections", "limit_rate", "place", "ended", "bytes", "total", "network_failures", "busy_failures", "retry_at", "added", "started",
+        "id", "first", "connections", "limit_rate", "place", "ended", "bytes", "total", "network_failures",
+        "busy_failures", "retry_at", "added", "started",
         "finished",
     ]
     private static let values = [
-        "\(Int64.min)", "\(Int64.max)", "\(Int64.max - 1)", "9007199254740992", "-1", "0", "1", "1.7e308", "-1.7e308", "9e999", "NULL", "'x'", "x'00ff'",
+        "\(Int64.min)", "\(Int64.max)", "\(Int64.max - 1)", "9007199254740992", "-1", "0", "1", "1.7e308", "-1.7e308",
+        "9e999", "NULL", "'x'", "x'00ff'",
     ]
 
     /// A download in each state, and another of each that is not touched.
@@ -34,7 +36,10 @@ import Testing
             desk.manager.perform { $0.stop() }
             for name in names {
                 // What the schema refuses is not there.
-                try? desk.inDatabase { try $0.execute(sql: "UPDATE download SET \(column) = \(value) WHERE url = ?", arguments: [Desk.url(name)]) }
+                try? desk.inDatabase {
+                    try $0.execute(
+                        sql: "UPDATE download SET \(column) = \(value) WHERE url = ?", arguments: [Desk.url(name)])
+                }
             }
             let next = try Desk(after: desk)
             try next.add("new", "running", "failed")
@@ -47,7 +52,9 @@ import Testing
                 _ = try? next.change(.ids([report.id]), DownloadChange(position: .max))
                 _ = try? next.change(.ids([report.id]), DownloadChange(position: 0))
             }
-            for action in DownloadChange.Action.allCases { _ = try? next.change(.all, DownloadChange(action: action, limitRate: .max)) }
+            for action in DownloadChange.Action.allCases {
+                _ = try? next.change(.all, DownloadChange(action: action, limitRate: .max))
+            }
             for transfer in next.source.running { transfer.has(.max, of: .max) }
             next.pass(1)
             _ = (next.summary, next.history())
@@ -62,7 +69,9 @@ import Testing
         try desk.add("a", "b")
         desk.manager.perform { $0.stop() }
         for last in ["\(Int64.max)", "\(Int64.min)", "-1", "0"] {
-            try desk.inDatabase { try $0.execute(sql: "UPDATE sqlite_sequence SET seq = \(last) WHERE name = 'download'") }
+            try desk.inDatabase {
+                try $0.execute(sql: "UPDATE sqlite_sequence SET seq = \(last) WHERE name = 'download'")
+            }
             let next = try Desk(after: desk)
             #expect(next.listing.map(\.id).max() ?? 0 < 100, "\(last)")
             next.manager.perform { $0.stop() }

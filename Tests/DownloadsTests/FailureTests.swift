@@ -80,7 +80,7 @@ import Testing
         #expect(desk["a"].message == "the disk is full: make room")
         #expect(desk["a"].bytes == 30)
         #expect(try desk.saved("bytes") == ["a": 30])
-        #expect(desk.claims.released == [], "partial data survives a failure")
+        #expect(desk.restorePoints.released == [], "partial data survives a failure")
         #expect(!desk.clock.isTicking)
     }
 
@@ -195,7 +195,7 @@ import Testing
 
     @Test func whatIsCachedCannotBeSeenSoNothingIsFetched() throws {
         let desk = try Desk()
-        desk.claims.failure = .init(description: "input/output error")
+        desk.restorePoints.failure = .init(description: "input/output error")
         try desk.add("a")
         #expect(desk.begun == [])
         #expect(desk["a"].state == .waiting && desk["a"].failures == 1)

@@ -63,7 +63,9 @@ final class FakeTransfer: RunningDownload {
         func increment() { count.withLock { $0 += 1 } }
     }
 
-    init(_ work: DownloadWork, _ ends: Counter, _ end: @escaping @Sendable (DownloadEnd) -> Void) { (self.work, self.ends, onEnd) = (work, ends, end) }
+    init(_ work: DownloadWork, _ ends: Counter, _ end: @escaping @Sendable (DownloadEnd) -> Void) {
+        (self.work, self.ends, onEnd) = (work, ends, end)
+    }
 
     /// The last part of its URL.
     var name: String { String(work.url.pathAndQuery.dropFirst()) }
@@ -86,7 +88,9 @@ final class FakeTransfer: RunningDownload {
         end(.completed(progress))
     }
 
-    func fail(_ kind: DownloadFault.Kind, _ message: String = "it broke") { end(.failed(DownloadFault(kind, message), progress)) }
+    func fail(_ kind: DownloadFault.Kind, _ message: String = "it broke") {
+        end(.failed(DownloadFault(kind, message), progress))
+    }
 
     /// Also after it was stopped, as an end may be on its way just then.
     func end(_ end: DownloadEnd) {

@@ -5,7 +5,8 @@ import Testing
 @Suite struct HistoryTests {
     @Test func itHasTheNewestFirst() throws {
         let desk = try Desk()
-        _ = try desk.add(["a", "b", "c"].map { DownloadOrder(url: Desk.url($0), category: $0 == "b" ? nil : "series") })
+        _ = try desk.add(
+            ["a", "b", "c"].map { DownloadOrder(url: Desk.url($0), category: $0 == "b" ? nil : "series") })
         try desk.transfer("c").complete(70)
         desk.pass(5)
         try desk.transfer("a").fail(.final, "404")
@@ -25,7 +26,9 @@ import Testing
 
     @Test func onlyTheNewestThousandAreRemembered() throws {
         let desk = try Desk(maxActive: 64)
-        desk.source.onBegin { transfer in if transfer.name == "failed" { transfer.fail(.final) } else { transfer.complete() } }
+        desk.source.onBegin { transfer in
+            if transfer.name == "failed" { transfer.fail(.final) } else { transfer.complete() }
+        }
         try desk.add("failed")
         desk.settle()
         _ = try desk.add((1...1000).map { Desk.order("\($0)") })
@@ -34,7 +37,7 @@ import Testing
         #expect(desk.history().last.map { Desk.name($0) } == "1")
         #expect(desk.listing.count == 1000)
         #expect(try desk.saved("state", as: String.self).count == 1000)
-        #expect(desk.claims.releasedKeys == [Desk.url("failed")], "nobody can go on with it any more")
+        #expect(desk.restorePoints.releasedKeys == [Desk.url("failed")], "nobody can go on with it any more")
         let next = try Desk(after: desk)
         #expect(next.history().map(\.id) == desk.history().map(\.id))
     }
@@ -45,12 +48,14 @@ import Testing
         try desk.transfer("completed").complete()
         try desk.transfer("failed").fail(.final)
         try desk.act(.cancel, "cancelled")
-        let released = desk.claims.released.count
+        let released = desk.restorePoints.released.count
         #expect(try desk.manager.perform { try $0.clearHistory() } == 3)
         #expect(desk.history() == [])
         #expect(desk.listing.map { Desk.name($0) } == ["running", "waiting"])
         #expect(try desk.saved("state") == ["running": "downloading", "waiting": "waiting"])
-        #expect(desk.claims.released.count == released + 1, "the failed one has left bytes with which nobody can go on")
+        #expect(
+            desk.restorePoints.released.count == released + 1,
+            "the failed one has left bytes with which nobody can go on")
         #expect(try desk.manager.perform { try $0.clearHistory() } == 0)
     }
 }

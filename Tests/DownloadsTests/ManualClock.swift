@@ -13,7 +13,9 @@ final class ManualClock: DownloadClock {
     var now: Double { 1_700_000_000 + state.withLock { $0.seconds } }
     var monotonic: Double { 5000 + state.withLock { $0.seconds } }
 
-    func tick(_ isWanted: Bool, _ wake: @escaping @Sendable () -> Void) { state.withLock { $0.wake = isWanted ? wake : nil } }
+    func tick(_ isWanted: Bool, _ wake: @escaping @Sendable () -> Void) {
+        state.withLock { $0.wake = isWanted ? wake : nil }
+    }
 
     /// Whether somebody wants to be woken.
     var isTicking: Bool { state.withLock { $0.wake != nil } }

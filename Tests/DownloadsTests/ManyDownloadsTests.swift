@@ -7,7 +7,9 @@ import Testing
 @Suite struct ManyDownloadsTests {
     private static let count = 10_000
 
-    private static var orders: [DownloadOrder] { (0..<count).map { Desk.order("show/season-\($0 / 20)/episode-\($0).mp4") } }
+    private static var orders: [DownloadOrder] {
+        (0..<count).map { Desk.order("show/season-\($0 / 20)/episode-\($0).mp4") }
+    }
 
     /// Bytes of memory that this process has.
     private static func residentBytes() throws -> Int {
@@ -23,16 +25,18 @@ import Testing
         #expect(ids == (1...Int64(Self.count)).map { $0 })
         #expect(try Self.residentBytes() - before < 100 << 20)
 
-        let listing = desk.manager.board.listing()
+        let listing = desk.manager.snapshots.listing()
         #expect(listing.downloads.map(\.id) == ids)
         #expect((listing.summary.downloading, listing.summary.waiting) == (3, Self.count - 3))
         for _ in 0..<10 { desk.source.running.first?.complete(); desk.settle() }
-        #expect(desk.manager.board.listing().downloads.map(\.id) == Array(ids.dropFirst(10)))
+        #expect(desk.manager.snapshots.listing().downloads.map(\.id) == Array(ids.dropFirst(10)))
         try desk.change(.ids([ids[Self.count - 1]]), DownloadChange(position: 0))
-        #expect(desk.manager.board.listing().downloads[3].id == ids[Self.count - 1])
+        #expect(desk.manager.snapshots.listing().downloads[3].id == ids[Self.count - 1])
 
         let next = try Desk(after: desk)
-        #expect(next.manager.board.listing().downloads.map(\.id) == desk.manager.board.listing().downloads.map(\.id))
+        #expect(
+            next.manager.snapshots.listing().downloads.map(\.id) == desk.manager.snapshots.listing().downloads.map(\.id)
+        )
     }
 
     @Test func allAreChangedAtOnce() throws {
@@ -44,7 +48,7 @@ import Testing
         #expect(desk.begun.suffix(3).map { $0 } == desk.begun.prefix(3).map { $0 }, "in their old order")
         #expect(try desk.change(.all, DownloadChange(action: .cancel)).count == Self.count)
         #expect(desk.history().count == 1000)
-        #expect(desk.claims.released.count == 3)
+        #expect(desk.restorePoints.released.count == 3)
         #expect((desk.summary.waiting, desk.summary.total) == (0, 0))
     }
 

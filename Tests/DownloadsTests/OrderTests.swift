@@ -13,13 +13,19 @@ import Testing
         (order { $0.url = "ftp://example.org/a" }, "cannot download 'ftp://example.org/a': "),
         (order { $0.url = "film\nmp4\u{1b}" }, "cannot download 'film\\nmp4\\u{1B}': "),
         (order { $0.url = "" }, "cannot download '': "),
-        (order { $0.url = String(repeating: "x", count: 5000) }, "cannot download '\(String(repeating: "x", count: 200))...': "),
+        (
+            order { $0.url = String(repeating: "x", count: 5000) },
+            "cannot download '\(String(repeating: "x", count: 200))...': "
+        ),
         (order { $0.first = 0 }, "cannot download the first 0 bytes of https://example.org/a: "),
         (order { $0.connections = 0 }, "cannot download https://example.org/a through 0 connections: "),
         (order { $0.connections = 17 }, "cannot download https://example.org/a through 17 connections: "),
         (order { $0.limitRate = 0 }, "cannot download https://example.org/a at 0 bytes per second: "),
         (order { $0.category = "" }, "the category of https://example.org/a is empty: "),
-        (order { $0.category = String(repeating: "x", count: 101) }, "the category of https://example.org/a has 101 characters: "),
+        (
+            order { $0.category = String(repeating: "x", count: 101) },
+            "the category of https://example.org/a has 101 characters: "
+        ),
         (order { $0.category = "a\tb" }, "the category 'a\\tb' of https://example.org/a holds a control character: "),
     ])
     func whatMakesNoSenseIsRefusedWithAllThatIsOrderedWithIt(order: DownloadOrder, message: String) throws {
@@ -35,7 +41,8 @@ import Testing
     @Test func anOrderIsTakenAsItIs() throws {
         let desk = try Desk()
         let order = DownloadOrder(
-            url: "HTTPS://Example.org:443/a?b=c#d", first: 5, priority: .high, connections: 16, limitRate: 1, category: String(repeating: "é", count: 100),
+            url: "HTTPS://Example.org:443/a?b=c#d", first: 5, priority: .high, connections: 16, limitRate: 1,
+            category: String(repeating: "é", count: 100),
             isPinned: false)
         let report = try desk.add([order])[0]
         #expect(report.url == "https://example.org/a?b=c")
@@ -51,7 +58,9 @@ import Testing
         let desk = try Desk(maxActive: 1)
         try desk.add("running", "a", "b")
         let again = try desk.add([
-            Self.order { ($0.url, $0.priority, $0.category, $0.limitRate) = ("https://EXAMPLE.org/a#x", .high, "new", 9) }, Desk.order("a", .high),
+            Self.order {
+                ($0.url, $0.priority, $0.category, $0.limitRate) = ("https://EXAMPLE.org/a#x", .high, "new", 9)
+            }, Desk.order("a", .high),
         ])
         #expect(again.map(\.id) == [2, 2])
         #expect(desk.waiting == ["a", "b"])
@@ -98,7 +107,9 @@ import Testing
         #expect(desk["a"].state == .completed)
     }
 
-    @Test(arguments: [DownloadState.completed, .failed, .cancelled]) func whatHasEndedIsDownloadedAnew(state: DownloadState) throws {
+    @Test(arguments: [DownloadState.completed, .failed, .cancelled]) func whatHasEndedIsDownloadedAnew(
+        state: DownloadState
+    ) throws {
         let desk = try Desk()
         try desk.add("a")
         switch state {

@@ -22,9 +22,11 @@ import Testing
         #expect(rate.bytesPerSecond == nil, "nothing comes any more")
     }
 
-    @Test(arguments: [
-        (100, 10, 10), (101, 10, 11), (0, 10, 0), (-5, 10, 0), (Int64.max, 1, Int64.max), (100, 0, nil), (100, nil, nil), (nil, 10, nil),
-    ] as [(Int64?, Int64?, Int64?)])
+    @Test(
+        arguments: [
+            (100, 10, 10), (101, 10, 11), (0, 10, 0), (-5, 10, 0), (Int64.max, 1, Int64.max), (100, 0, nil),
+            (100, nil, nil), (nil, 10, nil),
+        ] as [(Int64?, Int64?, Int64?)])
     func theTimeThatIsLeftIsRoundedUp(bytes: Int64?, rate: Int64?, expected: Int64?) {
         #expect(TransferRate.seconds(for: bytes, at: rate) == expected)
     }
@@ -35,7 +37,8 @@ import Testing
         try desk.transfer("a").has(1000, of: 10_000, fileName: "film.mp4")
         try desk.transfer("b").has(500)
         desk.pass(0.25)
-        #expect((desk["a"].bytes, desk["a"].total, desk["a"].fileName, desk["a"].rate) == (1000, 10_000, "film.mp4", nil))
+        #expect(
+            (desk["a"].bytes, desk["a"].total, desk["a"].fileName, desk["a"].rate) == (1000, 10_000, "film.mp4", nil))
         try desk.transfer("a").has(2000, of: 10_000)
         try desk.transfer("b").has(600)
         desk.pass(1)
@@ -46,7 +49,8 @@ import Testing
         try desk.act(.cancel, "b")
         try desk.transfer("c").has(1, of: 2000)
         desk.pass(0)
-        #expect((desk.summary.bytes, desk.summary.total, desk.summary.rate, desk.summary.eta) == (2001, 12_000, 1000, 10))
+        #expect(
+            (desk.summary.bytes, desk.summary.total, desk.summary.rate, desk.summary.eta) == (2001, 12_000, 1000, 10))
         try desk.act(.pause, "a")
         #expect((desk["a"].rate, desk["a"].eta) == (nil, nil))
         #expect((desk.summary.downloading, desk.summary.waiting, desk.summary.paused) == (1, 0, 1))
@@ -90,11 +94,13 @@ import Testing
             seen.withLock { $0.append(row ?? "nothing") }
         }
         try desk.add("a", "b")
-        #expect(seen.withLock { $0 } == ["downloading with a claim", "downloading with a claim"])
+        #expect(seen.withLock { $0 } == ["downloading with a restore point", "downloading with a restore point"])
     }
 
     private static func row(_ path: String, _ name: String) throws -> String? {
-        try SavedRows.read(path, "SELECT state || iif(claim IS NULL, '', ' with a claim') FROM download WHERE url = ?", Desk.url(name))
+        try SavedRows.read(
+            path, "SELECT state || iif(claim IS NULL, '', ' with a restore point') FROM download WHERE url = ?",
+            Desk.url(name))
     }
 
     @Test func ticksAreAskedForOnlyWhileTimeChangesSomething() throws {

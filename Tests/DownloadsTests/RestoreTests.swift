@@ -57,7 +57,9 @@ import Testing
         #expect(next["running"].bytes == 44)
         #expect(next["running"].started == desk["running"].started)
         #expect(next["paused"].state == .paused)
-        #expect(next.claims.claimed.filter { $0 == Desk.url("running") }.count == 1, "what was there before is known from then")
+        #expect(
+            next.restorePoints.noted.filter { $0 == Desk.url("running") }.count == 1,
+            "what was there before is known from then")
         #expect(next.history().map { Desk.name($0) } == ["first", "cancelled", "failed", "completed"])
 
         for name in ["running", "second", "low"] { try next.transfer(name).complete() }
@@ -107,7 +109,8 @@ import Testing
     // MARK: Damage
 
     @Test(arguments: [
-        Data(repeating: 0x61, count: 20_000), Data("SQLite format 3\0".utf8) + Data(repeating: 0xff, count: 20_000), Data("not a database".utf8),
+        Data(repeating: 0x61, count: 20_000), Data("SQLite format 3\0".utf8) + Data(repeating: 0xff, count: 20_000),
+        Data("not a database".utf8),
     ])
     func aDamagedDatabaseIsSetAside(garbage: Data) throws {
         let desk = try Desk()
@@ -151,10 +154,13 @@ import Testing
         let desk = try Desk()
         try desk.add("a")
         desk.manager.perform { $0.stop() }
-        try desk.inDatabase { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: more'); PRAGMA user_version = 99") }
+        try desk.inDatabase {
+            try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: more'); PRAGMA user_version = 99")
+        }
         let error = #expect(throws: DownloadError.self) { try Desk(after: desk) }
         #expect(error?.kind == .disk)
-        #expect(error?.description.contains("a later version of reelcache (its format is 99, this one knows 1)") == true)
+        #expect(
+            error?.description.contains("a later version of reelcache (its format is 99, this one knows 1)") == true)
     }
 
     /// A letter of a column's name, and bytes anywhere: it starts, with what can still be read or with nothing.
@@ -167,9 +173,13 @@ import Testing
         let rounds = ProcessInfo.processInfo.environment["REELCACHE_FUZZ_ROUNDS"].flatMap { Int($0) } ?? 30
         for round in 0..<rounds {
             var changed = bytes
-            if round == 0 { changed[name.lowerBound] = UInt8(ascii: "q") } else {
+            if round == 0 {
+                changed[name.lowerBound] = UInt8(ascii: "q")
+            } else {
                 let place = [0..<bytes.count, 0..<4096, bytes.count - 4096..<bytes.count][round % 3]
-                for _ in 0..<Int.random(in: 1...6, using: &random) { changed[Int.random(in: place, using: &random)] = UInt8.random(in: 0...255, using: &random) }
+                for _ in 0..<Int.random(in: 1...6, using: &random) {
+                    changed[Int.random(in: place, using: &random)] = UInt8.random(in: 0...255, using: &random)
+                }
             }
             for suffix in ["-wal", "-shm"] { unlink(desk.path + suffix) }
             try changed.write(to: URL(fileURLWithPath: desk.path))
@@ -197,7 +207,10 @@ import Testing
 
     /// Whatever is written is refused from now on.
     private func refuse(_ desk: Desk) throws {
-        try desk.inDatabase { try $0.execute(sql: "CREATE TRIGGER refusal BEFORE INSERT ON download BEGIN SELECT RAISE(ABORT, 'refused'); END") }
+        try desk.inDatabase {
+            try $0.execute(
+                sql: "CREATE TRIGGER refusal BEFORE INSERT ON download BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        }
     }
 
     private func allow(_ desk: Desk) throws { try desk.inDatabase { try $0.execute(sql: "DROP TRIGGER refusal") } }
@@ -250,12 +263,16 @@ import Testing
     @Test(.enabled(if: SmallDisk.obstacle == nil)) func aFullDiskIsCalledThat() throws {
         let disk = try SmallDisk(size: 512 << 10)
         let manager = try DownloadManager(
-            directory: disk.path, source: nil, claims: FakeClaims(), settings: DownloadSettings(), clock: ManualClock(), logger: LogBook().logger)
+            directory: disk.path, source: nil, restorePoints: FakeRestorePoints(), settings: DownloadSettings(),
+            clock: ManualClock(), logger: LogBook().logger)
         let orders = (0..<10_000).map { Desk.order("a-rather-long-name-of-a-film-\($0)") }
         let error = #expect(throws: DownloadError.self) { try manager.perform { try $0.add(orders) } }
         #expect(error?.kind == .disk)
-        #expect(error?.description == "cannot write the downloads in \(disk.path)/downloads.sqlite: the disk is full: make room, then try again")
-        #expect(manager.board.listing().downloads == [])
+        #expect(
+            error?.description
+                == "cannot write the downloads in \(disk.path)/downloads.sqlite: the disk is full: make room, then try again"
+        )
+        #expect(manager.snapshots.listing().downloads == [])
         #expect(try manager.perform { try $0.add([Desk.order("a")]) }.count == 1)
     }
 }

@@ -60,7 +60,9 @@ import Testing
         #expect(desk.running == ["a", "b"])
     }
 
-    @Test(arguments: [(-5, 1), (0, 1), (65, 64), (.max, 64)]) func howManyMayRunIsBounded(wanted: Int, expected: Int) throws {
+    @Test(arguments: [(-5, 1), (0, 1), (65, 64), (.max, 64)]) func howManyMayRunIsBounded(wanted: Int, expected: Int)
+        throws
+    {
         let desk = try Desk()
         desk.set { $0.maxActive = wanted }
         #expect(desk.summary.settings.maxActive == expected)
@@ -90,7 +92,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (0, ["d", "a", "b", "c"]), (1, ["a", "d", "b", "c"]), (2, ["a", "b", "d", "c"]), (3, ["a", "b", "c", "d"]), (99, ["a", "b", "c", "d"]),
+        (0, ["d", "a", "b", "c"]), (1, ["a", "d", "b", "c"]), (2, ["a", "b", "d", "c"]), (3, ["a", "b", "c", "d"]),
+        (99, ["a", "b", "c", "d"]),
     ])
     func oneIsMovedAmongThoseThatWait(position: Int, expected: [String]) throws {
         let desk = try Desk(maxActive: 1)
@@ -102,7 +105,8 @@ import Testing
         #expect(desk.waiting == expected + ["e", "other"])
     }
 
-    /// Each time the place between two neighbours is halved: after some fifty times there is no number left between them.
+    /// Each time the place between two neighbours is halved: after some fifty times there is no number left between
+    /// them.
     @Test func theOrderHoldsHoweverOftenOneIsMoved() throws {
         let desk = try Desk(maxActive: 1)
         try desk.add("running", "a", "b", "c", "p")
@@ -121,7 +125,8 @@ import Testing
         let desk = try Desk(maxActive: 1)
         try desk.add("running", "a", "b", "p")
         try desk.act(.pause, "p")
-        let changed = try desk.change(.ids([desk["p"].id]), DownloadChange(action: .resume, priority: .high, position: 0, limitRate: 5000))
+        let changed = try desk.change(
+            .ids([desk["p"].id]), DownloadChange(action: .resume, priority: .high, position: 0, limitRate: 5000))
         #expect(desk.waiting == ["p", "a", "b"])
         #expect(changed == [desk["p"]])
         #expect(changed[0].limitRate == 5000)

@@ -25,7 +25,9 @@ final class Audience: Sendable {
     private let state = Monitor(State())
 
     /// - Parameter measure: asked again and again by how many bytes the cache is over its limit.
-    init(_ films: [Film], at origin: ScriptedOrigin, through proxy: ProxyProcess, measure: (@Sendable () -> Int64)? = nil) {
+    init(
+        _ films: [Film], at origin: ScriptedOrigin, through proxy: ProxyProcess, measure: (@Sendable () -> Int64)? = nil
+    ) {
         (self.films, self.origin, self.proxy, self.measure) = (films, origin, proxy, measure)
     }
 
@@ -34,7 +36,9 @@ final class Audience: Sendable {
 
     /// Reads until all together have so many bytes more, or until the proxy is killed.
     /// - Parameter atEnd: called as soon as they have, while the others still read.
-    func read(_ bytes: Int64, players: Int = 4, random: inout SplitMix64, atEnd: @escaping @Sendable () -> Void = {}) throws {
+    func read(_ bytes: Int64, players: Int = 4, random: inout SplitMix64, atEnd: @escaping @Sendable () -> Void = {})
+        throws
+    {
         let seeds = (0..<players).map { _ in random.next() }
         state.update { ($0.bound, $0.isOver) = ($0.report.bytes + bytes, false) }
         _ = try concurrently(players) { index in
@@ -70,7 +74,9 @@ final class Audience: Sendable {
             while position < range.lowerBound + count, !state.read(\.isOver) {
                 let bytes = try player.readBody(upTo: Int(min(256 << 10, range.lowerBound + count - position)))
                 if bytes.isEmpty { return "\(name): ended at \(position)" }
-                if let wrong = film.media.firstMismatch(bytes, at: position) { return "\(name): wrong from \(wrong) on, \(head.headers["Cache-Status"] ?? "")" }
+                if let wrong = film.media.firstMismatch(bytes, at: position) {
+                    return "\(name): wrong from \(wrong) on, \(head.headers["Cache-Status"] ?? "")"
+                }
                 position += Int64(bytes.count)
                 took(bytes.count, atEnd)
             }

@@ -53,7 +53,9 @@ struct CacheImage {
         var findings = Findings()
         for chunk in try presentChunks(of: films) {
             findings.chunks += 1
-            if let difference = difference(chunk) { findings.wrong.append("\(chunk.film.path), \(chunk.range), in \(chunk.file): \(difference)") }
+            if let difference = difference(chunk) {
+                findings.wrong.append("\(chunk.film.path), \(chunk.range), in \(chunk.file): \(difference)")
+            }
         }
         return findings
     }
@@ -83,7 +85,9 @@ struct CacheImage {
                 let name = String(format: "%016llx", id)
                 return (0..<64).filter { present >> UInt64($0) & 1 == 1 }.map { bit in
                     let start = (ordinal * 64 + Int64(bit)) * size
-                    return Chunk(film: film, file: "data/\(name.prefix(2))/\(name)", range: start..<min(start + size, max(length, start)))
+                    return Chunk(
+                        film: film, file: "data/\(name.prefix(2))/\(name)",
+                        range: start..<min(start + size, max(length, start)))
                 }
             }
         }
@@ -92,7 +96,8 @@ struct CacheImage {
     /// Reads a copy: to open an index is to change it.
     private func readIndex<Value>(_ body: (Database) throws -> Value) throws -> Value {
         let copy = try TemporaryDirectory()
-        for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-journal"] where FileManager.default.fileExists(atPath: "\(directory)/\(name)") {
+        for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-journal"]
+        where FileManager.default.fileExists(atPath: "\(directory)/\(name)") {
             try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: copy.file(name))
         }
         return try DatabaseQueue(path: copy.file("index.sqlite")).write(body)
@@ -107,8 +112,10 @@ extension [CacheImage.Chunk] {
     /// Present runs, joined.
     var runs: [(film: Film, range: Range<Int64>)] {
         var runs: [(film: Film, range: Range<Int64>)] = []
-        for chunk in sorted(by: { ($0.film.path, $0.range.lowerBound) < ($1.film.path, $1.range.lowerBound) }) where !chunk.range.isEmpty {
-            if let last = runs.last, last.film.path == chunk.film.path, last.range.upperBound == chunk.range.lowerBound {
+        for chunk in sorted(by: { ($0.film.path, $0.range.lowerBound) < ($1.film.path, $1.range.lowerBound) })
+        where !chunk.range.isEmpty {
+            if let last = runs.last, last.film.path == chunk.film.path, last.range.upperBound == chunk.range.lowerBound
+            {
                 runs[runs.count - 1].range = last.range.lowerBound..<chunk.range.upperBound
             } else {
                 runs.append((chunk.film, chunk.range))

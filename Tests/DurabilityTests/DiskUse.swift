@@ -15,8 +15,8 @@ enum DiskUse {
 
     /// Bytes over the limit at this moment; 0 where it holds.
     ///
-    /// The files are looked at one after the other. What was evicted from one behind the look may be in another before it, and count twice:
-    /// so it takes three sums in a row that are too much.
+    /// The files are looked at one after the other. What was evicted from one behind the look may be in another before
+    /// it, and count twice: so it takes three sums in a row that are too much.
     static func overshoot(of directory: String, limit: Int64) -> Int64 {
         var least = Int64.max
         for _ in 0..<3 where least > 0 { least = min(least, max(0, bytes(of: directory) - limit)) }

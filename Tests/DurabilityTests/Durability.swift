@@ -2,10 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a cache is worth after a crash, a power cut or trouble with the disk. One test after the other: each needs the whole machine.
+/// What a cache is worth after a crash, a power cut or trouble with the disk. One test after the other: each needs the
+/// whole machine.
 @Suite(.serialized) enum Durability {
     /// Sixty megabytes in all, of several sizes.
-    static let films = [20_000_000, 15_000_001, 10_485_760, 8_388_607, 5_000_000, 1_000_000, 100_000].enumerated().map { index, size in
+    static let films = [20_000_000, 15_000_001, 10_485_760, 8_388_607, 5_000_000, 1_000_000, 100_000].enumerated().map {
+        index, size in
         Film(path: "/\(index).mp4", media: Media(seed: UInt64(100 + index), size: Int64(size)))
     }
 
@@ -23,10 +25,14 @@ import Testing
 
     /// Reads each film as a whole through a proxy.
     /// - Returns: one line for each that differs.
-    static func readAll(_ films: [Film] = films, at origin: ScriptedOrigin, through proxy: ProxyProcess) throws -> [String] {
+    static func readAll(_ films: [Film] = films, at origin: ScriptedOrigin, through proxy: ProxyProcess) throws
+        -> [String]
+    {
         try films.compactMap { film in
             let response = try proxy.get(origin.url(film.path))
-            let difference = response.status == 200 ? film.media.difference(response.body, from: 0..<film.media.size) : "status \(response.status)"
+            let difference =
+                response.status == 200
+                ? film.media.difference(response.body, from: 0..<film.media.size) : "status \(response.status)"
             return difference.map { "\(film.path): \($0)" }
         }
     }

@@ -1,12 +1,15 @@
 import Foundation
 import TestSupport
 
-/// The library of `Tests/FaultLayer` between a proxy and its cache directory: it records every change, fails on demand, and kills.
+/// The library of `Tests/FaultLayer` between a proxy and its cache directory: it records every change, fails on demand,
+/// and kills.
 final class FaultLayer: Sendable {
     struct Call: OptionSet {
         let rawValue: UInt64
-        static let write = Call(rawValue: 1), read = Call(rawValue: 2), create = Call(rawValue: 4), openForWriting = Call(rawValue: 8)
-        static let truncate = Call(rawValue: 16), punch = Call(rawValue: 32), allocate = Call(rawValue: 64), sync = Call(rawValue: 128)
+        static let write = Call(rawValue: 1), read = Call(rawValue: 2), create = Call(rawValue: 4),
+            openForWriting = Call(rawValue: 8)
+        static let truncate = Call(rawValue: 16), punch = Call(rawValue: 32), allocate = Call(rawValue: 64),
+            sync = Call(rawValue: 128)
         static let remove = Call(rawValue: 256), name = Call(rawValue: 512)
         static let openDirectory = Call(rawValue: 1024)
         /// All that a disk refuses that has become read-only.
@@ -16,11 +19,13 @@ final class FaultLayer: Sendable {
     /// Files by their place in the cache.
     struct Place: OptionSet {
         let rawValue: UInt64
-        static let data = Place(rawValue: 1), index = Place(rawValue: 2), other = Place(rawValue: 4), sharedMemory = Place(rawValue: 8)
+        static let data = Place(rawValue: 1), index = Place(rawValue: 2), other = Place(rawValue: 4),
+            sharedMemory = Place(rawValue: 8)
         static let everywhere: Place = [.data, .index, .other, .sharedMemory]
     }
 
-    /// When the layer kills the program: after `count` changes of a kind (`nil`: any; the letters are those of `FaultLog`), and `more` of any.
+    /// When the layer kills the program: after `count` changes of a kind (`nil`: any; the letters are those of
+    /// `FaultLog`), and `more` of any.
     struct Moment {
         var kind: Character?
         var count: UInt64
@@ -32,10 +37,14 @@ final class FaultLayer: Sendable {
     private static let library = Result { try build() }
 
     private static func build() throws -> TemporaryDirectory {
-        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("FaultLayer/layer.c").path
+        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("FaultLayer/layer.c").path
         let directory = try TemporaryDirectory()
-        let outcome = try ChildProcess.run("/usr/bin/env", ["cc", "-O1", "-shared", "-fPIC", "-pthread", "-o", directory.file(name), source, "-ldl"])
-        guard outcome.exit == .exited(0) else { throw BuildError(description: "cc cannot build \(source): \(outcome.stderr)") }
+        let outcome = try ChildProcess.run(
+            "/usr/bin/env", ["cc", "-O1", "-shared", "-fPIC", "-pthread", "-o", directory.file(name), source, "-ldl"])
+        guard outcome.exit == .exited(0) else {
+            throw BuildError(description: "cc cannot build \(source): \(outcome.stderr)")
+        }
         return directory
     }
 
@@ -62,7 +71,8 @@ final class FaultLayer: Sendable {
         get throws {
             [
                 "LD_PRELOAD": try Self.library.get().file(Self.name), "FAULT_LAYER_DIRECTORY": watched,
-                "FAULT_LAYER_CONTROL": directory.file("control"), "FAULT_LAYER_LOG": isRecording ? directory.file("log") : nil,
+                "FAULT_LAYER_CONTROL": directory.file("control"),
+                "FAULT_LAYER_LOG": isRecording ? directory.file("log") : nil,
             ]
         }
     }

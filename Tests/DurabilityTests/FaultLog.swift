@@ -47,9 +47,12 @@ struct FaultLog {
         let (kind, size, pathSize, otherSize, dataSize, file, offset, length) = bytes.withUnsafeBytes { raw in
             (
                 raw[start + 4], Int(raw.loadUnaligned(fromByteOffset: start, as: UInt32.self)),
-                Int(raw.loadUnaligned(fromByteOffset: start + 6, as: UInt16.self)), Int(raw.loadUnaligned(fromByteOffset: start + 8, as: UInt16.self)),
-                Int(raw.loadUnaligned(fromByteOffset: start + 12, as: UInt32.self)), raw.loadUnaligned(fromByteOffset: start + 16, as: UInt64.self),
-                raw.loadUnaligned(fromByteOffset: start + 24, as: Int64.self), raw.loadUnaligned(fromByteOffset: start + 32, as: Int64.self)
+                Int(raw.loadUnaligned(fromByteOffset: start + 6, as: UInt16.self)),
+                Int(raw.loadUnaligned(fromByteOffset: start + 8, as: UInt16.self)),
+                Int(raw.loadUnaligned(fromByteOffset: start + 12, as: UInt32.self)),
+                raw.loadUnaligned(fromByteOffset: start + 16, as: UInt64.self),
+                raw.loadUnaligned(fromByteOffset: start + 24, as: Int64.self),
+                raw.loadUnaligned(fromByteOffset: start + 32, as: Int64.self)
             )
         }
         guard start + size <= bytes.count else { return nil }

@@ -7,12 +7,13 @@ import TestSupport
 /// The model is a journalling file system that promises what its documentation promises and, within that, is unkind:
 ///
 /// - fsync(2) and fdatasync(2) of a file: what was written to it before is there. Nothing is said of other files.
-/// - Later writes, holes and truncations of it: each is there or not, whatever became of those before. A write may be torn: the disk has
-///   some of its pages (4096 bytes; of writes no larger than that, some of its sectors of 512), as the kernel writes pages back in any order.
-///   Where the size came through and the bytes did not, there are zeros.
-/// - Names (create, unlink, rename, mkdir, rmdir) go through the journal in their order: a prefix of them is there. fsync(2) warns that a
-///   file's sync need not save its name. In ext4 it does where it commits the journal, that is where the file itself is new, or has a new size
-///   or new blocks; syncing what was only written over commits nothing, as with a log of SQLite that is used again.
+/// - Later writes, holes and truncations of it: each is there or not, whatever became of those before. A write may be
+///   torn: the disk has some of its pages (4096 bytes; of writes no larger than that, some of its sectors of 512), as
+///   the kernel writes pages back in any order. Where the size came through and the bytes did not, there are zeros.
+/// - Names (create, unlink, rename, mkdir, rmdir) go through the journal in their order: a prefix of them is there.
+///   fsync(2) warns that a file's sync need not save its name. In ext4 it does where it commits the journal, that is
+///   where the file itself is new, or has a new size or new blocks; syncing what was only written over commits nothing,
+///   as with a log of SQLite that is used again.
 /// - Bytes beside a torn write are not harmed ("powersafe overwrite" in SQLite's documentation).
 /// - SQLite's `-shm` is not there: it is an index of the write-ahead log that is made anew, and never synced.
 struct PowerLoss {
@@ -88,7 +89,9 @@ struct PowerLoss {
 
     // MARK: What the program did
 
-    private mutating func take(_ record: FaultLog.Record, _ byName: inout [String: File], _ byInode: inout [UInt64: File]) {
+    private mutating func take(
+        _ record: FaultLog.Record, _ byName: inout [String: File], _ byInode: inout [UInt64: File]
+    ) {
         switch record.change {
         case .create(let path):
             let file = add(base: nil, size: 0)
@@ -111,7 +114,9 @@ struct PowerLoss {
             for file in files { sync(file) }
             commit()
         case .write, .truncate, .punch, .allocate:
-            guard let file = byInode[record.file] else { preconditionFailure("a change of a file that was never opened: \(record)") }
+            guard let file = byInode[record.file] else {
+                preconditionFailure("a change of a file that was never opened: \(record)")
+            }
             take(record.change, of: file)
         }
     }
@@ -123,7 +128,9 @@ struct PowerLoss {
             let end = offset + Int64(data.count)
             let pages = offset / 4096...max(offset, end - 1) / 4096
             // Which blocks an older file has is not known: the unkind guess is that nothing new is needed.
-            if end > file.size || file.base == nil && !file.writtenPages.isSuperset(of: pages) { file.isUncommitted = true }
+            if end > file.size || file.base == nil && !file.writtenPages.isSuperset(of: pages) {
+                file.isUncommitted = true
+            }
             if file.base == nil { file.writtenPages.formUnion(pages) }
             file.size = max(file.size, end)
         case .truncate(let length):
@@ -156,7 +163,9 @@ struct PowerLoss {
         let kept = fate == .kept ? names.count : durableNames + Int.random(in: 0...lost, using: &random)
         let (directories, tree) = tree(of: names.prefix(kept))
         try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
-        for directory in directories.sorted() { try FileManager.default.createDirectory(atPath: "\(target)/\(directory)", withIntermediateDirectories: true) }
+        for directory in directories.sorted() {
+            try FileManager.default.createDirectory(atPath: "\(target)/\(directory)", withIntermediateDirectories: true)
+        }
         let odds: Double = fate == .kept ? 1 : [0, 0.2, 0.5, 0.8, 1][Int.random(in: 0..<5, using: &random)]
         for (path, file) in tree.sorted(by: { $0.value.number < $1.value.number }) {
             try make(file, at: "\(target)/\(path)", odds: odds, mayTear: fate == .random, &random)
@@ -191,7 +200,8 @@ struct PowerLoss {
         }
     }
 
-    private func apply(_ change: FaultLog.Change, isTorn: Bool, to descriptor: Int32, _ random: inout SplitMix64) throws {
+    private func apply(_ change: FaultLog.Change, isTorn: Bool, to descriptor: Int32, _ random: inout SplitMix64) throws
+    {
         switch change {
         case .write(let offset, let data):
             let unit = data.count > 4096 ? 4096 : 512 as Int64
@@ -201,13 +211,20 @@ struct PowerLoss {
                 let next = isTorn ? min(end, (start / unit + 1) * unit) : end
                 if !isTorn || Bool.random(using: &random) {
                     let part = data.lowerBound + Int(start - offset)..<data.lowerBound + Int(next - offset)
-                    try bytes.withUnsafeBytes { try check("pwrite", pwrite(descriptor, $0.baseAddress! + part.lowerBound, part.count, off_t(start)) == part.count) }
+                    try bytes.withUnsafeBytes {
+                        try check(
+                            "pwrite",
+                            pwrite(descriptor, $0.baseAddress! + part.lowerBound, part.count, off_t(start))
+                                == part.count)
+                    }
                 }
                 start = next
             }
         case .truncate(let length): try check("ftruncate", ftruncate(descriptor, off_t(length)) == 0)
         case .punch(let range):
-            try check("fallocate", fallocate(descriptor, reel_falloc_punch_hole, off_t(range.lowerBound), off_t(range.count)) == 0)
+            try check(
+                "fallocate",
+                fallocate(descriptor, reel_falloc_punch_hole, off_t(range.lowerBound), off_t(range.count)) == 0)
         case .allocate(let end):
             var info = stat()
             try check("fstat", fstat(descriptor, &info) == 0)

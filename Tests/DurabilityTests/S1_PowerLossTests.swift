@@ -17,7 +17,8 @@ extension Durability {
         private enum Phase: CaseIterable {
             case evicting, starting, syncing, stopping, filling, evictingLong, stopped
 
-            /// The moment of the kill, as the layer sees it, from the program's beginning or from when it serves; nil where it comes from outside.
+            /// The moment of the kill, as the layer sees it, from the program's beginning or from when it serves; nil
+            /// where it comes from outside.
             func moment(_ random: inout SplitMix64) -> FaultLayer.Moment? {
                 let more = UInt64.random(in: 0...20, using: &random)
                 return switch self {
@@ -58,7 +59,9 @@ extension Durability {
                     try open(before, name)
                     for path in [run.before, run.after] { try FileManager.default.removeItem(atPath: path) }
                 }
-                print("power lost: \(rounds) rounds, \(tally.images) images, \(tally.chunks) chunks compared, \(tally.wrong) wrong")
+                print(
+                    "power lost: \(rounds) rounds, \(tally.images) images, \(tally.chunks) chunks compared, \(tally.wrong) wrong"
+                )
                 #expect(tally.chunks > 0)
             }
         }
@@ -66,7 +69,8 @@ extension Durability {
         /// Plays, above the layer, in a copy of a directory.
         /// - Parameter moment: of the kill, in the place of the phase's.
         private func run(
-            from before: String, in live: String, _ phase: Phase, at moment: FaultLayer.Moment? = nil, _ random: inout SplitMix64
+            from before: String, in live: String, _ phase: Phase, at moment: FaultLayer.Moment? = nil,
+            _ random: inout SplitMix64
         ) throws -> Run {
             _ = try CacheImage.copy(of: before, to: live)
             let layer = try FaultLayer(watching: live, isRecording: true)
@@ -74,8 +78,9 @@ extension Durability {
             if phase == .starting, let moment { layer.kill(at: moment) }
             let proxy: ProxyProcess
             do {
-                proxy = try ProxyProcess(cacheDirectory: live, arguments: Durability.arguments, environment: layer.environment)
-            } catch where phase == .starting && layer.hasKilled {
+                proxy = try ProxyProcess(
+                    cacheDirectory: live, arguments: Durability.arguments, environment: layer.environment)
+            } catch  where phase == .starting && layer.hasKilled {
                 return Run(before: before, after: live, log: try layer.log)
             }
             if phase != .starting, let moment { layer.kill(at: moment) }
@@ -94,14 +99,20 @@ extension Durability {
         @Test func noChunkOfManySmallFilesIsCalledPresentThatThePowerTook() async throws {
             try await blocking {
                 var random = SplitMix64.forTest("noChunkOfManySmallFilesIsCalledPresentThatThePowerTook")
-                let films = (0..<300).map { Film(path: "/small/\($0)", media: Media(seed: UInt64(500 + $0), size: 30_000)) }
+                let films = (0..<300).map {
+                    Film(path: "/small/\($0)", media: Media(seed: UInt64(500 + $0), size: 30_000))
+                }
                 for film in films { origin.serve(film.path, film.media) }
                 let (before, live) = (directory.file("before"), directory.file("live"))
-                for path in [before, live] { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false) }
+                for path in [before, live] {
+                    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+                }
                 let layer = try FaultLayer(watching: live, isRecording: true)
-                let proxy = try ProxyProcess(cacheDirectory: live, arguments: Durability.arguments, environment: layer.environment)
+                let proxy = try ProxyProcess(
+                    cacheDirectory: live, arguments: Durability.arguments, environment: layer.environment)
                 let faults = try concurrently(4) { worker in
-                    try Durability.readAll(stride(from: worker, to: films.count, by: 4).map { films[$0] }, at: origin, through: proxy)
+                    try Durability.readAll(
+                        stride(from: worker, to: films.count, by: 4).map { films[$0] }, at: origin, through: proxy)
                 }
                 #expect(faults.flatMap { $0 } == [])
                 try proxy.waitForStatistics("a checkpoint") { $0.cache.checkpoints > 0 }
@@ -117,14 +128,18 @@ extension Durability {
 
         /// Compares images of several moments of a run with the media, before anything could repair them.
         /// - Parameter last: where the image of the run's end stays.
-        private func judge(_ run: Run, _ name: String, last: String, _ tally: inout Tally, _ random: inout SplitMix64) throws {
+        private func judge(_ run: Run, _ name: String, last: String, _ tally: inout Tally, _ random: inout SplitMix64)
+            throws
+        {
             for index in 0..<6 {
                 let count = index == 0 ? run.log.records.count : Self.moment(in: run.log, &random)
                 let image = CacheImage(directory: index == 0 ? last : directory.file("image"))
                 try PowerLoss(base: run.before, log: run.log, after: count).makeImage(image.directory, .random, &random)
                 let findings = try image.compare(run.films)
                 #expect(findings.fault == nil, "\(name), after \(count) of \(run.log.records.count) records")
-                (tally.images, tally.chunks, tally.wrong) = (tally.images + 1, tally.chunks + findings.chunks, tally.wrong + findings.wrong.count)
+                (tally.images, tally.chunks, tally.wrong) = (
+                    tally.images + 1, tally.chunks + findings.chunks, tally.wrong + findings.wrong.count
+                )
                 if index > 0 { try FileManager.default.removeItem(atPath: image.directory) }
             }
         }
@@ -137,8 +152,12 @@ extension Durability {
                 default: false
                 }
             }
-            guard !turns.isEmpty, Int.random(in: 0..<4, using: &random) > 0 else { return Int.random(in: 0...log.records.count, using: &random) }
-            return min(log.records.count, turns[Int.random(in: 0..<turns.count, using: &random)] + Int.random(in: 0...6, using: &random))
+            guard !turns.isEmpty, Int.random(in: 0..<4, using: &random) > 0 else {
+                return Int.random(in: 0...log.records.count, using: &random)
+            }
+            return min(
+                log.records.count,
+                turns[Int.random(in: 0..<turns.count, using: &random)] + Int.random(in: 0...6, using: &random))
         }
 
         /// A proxy starts on the image, serves what it has without the origin, and all with it.
@@ -148,12 +167,15 @@ extension Durability {
             origin.setGone(true, for: Durability.films)
             for run in present {
                 let response = try proxy.get(origin.url(run.film.path), range: run.range)
-                #expect(response.status == 206 && run.film.media.difference(response.body, from: run.range) == nil, "\(name), \(run.film.path) \(run.range)")
+                #expect(
+                    response.status == 206 && run.film.media.difference(response.body, from: run.range) == nil,
+                    "\(name), \(run.film.path) \(run.range)")
             }
             origin.setGone(false, for: Durability.films)
             #expect(try Durability.readAll(at: origin, through: proxy) == [], "\(name)")
             #expect(try proxy.process.killNow() == .signalled(SIGKILL))
-            #expect(try CacheImage(directory: image).compare(Durability.films).fault == nil, "\(name), killed after that")
+            #expect(
+                try CacheImage(directory: image).compare(Durability.films).fault == nil, "\(name), killed after that")
         }
 
         // MARK: The model itself
@@ -164,14 +186,18 @@ extension Durability {
                 var random = SplitMix64.forTest("theLogTellsAllThatWasDone")
                 let (before, live) = (directory.file("before"), directory.file("live"))
                 try FileManager.default.createDirectory(atPath: before, withIntermediateDirectories: false)
-                // One that the layer itself surely sees: from outside, the kill may come between a write and the record of it.
-                let moment = isKilled ? FaultLayer.Moment(kind: "w", count: .random(in: 100...140, using: &random)) : nil
+                // One that the layer itself surely sees: from outside, the kill may come between a write and the record
+                // of it.
+                let moment =
+                    isKilled ? FaultLayer.Moment(kind: "w", count: .random(in: 100...140, using: &random)) : nil
                 let run = try run(from: before, in: live, isKilled ? .filling : .stopped, at: moment, &random)
                 let image = directory.file("image")
                 try PowerLoss(base: run.before, log: run.log).makeImage(image, .kept, &random)
                 #expect(try Self.files(image) == Self.files(live))
                 for name in try Self.files(live) {
-                    #expect(FileManager.default.contentsEqual(atPath: "\(image)/\(name)", andPath: "\(live)/\(name)"), "\(name)")
+                    #expect(
+                        FileManager.default.contentsEqual(atPath: "\(image)/\(name)", andPath: "\(live)/\(name)"),
+                        "\(name)")
                 }
             }
         }

@@ -52,7 +52,9 @@ extension Durability {
                     (chunks, wrong) = (chunks + findings.chunks, wrong + findings.wrong.count)
                     overshoot = max(overshoot, report.overshoot, DiskUse.overshoot(of: cache, limit: Durability.limit))
                 }
-                print("killed: \(rounds) rounds, \(chunks) chunks compared, \(wrong) wrong, largest overshoot \(overshoot) bytes")
+                print(
+                    "killed: \(rounds) rounds, \(chunks) chunks compared, \(wrong) wrong, largest overshoot \(overshoot) bytes"
+                )
                 #expect(overshoot == 0)
                 #expect(chunks > 0)
 
@@ -66,7 +68,8 @@ extension Durability {
 
         /// Starts on what the last kill has left, and kills in the middle of that.
         private func start() throws -> Audience.Report {
-            let process = try ReelcacheCommand.start(["serve", "--listen", "127.0.0.1:0", "--cache-dir", cache] + Durability.arguments)
+            let process = try ReelcacheCommand.start(
+                ["serve", "--listen", "127.0.0.1:0", "--cache-dir", cache] + Durability.arguments)
             // The first that it says is that it mends what was left.
             try process.waitForLine("anything", on: .stderr) { !$0.isEmpty }
             #expect(try process.killNow() == .signalled(SIGKILL))
@@ -76,7 +79,9 @@ extension Durability {
         /// Plays, and kills.
         private func play(_ phase: Phase, _ random: inout SplitMix64) throws -> Audience.Report {
             let proxy = try ProxyProcess(cacheDirectory: cache, arguments: Durability.arguments)
-            let audience = Audience(Durability.films, at: origin, through: proxy) { [cache] in DiskUse.overshoot(of: cache, limit: Durability.limit) }
+            let audience = Audience(Durability.films, at: origin, through: proxy) { [cache] in
+                DiskUse.overshoot(of: cache, limit: Durability.limit)
+            }
             while case let report = audience.report, report.faults.isEmpty, try !phase.hasBegun(proxy.statistics) {
                 try audience.read(2_000_000, random: &random)
             }

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 extension Durability {
-    /// A disk that refuses: playing goes on from upstream, nothing wrong is kept, and when the disk is well again it is used again.
+    /// A disk that refuses: playing goes on from upstream, nothing wrong is kept, and when the disk is well again it is
+    /// used again.
     @Suite struct FaultTests {
         private let directory: TemporaryDirectory
         private let origin: ScriptedOrigin
@@ -59,7 +60,8 @@ extension Durability {
         @discardableResult
         private func expectNothingWrongOnDisk(beside others: [Film] = []) throws -> CacheImage.Findings {
             let copy = try TemporaryDirectory()
-            let findings = try CacheImage.copy(of: cache, to: copy.file("cache")).compare([cached, film, next] + others)
+            let findings = try CacheImage.copy(of: cache, to: copy.file("cache")).compare(
+                [cached, film, next] + others)
             #expect(findings.fault == nil)
             return findings
         }
@@ -141,7 +143,9 @@ extension Durability {
             }
         }
 
-        @Test(arguments: [ENOSPC, EROFS, EMFILE]) func aFileThatCannotBeMadeIsPlayedPastTheCache(code: Int32) async throws {
+        @Test(arguments: [ENOSPC, EROFS, EMFILE]) func aFileThatCannotBeMadeIsPlayedPastTheCache(code: Int32)
+            async throws
+        {
             try await blocking {
                 let proxy = try start()
                 #expect(try play(cached, proxy) == nil)
@@ -189,7 +193,9 @@ extension Durability {
                 let proxy = try start()
                 layer.fail(.openDirectory, in: .everywhere, with: EMFILE)
                 #expect(try play(film, proxy) == nil)
-                try proxy.waitForStatistics("a checkpoint that failed") { $0.errors["store"] ?? $0.errors["disk-sync"] ?? 0 > 0 }
+                try proxy.waitForStatistics("a checkpoint that failed") {
+                    $0.errors["store"] ?? $0.errors["disk-sync"] ?? 0 > 0
+                }
                 #expect(layer.failures > 0)
                 #expect(try proxy.statistics.cache.droppedChunks == 0)
                 #expect(try isHit(film, proxy))
@@ -201,7 +207,9 @@ extension Durability {
         /// Where one call for many fails, each is tried for itself; none of them is saved.
         @Test func manyFilesThatCannotBeMadeDurableAreNotSaved() async throws {
             try await blocking {
-                let small = (0..<100).map { Film(path: "/small/\($0)", media: Media(seed: UInt64(900 + $0), size: 9000)) }
+                let small = (0..<100).map {
+                    Film(path: "/small/\($0)", media: Media(seed: UInt64(900 + $0), size: 9000))
+                }
                 for film in small { origin.serve(film.path, film.media) }
                 let proxy = try start()
                 layer.fail(.sync, in: .everywhere, with: EIO)
@@ -218,7 +226,9 @@ extension Durability {
         /// NFS before 4.2, FAT, HFS+.
         @Test func withoutHolePunchingTheLimitHoldsAndLaterFilmsAreCached() async throws {
             try await blocking {
-                let films = (0..<12).map { Film(path: "/\($0).mp4", media: Media(seed: UInt64(20 + $0), size: 5_000_000 + Int64($0))) }
+                let films = (0..<12).map {
+                    Film(path: "/\($0).mp4", media: Media(seed: UInt64(20 + $0), size: 5_000_000 + Int64($0)))
+                }
                 for film in films { origin.serve(film.path, film.media) }
                 layer.fail(.punch, in: .data, with: EOPNOTSUPP)
                 let proxy = try start(Durability.arguments)
@@ -236,7 +246,9 @@ extension Durability {
         /// What cannot be punched is not forgotten either: it would go without making room, and the next with it.
         @Test func aShortageOfFilesCostsNothingThatIsCached() async throws {
             try await blocking {
-                let films = (0..<3).map { Film(path: "/\($0).mp4", media: Media(seed: UInt64(20 + $0), size: 5_000_000)) }
+                let films = (0..<3).map {
+                    Film(path: "/\($0).mp4", media: Media(seed: UInt64(20 + $0), size: 5_000_000))
+                }
                 for film in films { origin.serve(film.path, film.media) }
                 do {
                     let proxy = try start(Durability.arguments)

@@ -8,7 +8,9 @@ extension Durability {
     struct SmallDiskTests {
         private let disk: SmallDisk
         private let origin: ScriptedOrigin
-        private let films = (0..<12).map { Film(path: "/\($0).mp4", media: Media(seed: UInt64(40 + $0), size: 6_000_000 + Int64($0))) }
+        private let films = (0..<12).map {
+            Film(path: "/\($0).mp4", media: Media(seed: UInt64(40 + $0), size: 6_000_000 + Int64($0)))
+        }
 
         init() throws {
             disk = try SmallDisk(size: 24_000_000)
@@ -29,7 +31,9 @@ extension Durability {
             guard head.status == 200 else { return "\(film.path): status \(head.status)" }
             var position: Int64 = 0
             while case let bytes = try player.readBody(upTo: 128 << 10), !bytes.isEmpty {
-                if let wrong = film.media.firstMismatch(bytes, at: position) { return "\(film.path): wrong from offset \(wrong) on" }
+                if let wrong = film.media.firstMismatch(bytes, at: position) {
+                    return "\(film.path): wrong from offset \(wrong) on"
+                }
                 position += Int64(bytes.count)
                 try look()
             }
@@ -60,10 +64,11 @@ extension Durability {
                 #expect(try play(films[0], proxy) == nil)
                 let hog = "\(disk.path)/hog"
                 var isFilled = false
-                #expect(try play(films[1], proxy) {
-                    if !isFilled { try fill(hog) }
-                    isFilled = true
-                } == nil)
+                #expect(
+                    try play(films[1], proxy) {
+                        if !isFilled { try fill(hog) }
+                        isFilled = true
+                    } == nil)
                 for film in films[2...4] { #expect(try play(film, proxy) == nil) }
 
                 try FileManager.default.removeItem(atPath: hog)
@@ -100,7 +105,9 @@ extension Durability {
                 #expect(outcome.stdout == "")
                 let lines = outcome.stderr.split(separator: "\n")
                 #expect(lines.count == 1 && lines[0].hasPrefix("reelcache: "), "\(outcome.stderr)")
-                #expect(lines.first?.contains(cache) == true && lines.first?.contains("Read-only file system") == true, "\(outcome.stderr)")
+                #expect(
+                    lines.first?.contains(cache) == true && lines.first?.contains("Read-only file system") == true,
+                    "\(outcome.stderr)")
             }
         }
 

@@ -27,7 +27,9 @@ extension ProxyProcess {
         while true {
             let statistics = try statistics
             if predicate(statistics) { return }
-            guard ContinuousClock.now < end else { throw DeadlinePassed(what: "\(what) in the statistics", instead: "\(statistics)") }
+            guard ContinuousClock.now < end else {
+                throw DeadlinePassed(what: "\(what) in the statistics", instead: "\(statistics)")
+            }
         }
     }
 }

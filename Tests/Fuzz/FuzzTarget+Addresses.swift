@@ -6,17 +6,27 @@ extension FuzzTarget {
         FuzzTarget(
             name: "url",
             seeds: [
-                "https://example.org:8443/a%20b/../c?d=e#f\n//other.example/x?y", "/https/example.org/film.mp4\n../b", "/http://[::1]:80/\n?q",
-                "http://127.0.0.1:7335/https/example.org/a\nhttps://EXAMPLE.org", "https://user:secret@example.org/ü\n/",
+                "https://example.org:8443/a%20b/../c?d=e#f\n//other.example/x?y", "/https/example.org/film.mp4\n../b",
+                "/http://[::1]:80/\n?q",
+                "http://127.0.0.1:7335/https/example.org/a\nhttps://EXAMPLE.org",
+                "https://user:secret@example.org/ü\n/",
             ],
             run: url),
         FuzzTarget(
-            name: "address", seeds: ["127.0.0.1", "::ffff:10.0.0.1", "fe80::1", "192.168.0.0/16", "2001:db8::/32", "nas.local", "64:ff9b::1.2.3.4"], run: address),
+            name: "address",
+            seeds: [
+                "127.0.0.1", "::ffff:10.0.0.1", "fe80::1", "192.168.0.0/16", "2001:db8::/32", "nas.local",
+                "64:ff9b::1.2.3.4",
+            ], run: address),
         FuzzTarget(
             name: "rules",
-            seeds: ["*.cdn.example:443\n/vod/*\nhttps://cdn.example{path}?{query}\nutm_*\nahead 4MiB\nhttps://edge.cdn.example/vod/a?utm_x=1&b=2", "a*b*c*d\n*a*a*a*b\n{host}"],
+            seeds: [
+                "*.cdn.example:443\n/vod/*\nhttps://cdn.example{path}?{query}\nutm_*\nahead 4MiB\nhttps://edge.cdn.example/vod/a?utm_x=1&b=2",
+                "a*b*c*d\n*a*a*a*b\n{host}",
+            ],
             run: rules),
-        FuzzTarget(name: "query", seeds: ["/api/v1/resources?url=https%3A%2F%2Fa&limit=5&x", "/?a=%zz&a=b&&=c"], run: query),
+        FuzzTarget(
+            name: "query", seeds: ["/api/v1/resources?url=https%3A%2F%2Fa&limit=5&x", "/?a=%zz&a=b&&=c"], run: query),
     ]
 
     private static func url(_ input: [UInt8]) throws {
@@ -26,20 +36,27 @@ extension FuzzTarget {
         for url in [try? OriginURL(url: text), try? OriginURL(target: text)].compactMap({ $0 }) {
             try hold((try? OriginURL(url: url.absolute)) == url, "\(url.absolute) reads back as another")
             try hold((try? OriginURL(target: url.proxyPath)) == url, "\(url.proxyPath) reads back as another")
-            try hold(url.absolute.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, "characters that no URL has: \(url.absolute.debugDescription)")
+            try hold(
+                url.absolute.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F },
+                "characters that no URL has: \(url.absolute.debugDescription)")
             try hold((1...65535).contains(url.port ?? 1), "port \(url.port ?? 0)")
             for reference in lines.dropFirst() {
                 guard let other = url.resolving(reference) else { continue }
-                try hold((try? OriginURL(url: other.absolute)) == other, "\(other.absolute), to which \(reference) leads, reads back as another")
+                try hold(
+                    (try? OriginURL(url: other.absolute)) == other,
+                    "\(other.absolute), to which \(reference) leads, reads back as another")
             }
         }
         let normalized = PercentEncoding.normalized(text)
-        try hold(PercentEncoding.normalized(normalized) == normalized, "\(normalized.debugDescription) is not normal yet")
+        try hold(
+            PercentEncoding.normalized(normalized) == normalized, "\(normalized.debugDescription) is not normal yet")
     }
 
     private static func address(_ input: [UInt8]) throws {
         let text = input.text
-        if let address = IPAddress(text) { try hold(IPAddress(address.description) == address, "\(address) reads back as another") }
+        if let address = IPAddress(text) {
+            try hold(IPAddress(address.description) == address, "\(address) reads back as another")
+        }
         guard let policy = try? AddressPolicy(allow: [text]), let address = IPAddress("10.1.2.3") else { return }
         _ = policy
         _ = address

@@ -14,19 +14,24 @@ extension FuzzTarget {
             name: "configuration",
             seeds: [
                 "max_size: 100GB\nallow: [nas.local, 192.168.1.0/24]\nrules:\n- host: \"*.cdn.example\"\n  key: https://cdn.example{path}\n  ttl: 30d\n",
-                "mounts: {/tv/: https://origin.example/vod/}\nfill: ahead 32MiB\nlinger: 5s\nthreads: 4\noffline: yes\n", "a: &b [*b]\n? {}\n: |\n  x\n",
+                "mounts: {/tv/: https://origin.example/vod/}\nfill: ahead 32MiB\nlinger: 5s\nthreads: 4\noffline: yes\n",
+                "a: &b [*b]\n? {}\n: |\n  x\n",
                 "rules:\n- {path: [/a, '*.mp4'], headers: {X-Key: a}, ignore_query: [a, b*], max_object: 2GB, fill: whole, pin: true, bypass: false}\n",
             ],
             run: configuration),
         FuzzTarget(
             name: "json",
             seeds: [
-                "{\"pinned\": true}", "{\"former\":[{\"generation\":1,\"present\":[0,65536],\"hits\":1,\"isPinned\":false}],\"key\":\"a\",\"wasPinned\":false}",
+                "{\"pinned\": true}",
+                "{\"former\":[{\"generation\":1,\"present\":[0,65536],\"hits\":1,\"isPinned\":false}],\"key\":\"a\",\"wasPinned\":false}",
                 "[[[[[[]]]]]]", "{\"max_active\": 1e400}",
             ],
             run: json),
-        FuzzTarget(name: "download-rows", seeds: ["0123456789abcdef0123456789abcdef", "\u{1}\u{2}\u{3}\u{4}"], run: downloadRows),
-        FuzzTarget(name: "index-rows", seeds: ["0123456789abcdef0123456789abcdef", "\u{1}\u{2}\u{3}\u{4}"], run: indexRows),
+        FuzzTarget(
+            name: "download-rows", seeds: ["0123456789abcdef0123456789abcdef", "\u{1}\u{2}\u{3}\u{4}"],
+            run: downloadRows),
+        FuzzTarget(
+            name: "index-rows", seeds: ["0123456789abcdef0123456789abcdef", "\u{1}\u{2}\u{3}\u{4}"], run: indexRows),
     ]
 
     private static func configuration(_ input: [UInt8]) throws {
@@ -42,7 +47,7 @@ extension FuzzTarget {
     private static func json(_ input: [UInt8]) throws {
         _ = try? ReceivedJSON.decode(ResourceChange.self, from: input)
         _ = try? ControlJSON.decode(DownloadList.self, from: input)
-        _ = try? JSONDecoder().decode(DownloadClaim.self, from: Data(input))
+        _ = try? JSONDecoder().decode(RestorePoint.self, from: Data(input))
     }
 
     /// A table of downloads with any values in it becomes a queue, or rows that are left out.
@@ -52,10 +57,13 @@ extension FuzzTarget {
         var saved: [DownloadJob] = []
         for row in 0..<4 {
             var values: [String: (any DatabaseValueConvertible)?] = usualRow(Int64(row + 1))
-            for _ in 0..<byte() % 6 { values[DownloadJob.columnNames[byte() % DownloadJob.columnNames.count]] = value(byte(), byte()) }
+            for _ in 0..<byte() % 6 {
+                values[DownloadJob.columnNames[byte() % DownloadJob.columnNames.count]] = value(byte(), byte())
+            }
             if let job = try? DownloadJob(StoredRow(Row(values))) { saved.append(job) }
         }
-        var queue = DownloadQueue(settings: DownloadSettings(), restoring: saved, nextID: saved.map(\.id).max() ?? 1, now: 1e9, monotonic: 5)
+        var queue = DownloadQueue(
+            settings: DownloadSettings(), restoring: saved, nextID: saved.map(\.id).max() ?? 1, now: 1e9, monotonic: 5)
         _ = queue.summary
         _ = queue.begin(now: 1e9)
         queue.wake(monotonic: 1e6)
@@ -72,11 +80,15 @@ extension FuzzTarget {
         var rest = input[...]
         func byte() -> Int { rest.popFirst().map(Int.init) ?? 0 }
         var generation: [String: (any DatabaseValueConvertible)?] = [
-            "id": 70000, "key": "https://example.org/a", "length": 1_000_000, "chunk_size": 65536, "overhead": 4096, "stored_at": 1_000_000_000,
-            "validated_at": 1_000_000_000, "initial_age": 0, "status": 200, "final_url": "https://example.org/a", "is_public": 1,
+            "id": 70000, "key": "https://example.org/a", "length": 1_000_000, "chunk_size": 65536, "overhead": 4096,
+            "stored_at": 1_000_000_000,
+            "validated_at": 1_000_000_000, "initial_age": 0, "status": 200, "final_url": "https://example.org/a",
+            "is_public": 1,
             "fields": "[[\"ETag\",\"\\\"a\\\"\"]]", "selecting": "[]",
         ]
-        var extent: [String: (any DatabaseValueConvertible)?] = ["ordinal": 0, "present": -1, "last_access": 0, "session": 1, "checksums": Data(count: 128)]
+        var extent: [String: (any DatabaseValueConvertible)?] = [
+            "ordinal": 0, "present": -1, "last_access": 0, "session": 1, "checksums": Data(count: 128),
+        ]
         let columns = generation.keys.sorted(), extentColumns = extent.keys.sorted()
         for _ in 0..<byte() % 4 { generation[columns[byte() % columns.count]] = value(byte(), byte()) }
         for _ in 0..<byte() % 4 { extent[extentColumns[byte() % extentColumns.count]] = value(byte(), byte()) }
@@ -90,9 +102,12 @@ extension FuzzTarget {
 
     private static func usualRow(_ id: Int64) -> [String: (any DatabaseValueConvertible)?] {
         [
-            "id": id, "url": "https://example.org/\(id)", "first": nil, "priority": "normal", "connections": 1, "limit_rate": nil, "category": nil,
-            "pinned": true, "state": "waiting", "place": Double(id), "ended": nil, "bytes": 0, "total": 1000, "file_name": nil, "network_failures": 0,
-            "busy_failures": 0, "retry_at": nil, "added": 1e9, "started": nil, "finished": nil, "message": nil, "key": nil, "claim": nil,
+            "id": id, "url": "https://example.org/\(id)", "first": nil, "priority": "normal", "connections": 1,
+            "limit_rate": nil, "category": nil,
+            "pinned": true, "state": "waiting", "place": Double(id), "ended": nil, "bytes": 0, "total": 1000,
+            "file_name": nil, "network_failures": 0,
+            "busy_failures": 0, "retry_at": nil, "added": 1e9, "started": nil, "finished": nil, "message": nil,
+            "key": nil, "claim": nil,
         ]
     }
 

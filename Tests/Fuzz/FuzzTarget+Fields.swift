@@ -3,24 +3,43 @@ import HTTPModel
 
 extension FuzzTarget {
     static let fields = [
-        FuzzTarget(name: "range", seeds: ["bytes=0-", "bytes=0-9", "bytes=-5", "bytes=1-2, 4-6 ,-7,9-", "items=0-1", "bytes=9223372036854775807-"], run: range),
         FuzzTarget(
-            name: "content-range", seeds: ["bytes 0-9/100", "bytes */100", "bytes 5-5/*", "bytes 9223372036854775806-9223372036854775806/*"],
+            name: "range",
+            seeds: [
+                "bytes=0-", "bytes=0-9", "bytes=-5", "bytes=1-2, 4-6 ,-7,9-", "items=0-1", "bytes=9223372036854775807-",
+            ], run: range),
+        FuzzTarget(
+            name: "content-range",
+            seeds: ["bytes 0-9/100", "bytes */100", "bytes 5-5/*", "bytes 9223372036854775806-9223372036854775806/*"],
             run: contentRange),
         FuzzTarget(
             name: "conditions",
-            seeds: ["\"a\", W/\"b\"\n*\n\"a\"\nSun, 06 Nov 1994 08:49:37 GMT", "*\n\"b\"\nSun, 06 Nov 1994 08:49:37 GMT\nSunday, 06-Nov-94 08:49:37 GMT"],
+            seeds: [
+                "\"a\", W/\"b\"\n*\n\"a\"\nSun, 06 Nov 1994 08:49:37 GMT",
+                "*\n\"b\"\nSun, 06 Nov 1994 08:49:37 GMT\nSunday, 06-Nov-94 08:49:37 GMT",
+            ],
             run: conditions),
         FuzzTarget(
             name: "cache-control",
-            seeds: ["max-age=60, no-cache=\"a, b\", private\n12\nSun, 06 Nov 1994 08:49:37 GMT", "max-stale, min-fresh=9999999999999999999, immutable\n-1\n0"],
+            seeds: [
+                "max-age=60, no-cache=\"a, b\", private\n12\nSun, 06 Nov 1994 08:49:37 GMT",
+                "max-stale, min-fresh=9999999999999999999, immutable\n-1\n0",
+            ],
             run: cacheControl),
-        FuzzTarget(name: "date", seeds: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"], run: date),
+        FuzzTarget(
+            name: "date",
+            seeds: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"],
+            run: date),
         FuzzTarget(
             name: "content-disposition",
-            seeds: ["attachment; filename=\"a b.mp4\"; filename*=UTF-8''a%20b.mp4", "inline;filename=x\\\"y", "attachment; filename=\"../../etc/passwd\""],
+            seeds: [
+                "attachment; filename=\"a b.mp4\"; filename*=UTF-8''a%20b.mp4", "inline;filename=x\\\"y",
+                "attachment; filename=\"../../etc/passwd\"",
+            ],
             run: contentDisposition),
-        FuzzTarget(name: "other-fields", seeds: ["1.1 reelcache, 1.0 a (b)\nAccept-Language, *\n120\nreelcache; hit", "timeout=5"], run: otherFields),
+        FuzzTarget(
+            name: "other-fields",
+            seeds: ["1.1 reelcache, 1.0 a (b)\nAccept-Language, *\n120\nreelcache; hit", "timeout=5"], run: otherFields),
     ]
 
     private static func range(_ input: [UInt8]) throws {
@@ -33,10 +52,14 @@ extension FuzzTarget {
         for length in Int64.edges where length >= 0 {
             for spec in specs {
                 guard let range = spec.resolve(length: length) else { continue }
-                try hold(!range.isEmpty && range.lowerBound >= 0 && range.upperBound <= length, "\(spec) of \(length) is \(range)")
+                try hold(
+                    !range.isEmpty && range.lowerBound >= 0 && range.upperBound <= length,
+                    "\(spec) of \(length) is \(range)")
             }
             guard case .parts(let parts) = RangeSet(specs, length: length) else { continue }
-            try hold(parts.allSatisfy { !$0.isEmpty && $0.lowerBound >= 0 && $0.upperBound <= length }, "\(parts) of \(length)")
+            try hold(
+                parts.allSatisfy { !$0.isEmpty && $0.lowerBound >= 0 && $0.upperBound <= length },
+                "\(parts) of \(length)")
         }
         _ = RangeSet.opening(specs)
     }
@@ -45,19 +68,29 @@ extension FuzzTarget {
         guard let stated = ContentRange(parsing: input.text) else { return }
         try hold(ContentRange(parsing: stated.fieldValue) == stated, "\(stated) reads back as another")
         guard let range = stated.range else { return }
-        try hold(!range.isEmpty && range.upperBound <= stated.total ?? .max && range.upperBound <= ByteNumber.greatest + 1, "\(stated)")
+        try hold(
+            !range.isEmpty && range.upperBound <= stated.total ?? .max && range.upperBound <= ByteNumber.greatest + 1,
+            "\(stated)")
         guard let geometry = ChunkGeometry(chunkSize: 65536) else { return }
         let rounded = geometry.roundedOut(range, length: stated.total)
-        try hold(rounded.lowerBound <= range.lowerBound && rounded.upperBound >= range.upperBound, "\(range) rounds to \(rounded)")
+        try hold(
+            rounded.lowerBound <= range.lowerBound && rounded.upperBound >= range.upperBound,
+            "\(range) rounds to \(rounded)")
     }
 
     /// If-None-Match, If-Match, If-Range, a date.
     private static func conditions(_ input: [UInt8]) throws {
         let lines = input.lines
         var request = "GET / HTTP/1.1\r\nHost: a\r\n"
-        for (name, value) in zip(["If-None-Match", "If-Match", "If-Range", "If-Modified-Since", "If-Unmodified-Since"], lines) { request += "\(name): \(value)\r\n" }
-        guard case .complete(let head, _) = Array((request + "\r\n").utf8).withUnsafeBytes({ RequestParser.parse($0) }) else { return }
-        for stored in [RepresentationValidators(etag: EntityTag(parsing: lines[0]), lastModified: 784_111_777), RepresentationValidators(lastModified: .min)] {
+        for (name, value) in zip(
+            ["If-None-Match", "If-Match", "If-Range", "If-Modified-Since", "If-Unmodified-Since"], lines)
+        { request += "\(name): \(value)\r\n" }
+        guard case .complete(let head, _) = Array((request + "\r\n").utf8).withUnsafeBytes({ RequestParser.parse($0) })
+        else { return }
+        for stored in [
+            RepresentationValidators(etag: EntityTag(parsing: lines[0]), lastModified: 784_111_777),
+            RepresentationValidators(lastModified: .min),
+        ] {
             _ = Conditional.evaluate(head, against: stored)
             _ = Conditional.rangeApplies(head, against: stored)
         }
@@ -71,29 +104,39 @@ extension FuzzTarget {
     /// Cache-Control, Age, and dates.
     private static func cacheControl(_ input: [UInt8]) throws {
         let lines = input.lines
-        var fields = FieldLines()
-        for (name, value) in zip(["Cache-Control", "Age", "Date", "Expires", "Last-Modified", "Vary"], lines) { fields.append(name, value) }
+        var fields = HeaderFields()
+        for (name, value) in zip(["Cache-Control", "Age", "Date", "Expires", "Last-Modified", "Vary"], lines) {
+            fields.append(name, value)
+        }
         try useHead(fields, status: 200)
         let control = CacheControl(parsing: lines[0])
-        for seconds in [control.maxAge, control.sMaxAge, control.staleIfError, control.staleWhileRevalidate, control.maxStale, control.minFresh] {
+        for seconds in [
+            control.maxAge, control.sMaxAge, control.staleIfError, control.staleWhileRevalidate, control.maxStale,
+            control.minFresh,
+        ] {
             try hold(seconds ?? 0 >= 0, "a negative lifetime of \(seconds ?? 0)")
         }
         _ = RequestDirectives(cacheControl: lines[0], pragma: lines.last)
     }
 
     /// All that is decided by a response's head, at all edges of time.
-    static func useHead(_ fields: FieldLines, status: Int) throws {
+    static func useHead(_ fields: HeaderFields, status: Int) throws {
         for now in Int64.edges {
             for asked in [now, 0, .max, .min] {
                 let times = ResponseTimes(fields, requestedAt: asked, receivedAt: now)
                 let freshness = Freshness.of(fields, times, ttl: nil, now: asked)
                 _ = (freshness.isFresh, freshness.remaining, freshness.staleness, freshness.text)
                 try hold(times.age(at: now) >= 0, "an age below 0")
-                _ = Freshness.of(fields, ResponseTimes(validatedAt: now, initialAge: asked), ttl: now, now: asked).staleness
+                _ =
+                    Freshness.of(fields, ResponseTimes(validatedAt: now, initialAge: asked), ttl: now, now: asked)
+                    .staleness
             }
             _ = RetryAfter.seconds(fields["Retry-After"], now: now)
         }
-        _ = (Combining.condition(for: fields), Freshening.conditions(for: fields), Freshening.updated(fields, with: fields))
+        _ = (
+            Combining.condition(for: fields), Freshening.conditions(for: fields),
+            Freshening.updated(fields, with: fields)
+        )
         _ = fields["Content-Range"].flatMap(ContentRange.init(parsing:))
         _ = fields["Content-Disposition"].flatMap(ContentDisposition.init(parsing:))
     }
@@ -111,7 +154,9 @@ extension FuzzTarget {
 
     private static func contentDisposition(_ input: [UInt8]) throws {
         guard let name = ContentDisposition(parsing: input.text)?.fileName else { return }
-        try hold(!name.isEmpty && name != "." && name != ".." && !name.utf8.contains { $0 == 0x2F || $0 == 0 }, "a file of name \(name.debugDescription)")
+        try hold(
+            !name.isEmpty && name != "." && name != ".." && !name.utf8.contains { $0 == 0x2F || $0 == 0 },
+            "a file of name \(name.debugDescription)")
     }
 
     private static func otherFields(_ input: [UInt8]) throws {

@@ -1,7 +1,7 @@
 /// What a parser does with bytes that somebody else wrote, and what has to hold of the result.
 ///
-/// The same targets are run in two ways: by `FuzzTests` over the kept corpus and some mutations of it, and by libFuzzer for as long as wanted
-/// (`scripts/fuzz`).
+/// The same targets are run in two ways: by `FuzzTests` over the kept corpus and some mutations of it, and by libFuzzer
+/// for as long as wanted (`scripts/fuzz`).
 struct FuzzTarget: Sendable {
     let name: String
     /// What to begin with.
@@ -27,7 +27,9 @@ extension [UInt8] {
     var text: String { String(decoding: self, as: UTF8.self) }
 
     /// Parts that the input itself separates, so that one target can have several arguments.
-    var lines: [String] { split(separator: 0x0A, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) } }
+    var lines: [String] {
+        split(separator: 0x0A, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+    }
 
     /// The last eight bytes as a number, and what is before them.
     var numberAndRest: (Int64, [UInt8]) {
@@ -37,5 +39,8 @@ extension [UInt8] {
 
 extension Int64 {
     /// At which arithmetic goes wrong.
-    static let edges: [Int64] = [.min, .min + 1, -(1 << 60), -1, 0, 1, 65535, 65536, 1 << 31, 1 << 53, 1 << 60, (1 << 60) + 1, .max - 65536, .max - 1, .max]
+    static let edges: [Int64] = [
+        .min, .min + 1, -(1 << 60), -1, 0, 1, 65535, 65536, 1 << 31, 1 << 53, 1 << 60, (1 << 60) + 1, .max - 65536,
+        .max - 1, .max,
+    ]
 }

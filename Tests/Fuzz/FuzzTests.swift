@@ -33,6 +33,7 @@ import Testing
     private static func corpus(_ target: FuzzTarget) throws -> [[UInt8]] {
         let folder = corpusPath + "/" + target.name
         let kept = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return target.seeds.map { Array($0.utf8) } + (try kept.sorted().map { [UInt8](try Data(contentsOf: URL(filePath: folder + "/" + $0))) })
+        return target.seeds.map { Array($0.utf8) }
+            + (try kept.sorted().map { [UInt8](try Data(contentsOf: URL(filePath: folder + "/" + $0))) })
     }
 }

@@ -6,7 +6,8 @@ struct Mutator {
     private let corpus: [[UInt8]]
 
     private static let numbers = [
-        "0", "1", "-1", "65535", "65536", "2147483648", "4294967296", "1152921504606846976", "1152921504606846977", "9223372036854775806", "9223372036854775807",
+        "0", "1", "-1", "65535", "65536", "2147483648", "4294967296", "1152921504606846976", "1152921504606846977",
+        "9223372036854775806", "9223372036854775807",
         "9223372036854775808", "18446744073709551616", "99999999999999999999999999",
     ].map { Array($0.utf8) }
     private static let marks = Array("\r\n\t \0\"\\,;:=/*-?#%&{}[]()<>@\u{7F}".utf8)
@@ -33,8 +34,14 @@ struct Mutator {
         case 4: input.insert(contentsOf: Self.numbers.randomElement(using: &random) ?? [], at: place)
         case 5: input.insert(Self.marks.randomElement(using: &random) ?? 0, at: place)
         case 6: replaceNumber(&input, after: place)
-        case 7: input = Array(input[..<place]) + (corpus.randomElement(using: &random) ?? []).suffix(Int.random(in: 0...64, using: &random))
-        default: input.insert(contentsOf: repeatElement(input[safe: place] ?? 0x61, count: Int.random(in: 1...300, using: &random)), at: place)
+        case 7:
+            input =
+                Array(input[..<place])
+                + (corpus.randomElement(using: &random) ?? []).suffix(Int.random(in: 0...64, using: &random))
+        default:
+            input.insert(
+                contentsOf: repeatElement(input[safe: place] ?? 0x61, count: Int.random(in: 1...300, using: &random)),
+                at: place)
         }
     }
 

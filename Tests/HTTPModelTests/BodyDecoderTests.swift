@@ -15,7 +15,11 @@ import Testing
         // Extensions and trailers
         (.chunked, "5;a\r\nhello\r\n5 \t ; a=b;c=\"\u{E9};\"\r\nworld\r\n0;last\r\n\r\n", "helloworld"),
         (.chunked, "1\r\na\r\n0\r\nX-Sum: 1 2\t\r\nContent-Length: 7\r\nX:\r\n\r\n", "a"),
-        (.chunked, "1;" + String(repeating: "x", count: 252) + "\r\na\r\n0\r\nX:" + String(repeating: "x", count: 8184) + "\r\n\r\n", "a"),
+        (
+            .chunked,
+            "1;" + String(repeating: "x", count: 252) + "\r\na\r\n0\r\nX:" + String(repeating: "x", count: 8184)
+                + "\r\n\r\n", "a"
+        ),
     ]
 
     @Test(arguments: bodies)
@@ -47,14 +51,19 @@ import Testing
 
     @Test(arguments: [
         // Sizes
-        (400, "\r\n"), (400, ";a\r\n"), (400, " 5\r\n"), (400, "+5\r\n"), (400, "-5\r\n"), (400, "0x5\r\n"), (400, "5g\r\n"), (400, "5_0\r\n"), (400, "5.0\r\n"),
-        (400, "5 \r\n"), (400, "5 5\r\n"), (400, "5,5\r\n"), (400, "5\n"), (400, "5\r5"), (400, "5;a\n"), (400, "5;a\rb"), (400, "5;\u{0}"), (400, "G"),
-        (400, "8000000000000000\r\n"), (400, "10000000000000005\r\n"), (400, "ffffffffffffffff\r\n"), (400, "fffffffffffffffff\r\n"),
+        (400, "\r\n"), (400, ";a\r\n"), (400, " 5\r\n"), (400, "+5\r\n"), (400, "-5\r\n"), (400, "0x5\r\n"),
+        (400, "5g\r\n"), (400, "5_0\r\n"), (400, "5.0\r\n"),
+        (400, "5 \r\n"), (400, "5 5\r\n"), (400, "5,5\r\n"), (400, "5\n"), (400, "5\r5"), (400, "5;a\n"),
+        (400, "5;a\rb"), (400, "5;\u{0}"), (400, "G"),
+        (400, "8000000000000000\r\n"), (400, "10000000000000005\r\n"), (400, "ffffffffffffffff\r\n"),
+        (400, "fffffffffffffffff\r\n"),
         (400, String(repeating: "0", count: 257)), (400, "1;" + String(repeating: "x", count: 255)),
         // Ends of chunks
-        (400, "5\r\nhello0"), (400, "5\r\nhello\n"), (400, "5\r\nhello\rX"), (400, "5\r\nhello!\r\n"), (400, "5\r\nhell\r\n0\r\n\r\n"), (400, "0\r\n\n"),
+        (400, "5\r\nhello0"), (400, "5\r\nhello\n"), (400, "5\r\nhello\rX"), (400, "5\r\nhello!\r\n"),
+        (400, "5\r\nhell\r\n0\r\n\r\n"), (400, "0\r\n\n"),
         // Trailers
-        (400, "0\r\nX\r\n"), (400, "0\r\n: x\r\n"), (400, "0\r\n X: x\r\n"), (400, "0\r\nX : x\r\n"), (400, "0\r\nX: x\n"), (400, "0\r\nX: \u{0}"),
+        (400, "0\r\nX\r\n"), (400, "0\r\n: x\r\n"), (400, "0\r\n X: x\r\n"), (400, "0\r\nX : x\r\n"),
+        (400, "0\r\nX: x\n"), (400, "0\r\nX: \u{0}"),
         (400, "0\r\nGET / HTTP/1.1\r\n"), (400, "0\r\n\rX"), (431, "0\r\nX:" + String(repeating: "x", count: 8191)),
         (431, "0\r\n" + String(repeating: "X: x\r\n", count: 1400)),
     ])
@@ -89,9 +98,11 @@ import Testing
         let awkward = Array("\r\n\r\n0123;: aAfX".utf8)
         for _ in 0..<3000 {
             let bytes = (0..<Int.random(in: 0...40, using: &random)).map { _ in awkward.randomElement(using: &random)! }
-            let whole = Result { try Decoded(bytes, .chunked) }, single = Result { try Decoded(bytes, .chunked, step: 1) }
+            let whole = Result { try Decoded(bytes, .chunked) },
+                single = Result { try Decoded(bytes, .chunked, step: 1) }
             switch (whole, single) {
-            case (.success(let a), .success(let b)): #expect(a.content == b.content && a.consumed == b.consumed, "\(bytes)")
+            case (.success(let a), .success(let b)):
+                #expect(a.content == b.content && a.consumed == b.consumed, "\(bytes)")
             case (.failure(let a), .failure(let b)): #expect(a as? RequestFault == b as? RequestFault, "\(bytes)")
             default: Issue.record("it depends on how they are cut: \(bytes)")
             }

@@ -3,38 +3,50 @@ import TestSupport
 import Testing
 
 @Suite struct ByteRangeTests {
-    @Test(arguments: [
-        (nil, .none), ("bytes=0-0", .single(.bounded(first: 0, last: 0))), ("bytes=0-", .single(.from(0))),
-        ("bytes=-5", .single(.suffix(5))),
-        ("BYTES=1-2", .single(.bounded(first: 1, last: 2))), ("bytes=0-1,5-", .multiple([.bounded(first: 0, last: 1), .from(5)])),
-        ("bytes=, 0-1 ,\t, -7 ,", .multiple([.bounded(first: 0, last: 1), .suffix(7)])), ("bytes=,3-", .single(.from(3))),
-        ("items=0-1", .none), ("seconds=a;b", .none), ("bytes=-0", .single(.suffix(0))),
-        ("bytes=99999999999999999999-", .single(.from(ByteNumber.greatest))),
-        ("bytes=4294967296-9223372036854775807", .single(.bounded(first: 4_294_967_296, last: ByteNumber.greatest))),
-        ("bytes=0-9223372036854775808", .single(.bounded(first: 0, last: ByteNumber.greatest))),
-        // Before it is held at the bound, it ends before it begins.
-        ("bytes=3000000000000000000-2000000000000000000", .malformed),
-        ("", .malformed), ("bytes", .malformed), ("bytes=", .malformed), ("bytes=,", .malformed), ("bytes=-", .malformed),
-        ("bytes=5-4", .malformed), ("bytes=a-b", .malformed), ("bytes=1-2-3", .malformed), ("bytes=--1", .malformed),
-        ("bytes=+1-2", .malformed), ("bytes=1 -2", .malformed), ("bytes =1-2", .malformed), ("=1-2", .malformed),
-        ("bytes=1-2,x", .malformed),
-        ("bytes=1;2", .malformed), ("bytes=5", .malformed), ("bytes: 1-2", .malformed),
-    ] as [(String?, RangeRequest)])
+    @Test(
+        arguments: [
+            (nil, .none), ("bytes=0-0", .single(.bounded(first: 0, last: 0))), ("bytes=0-", .single(.from(0))),
+            ("bytes=-5", .single(.suffix(5))),
+            ("BYTES=1-2", .single(.bounded(first: 1, last: 2))),
+            ("bytes=0-1,5-", .multiple([.bounded(first: 0, last: 1), .from(5)])),
+            ("bytes=, 0-1 ,\t, -7 ,", .multiple([.bounded(first: 0, last: 1), .suffix(7)])),
+            ("bytes=,3-", .single(.from(3))),
+            ("items=0-1", .none), ("seconds=a;b", .none), ("bytes=-0", .single(.suffix(0))),
+            ("bytes=99999999999999999999-", .single(.from(ByteNumber.greatest))),
+            (
+                "bytes=4294967296-9223372036854775807",
+                .single(.bounded(first: 4_294_967_296, last: ByteNumber.greatest))
+            ),
+            ("bytes=0-9223372036854775808", .single(.bounded(first: 0, last: ByteNumber.greatest))),
+            // Before it is held at the bound, it ends before it begins.
+            ("bytes=3000000000000000000-2000000000000000000", .malformed),
+            ("", .malformed), ("bytes", .malformed), ("bytes=", .malformed), ("bytes=,", .malformed),
+            ("bytes=-", .malformed),
+            ("bytes=5-4", .malformed), ("bytes=a-b", .malformed), ("bytes=1-2-3", .malformed),
+            ("bytes=--1", .malformed),
+            ("bytes=+1-2", .malformed), ("bytes=1 -2", .malformed), ("bytes =1-2", .malformed), ("=1-2", .malformed),
+            ("bytes=1-2,x", .malformed),
+            ("bytes=1;2", .malformed), ("bytes=5", .malformed), ("bytes: 1-2", .malformed),
+        ] as [(String?, RangeRequest)])
     func fieldIsRead(field: String?, request: RangeRequest) {
         #expect(RangeRequest.parse(field) == request)
     }
 
-    @Test(arguments: [
-        (.bounded(first: 0, last: 0), 10, 0..<1), (.bounded(first: 2, last: 5), 10, 2..<6),
-        (.bounded(first: 9, last: 9), 10, 9..<10),
-        (.bounded(first: 9, last: 999), 10, 9..<10), (.bounded(first: 10, last: 12), 10, nil), (.from(0), 10, 0..<10),
-        (.from(9), 10, 9..<10),
-        (.from(10), 10, nil), (.suffix(4), 10, 6..<10), (.suffix(10), 10, 0..<10), (.suffix(11), 10, 0..<10), (.suffix(0), 10, nil),
-        (.from(0), 0, nil), (.suffix(5), 0, nil), (.bounded(first: 0, last: 0), 0, nil), (.bounded(first: 5, last: 4), 10, nil),
-        (.bounded(first: 0, last: .max), .max, 0..<Int64.max), (.suffix(.max), 5_000_000_000, 0..<5_000_000_000),
-        (.bounded(first: 4_294_967_295, last: 4_294_967_296), 5_000_000_000, 4_294_967_295..<4_294_967_297),
-        (.bounded(first: -3, last: 4), 10, nil), (.from(-1), 10, nil),
-    ] as [(ByteRangeSpec, Int64, Range<Int64>?)])
+    @Test(
+        arguments: [
+            (.bounded(first: 0, last: 0), 10, 0..<1), (.bounded(first: 2, last: 5), 10, 2..<6),
+            (.bounded(first: 9, last: 9), 10, 9..<10),
+            (.bounded(first: 9, last: 999), 10, 9..<10), (.bounded(first: 10, last: 12), 10, nil),
+            (.from(0), 10, 0..<10),
+            (.from(9), 10, 9..<10),
+            (.from(10), 10, nil), (.suffix(4), 10, 6..<10), (.suffix(10), 10, 0..<10), (.suffix(11), 10, 0..<10),
+            (.suffix(0), 10, nil),
+            (.from(0), 0, nil), (.suffix(5), 0, nil), (.bounded(first: 0, last: 0), 0, nil),
+            (.bounded(first: 5, last: 4), 10, nil),
+            (.bounded(first: 0, last: .max), .max, 0..<Int64.max), (.suffix(.max), 5_000_000_000, 0..<5_000_000_000),
+            (.bounded(first: 4_294_967_295, last: 4_294_967_296), 5_000_000_000, 4_294_967_295..<4_294_967_297),
+            (.bounded(first: -3, last: 4), 10, nil), (.from(-1), 10, nil),
+        ] as [(ByteRangeSpec, Int64, Range<Int64>?)])
     func specIsResolved(spec: ByteRangeSpec, length: Int64, range: Range<Int64>?) {
         #expect(spec.resolve(length: length) == range)
     }
@@ -71,7 +83,8 @@ import Testing
             counts[String("\(expected)".prefix(6)), default: 0] += 1
             #expect(RangeRequest.parse(field) == expected, "\(field.debugDescription)")
         }
-        #expect(counts.count == 4 && counts.values.allSatisfy { $0 > 20 }, "the generator reaches every outcome: \(counts)")
+        #expect(
+            counts.count == 4 && counts.values.allSatisfy { $0 > 20 }, "the generator reaches every outcome: \(counts)")
     }
 
     private static func field(_ random: inout SplitMix64) -> String {
@@ -83,7 +96,10 @@ import Testing
     }
 
     private static func element(_ random: inout SplitMix64) -> String {
-        let numbers = ["0", "7", "007", "12", "4294967296", "9223372036854775807", "9223372036854775808", "99999999999999999999999"]
+        let numbers = [
+            "0", "7", "007", "12", "4294967296", "9223372036854775807", "9223372036854775808",
+            "99999999999999999999999",
+        ]
         let a = numbers.randomElement(using: &random)!
         let b = numbers.randomElement(using: &random)!
         let forms = ["\(a)-\(b)", "\(a)-\(b)", "\(a)-", "-\(b)", "", "-", a, "\(a)--\(b)", "x"]

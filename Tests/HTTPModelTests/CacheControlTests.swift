@@ -5,16 +5,22 @@ import Testing
     @Test func absentFieldSaysNothing() {
         let none = CacheControl(parsing: nil)
         #expect(none == CacheControl(parsing: ""))
-        #expect(!none.noStore && !none.noCache && !none.mustRevalidate && !none.isPrivate && !none.immutable && !none.onlyIfCached)
+        #expect(
+            !none.noStore && !none.noCache && !none.mustRevalidate && !none.isPrivate && !none.immutable
+                && !none.onlyIfCached)
         #expect(!none.isPublic && !none.mustUnderstand)
-        #expect(none.maxAge == nil && none.sMaxAge == nil && none.staleIfError == nil && none.staleWhileRevalidate == nil)
+        #expect(
+            none.maxAge == nil && none.sMaxAge == nil && none.staleIfError == nil && none.staleWhileRevalidate == nil)
         #expect(none.maxStale == nil && none.minFresh == nil)
     }
 
-    @Test(arguments: [
-        ("no-store", \.noStore), ("no-cache", \.noCache), ("must-revalidate", \.mustRevalidate), ("private", \.isPrivate),
-        ("immutable", \.immutable), ("only-if-cached", \.onlyIfCached), ("public", \.isPublic), ("must-understand", \.mustUnderstand),
-    ] as [(String, WritableKeyPath<CacheControl, Bool> & Sendable)])
+    @Test(
+        arguments: [
+            ("no-store", \.noStore), ("no-cache", \.noCache), ("must-revalidate", \.mustRevalidate),
+            ("private", \.isPrivate),
+            ("immutable", \.immutable), ("only-if-cached", \.onlyIfCached), ("public", \.isPublic),
+            ("must-understand", \.mustUnderstand),
+        ] as [(String, WritableKeyPath<CacheControl, Bool> & Sendable)])
     func directiveSetsItsFlagAndNoOther(name: String, flag: WritableKeyPath<CacheControl, Bool> & Sendable) {
         var expected = CacheControl(parsing: nil)
         expected[keyPath: flag] = true
@@ -23,13 +29,15 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("max-age", \.maxAge), ("s-maxage", \.sMaxAge), ("stale-if-error", \.staleIfError),
-        ("stale-while-revalidate", \.staleWhileRevalidate),
-    ] as [(String, WritableKeyPath<CacheControl, Int64?> & Sendable)])
+    @Test(
+        arguments: [
+            ("max-age", \.maxAge), ("s-maxage", \.sMaxAge), ("stale-if-error", \.staleIfError),
+            ("stale-while-revalidate", \.staleWhileRevalidate),
+        ] as [(String, WritableKeyPath<CacheControl, Int64?> & Sendable)])
     func directiveSetsItsSeconds(name: String, seconds: WritableKeyPath<CacheControl, Int64?> & Sendable) {
         let arguments = [
-            ("=60", 60), ("=\"60\"", 60), ("=0", 0), ("=99999999999999999999", Int64.max), ("=-5", 0), ("=a", 0), ("", 0), ("=1.5", 0),
+            ("=60", 60), ("=\"60\"", 60), ("=0", 0), ("=99999999999999999999", Int64.max), ("=-5", 0), ("=a", 0),
+            ("", 0), ("=1.5", 0),
         ]
         for (argument, value) in arguments {
             var expected = CacheControl(parsing: nil)
@@ -45,10 +53,13 @@ import Testing
     }
 
     // RFC 9111 §5.2.1.2: without a number, any staleness. What is no number is not that.
-    @Test(arguments: [
-        ("max-stale", .max), ("max-stale ,x", .max), ("max-stale=5", 5), ("max-stale=\"5\"", 5), ("max-stale=99999999999999999999", .max), ("max-stale=0", 0),
-        ("max-stale=", 0), ("max-stale=x", 0), ("max-stale=-1", 0), ("max-stale = 5", 0), ("max-stale;5", 0), ("x, max-stale=5 , y", 5),
-    ] as [(String, Int64)])
+    @Test(
+        arguments: [
+            ("max-stale", .max), ("max-stale ,x", .max), ("max-stale=5", 5), ("max-stale=\"5\"", 5),
+            ("max-stale=99999999999999999999", .max), ("max-stale=0", 0),
+            ("max-stale=", 0), ("max-stale=x", 0), ("max-stale=-1", 0), ("max-stale = 5", 0), ("max-stale;5", 0),
+            ("x, max-stale=5 , y", 5),
+        ] as [(String, Int64)])
     func stalenessIsWhatTheClientNames(field: String, seconds: Int64) {
         var expected = CacheControl(parsing: nil)
         expected.maxStale = seconds
@@ -56,10 +67,12 @@ import Testing
     }
 
     // §5.2.1.3: what is no number asks for nothing.
-    @Test(arguments: [
-        ("min-fresh=5", 5), ("min-fresh=\"5\"", 5), ("min-fresh=99999999999999999999", .max), ("min-fresh=0", 0), ("min-fresh", nil), ("min-fresh=x", nil),
-        ("min-fresh=-1", nil), ("min-fresh = 5", nil),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("min-fresh=5", 5), ("min-fresh=\"5\"", 5), ("min-fresh=99999999999999999999", .max), ("min-fresh=0", 0),
+            ("min-fresh", nil), ("min-fresh=x", nil),
+            ("min-fresh=-1", nil), ("min-fresh = 5", nil),
+        ] as [(String, Int64?)])
     func lifetimeToComeIsWhatTheClientNames(field: String, seconds: Int64?) {
         var expected = CacheControl(parsing: nil)
         expected.minFresh = seconds

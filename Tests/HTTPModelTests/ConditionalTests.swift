@@ -9,33 +9,51 @@ import Testing
     private static let weak = RepresentationValidators(etag: EntityTag(parsing: "W/\"v1\""), lastModified: 784_111_777)
     private static let nothing = RepresentationValidators()
 
-    @Test(arguments: [
-        ([], .proceed),
-        // §13.1.2
-        (["If-None-Match: \"v1\""], .notModified), (["If-None-Match: W/\"v1\""], .notModified),
-        (["If-None-Match: \"v2\""], .proceed),
-        (["If-None-Match: \"v2\", \"v1\""], .notModified), (["If-None-Match: \"v2\"", "If-None-Match: \"v1\""], .notModified),
-        (["If-None-Match: *"], .notModified), (["If-None-Match: v1"], .proceed),
-        // §13.1.3
-        (["If-Modified-Since: \(date)"], .notModified), (["If-Modified-Since: \(later)"], .notModified),
-        (["If-Modified-Since: \(earlier)"], .proceed),
-        (["If-Modified-Since: yesterday"], .proceed),
-        // An If-None-Match that fails to match makes If-Modified-Since count for nothing, also when the date would match.
-        (["If-None-Match: \"v2\"", "If-Modified-Since: \(date)"], .proceed), (["If-None-Match: \"v1\"",
-        "If-Modified-Since: \(earlier)"], .notModified),
-        // §13.1.1
-        (["If-Match: \"v1\""], .proceed), (["If-Match: *"], .proceed), (["If-Match: \"v2\""], .failed),
-        (["If-Match: W/\"v1\""], .failed),
-        (["If-Match: garbage"], .failed), (["If-Match: \"v2\", \"v1\""], .proceed),
-        // §13.1.4
-        (["If-Unmodified-Since: \(date)"], .proceed), (["If-Unmodified-Since: \(earlier)"], .failed),
-        (["If-Unmodified-Since: never"], .proceed),
-        // §13.2.2: the order
-        (["If-Match: \"v1\"", "If-Unmodified-Since: \(earlier)"], .proceed), (["If-Match: \"v2\"",
-        "If-None-Match: \"v1\""], .failed),
-        (["If-Match: \"v1\"", "If-None-Match: \"v1\""], .notModified), (["If-Unmodified-Since: \(earlier)",
-        "If-Modified-Since: \(date)"], .failed),
-    ] as [([String], Precondition)])
+    @Test(
+        arguments: [
+            ([], .proceed),
+            // §13.1.2
+            (["If-None-Match: \"v1\""], .notModified), (["If-None-Match: W/\"v1\""], .notModified),
+            (["If-None-Match: \"v2\""], .proceed),
+            (["If-None-Match: \"v2\", \"v1\""], .notModified),
+            (["If-None-Match: \"v2\"", "If-None-Match: \"v1\""], .notModified),
+            (["If-None-Match: *"], .notModified), (["If-None-Match: v1"], .proceed),
+            // §13.1.3
+            (["If-Modified-Since: \(date)"], .notModified), (["If-Modified-Since: \(later)"], .notModified),
+            (["If-Modified-Since: \(earlier)"], .proceed),
+            (["If-Modified-Since: yesterday"], .proceed),
+            // An If-None-Match that fails to match makes If-Modified-Since count for nothing, also when the date would
+            // match.
+            (["If-None-Match: \"v2\"", "If-Modified-Since: \(date)"], .proceed),
+            (
+                [
+                    "If-None-Match: \"v1\"",
+                    "If-Modified-Since: \(earlier)",
+                ], .notModified
+            ),
+            // §13.1.1
+            (["If-Match: \"v1\""], .proceed), (["If-Match: *"], .proceed), (["If-Match: \"v2\""], .failed),
+            (["If-Match: W/\"v1\""], .failed),
+            (["If-Match: garbage"], .failed), (["If-Match: \"v2\", \"v1\""], .proceed),
+            // §13.1.4
+            (["If-Unmodified-Since: \(date)"], .proceed), (["If-Unmodified-Since: \(earlier)"], .failed),
+            (["If-Unmodified-Since: never"], .proceed),
+            // §13.2.2: the order
+            (["If-Match: \"v1\"", "If-Unmodified-Since: \(earlier)"], .proceed),
+            (
+                [
+                    "If-Match: \"v2\"",
+                    "If-None-Match: \"v1\"",
+                ], .failed
+            ),
+            (["If-Match: \"v1\"", "If-None-Match: \"v1\""], .notModified),
+            (
+                [
+                    "If-Unmodified-Since: \(earlier)",
+                    "If-Modified-Since: \(date)",
+                ], .failed
+            ),
+        ] as [([String], Precondition)])
     func preconditionsOfGetAreDecided(fields: [String], decision: Precondition) throws {
         #expect(Conditional.evaluate(try request("GET", fields), against: Self.strong) == decision)
         #expect(Conditional.evaluate(try request("HEAD", fields), against: Self.strong) == decision)
@@ -44,7 +62,9 @@ import Testing
 
     @Test func otherMethodsFailWhereReadsAreNotModified() throws {
         #expect(Conditional.evaluate(try request("PUT", ["If-None-Match: *"]), against: Self.strong) == .failed)
-        #expect(Conditional.evaluate(try request("PUT", ["If-Modified-Since: \(Self.date)"]), against: Self.strong) == .proceed)
+        #expect(
+            Conditional.evaluate(try request("PUT", ["If-Modified-Since: \(Self.date)"]), against: Self.strong)
+                == .proceed)
     }
 
     @Test func weakValidatorSavesTransfersButFailsIfMatch() throws {
@@ -52,19 +72,24 @@ import Testing
         #expect(Conditional.evaluate(try request("GET", ["If-Match: \"v1\""]), against: Self.weak) == .failed)
     }
 
-    @Test(arguments: [
-        ("If-None-Match: \"v1\"", .proceed), ("If-None-Match: *", .notModified), ("If-Modified-Since: \(date)", .proceed),
-        ("If-Match: \"v1\"", .failed), ("If-Match: *", .proceed), ("If-Unmodified-Since: \(earlier)", .proceed),
-    ] as [(String, Precondition)])
+    @Test(
+        arguments: [
+            ("If-None-Match: \"v1\"", .proceed), ("If-None-Match: *", .notModified),
+            ("If-Modified-Since: \(date)", .proceed),
+            ("If-Match: \"v1\"", .failed), ("If-Match: *", .proceed), ("If-Unmodified-Since: \(earlier)", .proceed),
+        ] as [(String, Precondition)])
     func representationWithoutValidatorsMatchesOnlyStar(field: String, decision: Precondition) throws {
         #expect(Conditional.evaluate(try request("GET", [field]), against: Self.nothing) == decision)
     }
 
-    @Test(arguments: [
-        (nil, true, true, true), ("\"v1\"", true, false, false), ("\"v2\"", false, false, false), ("W/\"v1\"", false, false, false),
-        (date, true, true, false), (earlier, false, false, false), (later, false, false, false), ("garbage", false, false, false),
-        ("*", false, false, false), ("", false, false, false),
-    ] as [(String?, Bool, Bool, Bool)])
+    @Test(
+        arguments: [
+            (nil, true, true, true), ("\"v1\"", true, false, false), ("\"v2\"", false, false, false),
+            ("W/\"v1\"", false, false, false),
+            (date, true, true, false), (earlier, false, false, false), (later, false, false, false),
+            ("garbage", false, false, false),
+            ("*", false, false, false), ("", false, false, false),
+        ] as [(String?, Bool, Bool, Bool)])
     func rangeAppliesToTheSameBytesOnly(field: String?, strong: Bool, weak: Bool, nothing: Bool) throws {
         let request = try request("GET", field.map { ["If-Range: \($0)"] } ?? [])
         #expect(Conditional.rangeApplies(request, against: Self.strong) == strong)

@@ -3,7 +3,8 @@ import Testing
 
 @Suite struct ContentDispositionTests {
     @Test(arguments: [
-        ("attachment", "attachment", nil), ("inline", "inline", nil), ("ATTACHMENT", "attachment", nil), ("x-own ; a=b", "x-own", nil),
+        ("attachment", "attachment", nil), ("inline", "inline", nil), ("ATTACHMENT", "attachment", nil),
+        ("x-own ; a=b", "x-own", nil),
         ("attachment; filename=film.mp4", "attachment", "film.mp4"),
         ("attachment; filename=\"film.mp4\"", "attachment", "film.mp4"),
         ("attachment;filename=\"film.mp4\";", "attachment", "film.mp4"),
@@ -44,7 +45,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/etc/passwd", "passwd"), ("../../up.mp4", "up.mp4"), ("C:\\\\films\\\\a.mp4", "a.mp4"), ("dir/", "dir"), ("/", nil), ("..", nil), (".", nil), ("", nil),
+        ("/etc/passwd", "passwd"), ("../../up.mp4", "up.mp4"), ("C:\\\\films\\\\a.mp4", "a.mp4"), ("dir/", "dir"),
+        ("/", nil), ("..", nil), (".", nil), ("", nil),
         ("a/..", nil),
     ])
     func directoriesAreDropped(text: String, name: String?) throws {
@@ -53,8 +55,10 @@ import Testing
     }
 
     @Test(arguments: [
-        "", " ", "; filename=a.mp4", "filename=a.mp4", "\"attachment\"; filename=a.mp4", "attachment; filename=\"a.mp4", "attachment; filename", "attachment; =a.mp4",
-        "attachment filename=a.mp4", "attachment, inline", "attachment; filename=\"a.mp4\" b", "attachment; filename=\"a.mp4\\",
+        "", " ", "; filename=a.mp4", "filename=a.mp4", "\"attachment\"; filename=a.mp4", "attachment; filename=\"a.mp4",
+        "attachment; filename", "attachment; =a.mp4",
+        "attachment filename=a.mp4", "attachment, inline", "attachment; filename=\"a.mp4\" b",
+        "attachment; filename=\"a.mp4\\",
     ])
     func whatIsNoneIsRefused(field: String) {
         #expect(ContentDisposition(parsing: field) == nil)

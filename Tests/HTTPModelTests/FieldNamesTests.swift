@@ -4,12 +4,16 @@ import Testing
 @Suite struct FieldNamesTests {
     private let names: FieldNames = ["etag", "Vary", "date", "content-type"]
 
-    @Test(arguments: ["etag", "ETAG", "vary", "DATE", "Content-Type"]) func namesAreFoundWithoutRegardToCase(_ name: String) {
+    @Test(arguments: ["etag", "ETAG", "vary", "DATE", "Content-Type"]) func namesAreFoundWithoutRegardToCase(
+        _ name: String
+    ) {
         #expect(names.contains(name))
     }
 
-    /// Of the same length, of others, longer than all, with another character whose code differs by the bit of the case.
-    @Test(arguments: ["", "tags", "eta", "etag ", "content-typ", "content-types", "content\rtype", "d\u{201}te"]) func othersAreNot(_ name: String) {
+    /// Of the same length, of others, longer than all, with another character whose code differs by the bit of the
+    /// case.
+    @Test(arguments: ["", "tags", "eta", "etag ", "content-typ", "content-types", "content\rtype", "d\u{201}te"])
+    func othersAreNot(_ name: String) {
         #expect(!names.contains(name))
     }
 
@@ -20,7 +24,10 @@ import Testing
 }
 
 @Suite struct ASCIITests {
-    @Test(arguments: [("", "", true), ("a", "A", true), ("Range", "rANGE", true), ("a", "b", false), ("a", "aa", false), ("@", "`", false), ("é", "É", false)])
+    @Test(arguments: [
+        ("", "", true), ("a", "A", true), ("Range", "rANGE", true), ("a", "b", false), ("a", "aa", false),
+        ("@", "`", false), ("é", "É", false),
+    ])
     func textIsComparedWithoutRegardToTheCaseOfASCII(_ a: String, _ b: String, _ isEqual: Bool) {
         #expect(ASCII.equalIgnoringCase(a, b) == isEqual)
         #expect(ASCII.equalIgnoringCase("<\(a)>".dropFirst().dropLast(), b) == isEqual)
@@ -36,7 +43,8 @@ import Testing
         #expect(ASCII.lowercased("<ABc>".dropFirst().dropLast()) == "abc")
     }
 
-    @Test(arguments: [("", ""), (" \t", ""), ("a", "a"), (" a b\t", "a b"), ("\u{A0}a", "\u{A0}a")]) func spacesAndTabsAreTrimmed(_ text: String, _ trimmed: String) {
+    @Test(arguments: [("", ""), (" \t", ""), ("a", "a"), (" a b\t", "a b"), ("\u{A0}a", "\u{A0}a")])
+    func spacesAndTabsAreTrimmed(_ text: String, _ trimmed: String) {
         #expect(ASCII.trimmed(text) == trimmed)
         #expect(ASCII.trimmed(text[...]) == trimmed)
         let bytes = Array(text.utf8)

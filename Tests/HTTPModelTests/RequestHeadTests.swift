@@ -14,7 +14,8 @@ import Testing
     }
 
     @Test func repeatedFieldGivesTheFirstOrAllOfThem() throws {
-        let head = try SampleRequest.get("If-None-Match: \"a\"", "X: y", "if-none-match: \"b\", \"c\"", "IF-NONE-MATCH: \"d\"")
+        let head = try SampleRequest.get(
+            "If-None-Match: \"a\"", "X: y", "if-none-match: \"b\", \"c\"", "IF-NONE-MATCH: \"d\"")
         #expect(head.value(of: "if-none-match") == "\"a\"")
         #expect(head.combined("if-none-match") == "\"a\", \"b\", \"c\", \"d\"")
         #expect(head.fields.combined("if-none-match") == head.combined("if-none-match"))
@@ -30,12 +31,14 @@ import Testing
         #expect(head.target == "/%E9")
     }
 
-    @Test(arguments: [
-        ("HTTP/1.1", nil, true), ("HTTP/1.1", "close", false), ("HTTP/1.1", "Keep-Alive", true), ("HTTP/1.1", "foo, CLOSE ", false),
-        ("HTTP/1.1", "closed", true), ("HTTP/1.0", nil, false), ("HTTP/1.0", "keep-alive", true),
-        ("HTTP/1.0", "a ,Keep-Alive", true),
-        ("HTTP/1.0", "keep-alive, close", false),
-    ] as [(String, String?, Bool)])
+    @Test(
+        arguments: [
+            ("HTTP/1.1", nil, true), ("HTTP/1.1", "close", false), ("HTTP/1.1", "Keep-Alive", true),
+            ("HTTP/1.1", "foo, CLOSE ", false),
+            ("HTTP/1.1", "closed", true), ("HTTP/1.0", nil, false), ("HTTP/1.0", "keep-alive", true),
+            ("HTTP/1.0", "a ,Keep-Alive", true),
+            ("HTTP/1.0", "keep-alive, close", false),
+        ] as [(String, String?, Bool)])
     func connectionIsKeptAsVersionAndOptionsSay(version: String, options: String?, isKept: Bool) throws {
         let field = options.map { "Connection: \($0)\r\n" } ?? ""
         #expect(try SampleRequest.head("GET / \(version)\r\nHost: a\r\n\(field)\r\n").keepsAlive == isKept)
@@ -47,7 +50,8 @@ import Testing
 
     // RFC 9112 §3.2
     @Test(arguments: [
-        ("GET", "/film.mp4?a"), ("GET", "http://a.example:8080/film.mp4"), ("GET", "https://a.example"), ("CONNECT", "a.example:443"), ("CONNECT", "[2001:db8::1]:443"),
+        ("GET", "/film.mp4?a"), ("GET", "http://a.example:8080/film.mp4"), ("GET", "https://a.example"),
+        ("CONNECT", "a.example:443"), ("CONNECT", "[2001:db8::1]:443"),
         ("OPTIONS", "*"),
     ])
     func targetOfEachFormIsTakenAsItIs(method: String, target: String) throws {

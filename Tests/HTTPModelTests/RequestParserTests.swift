@@ -14,7 +14,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("GET", RequestMethod.get), ("HEAD", .head), ("OPTIONS", .options), ("POST", .other("POST")), ("get", .other("get")),
+        ("GET", RequestMethod.get), ("HEAD", .head), ("OPTIONS", .options), ("POST", .other("POST")),
+        ("get", .other("get")),
         ("M-SEARCH", .other("M-SEARCH")),
     ])
     func methodsAreToldApartByCase(text: String, method: RequestMethod) throws {
@@ -45,10 +46,13 @@ import Testing
 
     static let faults: [(Int, String)] = [
         // Request line
-        (400, "GET /\r\n"), (400, "GET /\n"), (400, "GET \r\n"), (400, "GET  / HTTP/1.1\r\n"), (400, " GET / HTTP/1.1\r\n"),
-        (400, "GET / a HTTP/1.1\r\n"), (400, "GET /  HTTP/1.1\r\n"), (400, "GET / HTTP/1.1 \r\n"), (400, "GET / http/1.1\r\n"),
+        (400, "GET /\r\n"), (400, "GET /\n"), (400, "GET \r\n"), (400, "GET  / HTTP/1.1\r\n"),
+        (400, " GET / HTTP/1.1\r\n"),
+        (400, "GET / a HTTP/1.1\r\n"), (400, "GET /  HTTP/1.1\r\n"), (400, "GET / HTTP/1.1 \r\n"),
+        (400, "GET / http/1.1\r\n"),
         (400, "GET / HTTP/1.10\r\n"), (400, "GET / HTTP/0.9\r\n"), (400, "GET / HTTP/11\r\n"), (400, "GET / HTTP/1.x"),
-        (400, "GET /\u{0} HTTP/1.1"), (400, "GET /\t HTTP/1.1"), (400, "GET /\u{7F} HTTP/1.1"), (400, "G\u{0}"), (400, "GET\t/"),
+        (400, "GET /\u{0} HTTP/1.1"), (400, "GET /\t HTTP/1.1"), (400, "GET /\u{7F} HTTP/1.1"), (400, "G\u{0}"),
+        (400, "GET\t/"),
         (400, "\u{16}\u{3}\u{1}"), (400, "GET / HTTP/1.1\rHost"), (400, "\r\r"), (400, "(GET) /"),
         (501, String(repeating: "A", count: 33)),
         (505, "GET / HTTP/2.0\r\n"), (505, "GET / HTTP/3"), (505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
@@ -56,8 +60,10 @@ import Testing
         // Field lines
         (400, "GET / HTTP/1.1\r\n Host: a\r\n"), (400, "GET / HTTP/1.1\r\nHost: a\r\n b\r\n"),
         (400, "GET / HTTP/1.1\r\nHost: a\r\n\tb\r\n"),
-        (400, "GET / HTTP/1.1\r\nHost : a\r\n"), (400, "GET / HTTP/1.1\r\nHost\t: a\r\n"), (400, "GET / HTTP/1.1\r\n: a\r\n"),
-        (400, "GET / HTTP/1.1\r\nHost\r\n"), (400, "GET / HTTP/1.1\r\nHo(st: a\r\n"), (400, "GET / HTTP/1.1\r\nH\u{E9}: a\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost : a\r\n"), (400, "GET / HTTP/1.1\r\nHost\t: a\r\n"),
+        (400, "GET / HTTP/1.1\r\n: a\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost\r\n"), (400, "GET / HTTP/1.1\r\nHo(st: a\r\n"),
+        (400, "GET / HTTP/1.1\r\nH\u{E9}: a\r\n"),
         (400, "GET / HTTP/1.1\r\nX: a\u{0}b\r\n"), (400, "GET / HTTP/1.1\r\nX: a\u{1}b\r\n"),
         (400, "GET / HTTP/1.1\r\nX: a\u{7F}\r\n"),
         (400, "GET / HTTP/1.1\r\nX: a\rb\r\n"), (400, "GET / HTTP/1.1\r\nHost: a\r\n\rGET"),
@@ -75,21 +81,27 @@ import Testing
         (400, "POST / HTTP/1.1\r\nContent-Length:\r\n"), (400, "POST / HTTP/1.1\r\nContent-Length: -1\r\n"),
         (400, "POST / HTTP/1.1\r\nContent-Length: +1\r\n"), (400, "POST / HTTP/1.1\r\nContent-Length: 1 2\r\n"),
         (400, "POST / HTTP/1.1\r\nContent-Length: 0x1\r\n"), (400, "POST / HTTP/1.1\r\nContent-Length: 1,2\r\n"),
-        (400, "POST / HTTP/1.1\r\nContent-Length: 1,\r\n"), (400, "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n"),
+        (400, "POST / HTTP/1.1\r\nContent-Length: 1,\r\n"),
+        (400, "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n"),
         (400, "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n"),
         (400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n"),
         // Transfer codings
         (400, "POST / HTTP/1.1\r\nTransfer-Encoding:\r\n"), (400, "POST / HTTP/1.1\r\nTransfer-Encoding: ,chunked\r\n"),
-        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked,\r\n"), (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, chunked\r\n"),
+        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked,\r\n"),
+        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, chunked\r\n"),
         (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
-        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, gzip\r\n"), (400, "POST / HTTP/1.0\r\nTransfer-Encoding: gzip\r\n\r\n"),
-        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"), (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n"),
+        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, gzip\r\n"),
+        (400, "POST / HTTP/1.0\r\nTransfer-Encoding: gzip\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n"),
         (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"),
         (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"),
-        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n"), (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked;q=1\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n"),
+        (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked;q=1\r\n\r\n"),
         (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \"chunked\"\r\n\r\n"),
         // Expectations
-        (417, "GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n\r\n"), (417, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue, x\r\n\r\n"),
+        (417, "GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n\r\n"),
+        (417, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue, x\r\n\r\n"),
         (417, "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue=1\r\n\r\n"),
     ]
 
@@ -129,7 +141,8 @@ import Testing
     @Test(
         arguments: [
             ("HTTP/1.1\r\nHost: a\r\n", .empty, false), ("HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n", .empty, false),
-            ("HTTP/1.1\r\nHost: a\r\nContent-Length: 12, 012\r\n", .length(12), false), ("HTTP/1.0\r\nContent-Length: 5\r\n", .length(5), false),
+            ("HTTP/1.1\r\nHost: a\r\nContent-Length: 12, 012\r\n", .length(12), false),
+            ("HTTP/1.0\r\nContent-Length: 5\r\n", .length(5), false),
             ("HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \t Chunked \r\n", .chunked, false),
             ("HTTP/1.1\r\nHost: a\r\ncontent-length: 5\r\nexpect: 100-Continue\r\n", .length(5), true),
             ("HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n", .chunked, true),
@@ -137,7 +150,8 @@ import Testing
             ("HTTP/1.1\r\nHost: a\r\nExpect:\r\nContent-Length: 5\r\n", .length(5), false),
             // RFC 9110 §10.1.1: nothing to wait for, and an expectation that HTTP/1.0 does not have.
             ("HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n", .empty, false),
-            ("HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 5\r\n", .length(5), false), ("HTTP/1.0\r\nExpect: x\r\n", .empty, false),
+            ("HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 5\r\n", .length(5), false),
+            ("HTTP/1.0\r\nExpect: x\r\n", .empty, false),
         ] as [(String, BodyFraming, Bool)])
     func headSaysWhatFollowsIt(rest: String, body: BodyFraming, expectsContinue: Bool) throws {
         let head = try SampleRequest.head("POST / \(rest)\r\n")
@@ -148,7 +162,8 @@ import Testing
     @Test func everyOctetIsAcceptedOrRefusedAsTheGrammarSays() {
         for byte in UInt8.min ... .max {
             let name = SampleRequest.parse(Array("GET / HTTP/1.0\r\nX".utf8) + [byte] + Array("Y: a\r\n\r\n".utf8))
-            let token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:".utf8.contains(byte)
+            let token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:".utf8.contains(
+                byte)
             #expect(summary(name).hasPrefix("complete") == token, "in a name: \(byte)")
             let value = SampleRequest.parse(Array("GET / HTTP/1.0\r\nX: a".utf8) + [byte] + Array("b\r\n\r\n".utf8))
             let isContent = byte == 9 || byte >= 32 && byte != 127
@@ -171,7 +186,8 @@ import Testing
     @Test func targetOfTheGreatestLengthPassesAndOneByteMoreDoesNot() {
         let limits = RequestLimits(maxTargetBytes: 10)
         let target = "/" + String(repeating: "a", count: 9)
-        #expect(summary(SampleRequest.parse("GET \(target) HTTP/1.0\r\n\r\n".utf8, limits: limits)).hasPrefix("complete"))
+        #expect(
+            summary(SampleRequest.parse("GET \(target) HTTP/1.0\r\n\r\n".utf8, limits: limits)).hasPrefix("complete"))
         #expect(summary(SampleRequest.parse("GET \(target)".utf8, limits: limits)) == "incomplete")
         #expect(SampleRequest.fault("GET \(target)a", limits: limits)?.status == 414)
     }
@@ -181,10 +197,15 @@ import Testing
         var limits = RequestLimits(maxTargetBytes: 10)
         limits.maxLongTargetBytes = 20
         let target = "/api/" + String(repeating: "a", count: 15)
-        #expect(summary(SampleRequest.parse("GET \(target) HTTP/1.0\r\n\r\n".utf8, limits: limits)).hasPrefix("complete"))
+        #expect(
+            summary(SampleRequest.parse("GET \(target) HTTP/1.0\r\n\r\n".utf8, limits: limits)).hasPrefix("complete"))
         #expect(SampleRequest.fault("GET \(target)a", limits: limits)?.status == 414)
-        for other in ["/apis/", "/APIs/", "//api/", "/http/api/"] { #expect(SampleRequest.fault("GET \(other + target)", limits: limits)?.status == 414) }
-        for start in 0...target.count { #expect(summary(SampleRequest.parse("GET \(target.prefix(start))".utf8, limits: limits)) == "incomplete") }
+        for other in ["/apis/", "/APIs/", "//api/", "/http/api/"] {
+            #expect(SampleRequest.fault("GET \(other + target)", limits: limits)?.status == 414)
+        }
+        for start in 0...target.count {
+            #expect(summary(SampleRequest.parse("GET \(target.prefix(start))".utf8, limits: limits)) == "incomplete")
+        }
     }
 
     @Test func headOfTheGreatestLengthPassesAndOneByteMoreDoesNot() {
@@ -273,6 +294,7 @@ import Testing
 
     private func awkwardByte(_ random: inout SplitMix64) -> UInt8 {
         let awkward = Array("\r\n\t :,/0aAG\u{0}\u{7F}".utf8) + [0x80, 0xFF]
-        return Bool.random(using: &random) ? awkward.randomElement(using: &random)! : .random(in: .min ... .max, using: &random)
+        return Bool.random(using: &random)
+            ? awkward.randomElement(using: &random)! : .random(in: .min ... .max, using: &random)
     }
 }

@@ -58,7 +58,11 @@ import Testing
     @Test func pipelinedRequestWaitsForTheAnswerBeforeIt() throws {
         let feed = Feed()
         let server = try TestServer { exchange in
-            if exchange.request.target == "/slow" { feed.answer(exchange, length: 4) } else { exchange.respond(200, text: "fast") }
+            if exchange.request.target == "/slow" {
+                feed.answer(exchange, length: 4)
+            } else {
+                exchange.respond(200, text: "fast")
+            }
         }
         let client = try server.client()
         try client.send(client.request("/slow") + client.request("/fast"))
@@ -155,7 +159,11 @@ import Testing
     @Test func connectionOfHTTP10IsKeptOnlyWhenItAsks() throws {
         let server = try echo()
         let client = try server.client()
-        for _ in 1...3 { #expect(try client.get("/a", headers: [("Connection", "keep-alive")], version: "1.0").headers["Connection"] == "keep-alive") }
+        for _ in 1...3 {
+            #expect(
+                try client.get("/a", headers: [("Connection", "keep-alive")], version: "1.0").headers["Connection"]
+                    == "keep-alive")
+        }
         #expect(try client.get("/a", version: "1.0").headers["Connection"] == "close")
         #expect(try client.isClosedByPeer())
     }
@@ -211,14 +219,18 @@ import Testing
         let client = try server.client(receiveBuffer: 4096)
         try client.send(client.request("/a"))
         _ = try client.readHead()
-        for _ in 1...2 { #expect(media.difference(try client.readBody(exactly: Int(media.size)), from: 0..<media.size) == nil) }
+        for _ in 1...2 {
+            #expect(media.difference(try client.readBody(exactly: Int(media.size)), from: 0..<media.size) == nil)
+        }
         #expect(try client.readBody(upTo: 1).isEmpty)
     }
 
     /// A client that takes nothing holds up nobody.
     @Test func clientThatReadsNothingHoldsUpNobody() throws {
         let server = try TestServer { [media] exchange in
-            exchange.request.target == "/long" ? exchange.respond(bytes: media.allBytes + media.allBytes + media.allBytes) : exchange.respond(200, text: "short")
+            exchange.request.target == "/long"
+                ? exchange.respond(bytes: media.allBytes + media.allBytes + media.allBytes)
+                : exchange.respond(200, text: "short")
         }
         let sleeper = try server.client(receiveBuffer: 4096)
         try sleeper.send(sleeper.request("/long"))

@@ -10,7 +10,9 @@ import Testing
     }
 
     /// A server that answers at once with the feed and goes on reading.
-    private static func server(_ upload: Upload, _ feed: Feed, length: Int64? = nil, limits: TransportLimits = .init()) throws -> TestServer {
+    private static func server(_ upload: Upload, _ feed: Feed, length: Int64? = nil, limits: TransportLimits = .init())
+        throws -> TestServer
+    {
         try TestServer(limits: limits) { exchange in
             upload.read(exchange, answer: { _ in })
             feed.answer(exchange, length: length, keepsReading: true)

@@ -20,7 +20,8 @@ import Testing
 
     @Test(
         arguments: [
-            (["Content-Length: 5"], "hello", "hello"), (["Content-Length: 5, 5"], "hello", "hello"), (["Transfer-Encoding: chunked"], "0\r\n\r\n", ""),
+            (["Content-Length: 5"], "hello", "hello"), (["Content-Length: 5, 5"], "hello", "hello"),
+            (["Transfer-Encoding: chunked"], "0\r\n\r\n", ""),
             (["Transfer-Encoding: chunked"], "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nX-Sum: 1\r\n\r\n", "hello"),
         ], [true, false])
     func bodyIsReadAndTheNextRequestAfterIt(body: ([String], String, String), isInOnePiece: Bool) throws {
@@ -38,7 +39,10 @@ import Testing
     @Test func requestsWithBodiesArePipelined() throws {
         let server = try echo()
         let client = try server.client()
-        try client.send((1...200).map { client.upload("/\($0)", ["Content-Length: 100"]) + "\($0 + 1000)" + String(repeating: "x", count: 96) }.joined())
+        try client.send(
+            (1...200).map {
+                client.upload("/\($0)", ["Content-Length: 100"]) + "\($0 + 1000)" + String(repeating: "x", count: 96)
+            }.joined())
         for index in 1...200 { #expect(try client.readResponse().text.hasPrefix("\(index + 1000)x")) }
     }
 
@@ -55,11 +59,14 @@ import Testing
         #expect(try client.isClosedByPeer())
     }
 
-    @Test(arguments: [
-        (nil, 0), ("Content-Length: 0", 0), ("Content-Length: 7", 7), ("Transfer-Encoding: chunked", nil),
-    ] as [(String?, Int64?)])
+    @Test(
+        arguments: [
+            (nil, 0), ("Content-Length: 0", 0), ("Content-Length: 7", 7), ("Transfer-Encoding: chunked", nil),
+        ] as [(String?, Int64?)])
     func lengthIsKnownBeforeTheBody(field: String?, length: Int64?) throws {
-        let server = try TestServer { $0.respond(200, text: "\($0.bodyLength.map(String.init) ?? "unknown")", closes: true) }
+        let server = try TestServer {
+            $0.respond(200, text: "\($0.bodyLength.map(String.init) ?? "unknown")", closes: true)
+        }
         let client = try server.client()
         try client.send(client.upload("/a", field.map { [$0] } ?? []))
         #expect(try client.readResponse().text == (length.map { "\($0)" } ?? "unknown") + "\n")
@@ -75,10 +82,14 @@ import Testing
 
     /// What two servers could understand in two ways is answered once, and the rest is no request.
     @Test(arguments: [
-        ("POST", ["Content-Length: 40", "Transfer-Encoding: chunked"], 400), ("POST", ["Transfer-Encoding: chunked", "Content-Length: 40"], 400),
-        ("POST", ["Content-Length: 40", "Content-Length: 0"], 400), ("POST", ["Content-Length: 0x28"], 400), ("POST", ["Content-Length: +40"], 400),
-        ("POST", ["Transfer-Encoding: chunked, identity"], 400), ("POST", ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], 400),
-        ("POST", ["Transfer-Encoding: gzip, chunked"], 501), ("POST", ["Transfer-Encoding: x"], 501), ("GET", ["Content-Length: 40"], 400),
+        ("POST", ["Content-Length: 40", "Transfer-Encoding: chunked"], 400),
+        ("POST", ["Transfer-Encoding: chunked", "Content-Length: 40"], 400),
+        ("POST", ["Content-Length: 40", "Content-Length: 0"], 400), ("POST", ["Content-Length: 0x28"], 400),
+        ("POST", ["Content-Length: +40"], 400),
+        ("POST", ["Transfer-Encoding: chunked, identity"], 400),
+        ("POST", ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], 400),
+        ("POST", ["Transfer-Encoding: gzip, chunked"], 501), ("POST", ["Transfer-Encoding: x"], 501),
+        ("GET", ["Content-Length: 40"], 400),
         ("POST", ["Content-Length: 40", "Expect: something"], 417),
     ])
     func doubtfulFramingIsRefusedAndClosed(method: String, fields: [String], status: Int) throws {
@@ -104,12 +115,16 @@ import Testing
         #expect(try client.readUntilClosed().isEmpty)
     }
 
-    @Test(arguments: [("5\r\nhello0", 400), ("0x5\r\nhello", 400), ("5\n", 400), ("5\r\nhello\r\n0\r\nX: " + String(repeating: "x", count: 9000), 431)])
+    @Test(arguments: [
+        ("5\r\nhello0", 400), ("0x5\r\nhello", 400), ("5\n", 400),
+        ("5\r\nhello\r\n0\r\nX: " + String(repeating: "x", count: 9000), 431),
+    ])
     func faultInTheChunksEndsTheConnection(chunks: String, status: Int) throws {
         let upload = Upload()
         let server = try TestServer { upload.read($0) }
         let client = try server.client()
-        try client.send(client.upload("/a", ["Transfer-Encoding: chunked"]) + chunks + "\r\n\r\n" + client.request("/smuggled"))
+        try client.send(
+            client.upload("/a", ["Transfer-Encoding: chunked"]) + chunks + "\r\n\r\n" + client.request("/smuggled"))
         let answer = try client.readResponse()
         #expect(answer.status == status && answer.headers["Connection"] == "close")
         #expect(try client.readUntilClosed().isEmpty)
@@ -132,7 +147,8 @@ import Testing
             upload.read(exchange) { $0.respond(200, text: "taken") }
         }
         let client = try server.client(), other = try server.client()
-        try client.send(client.upload("/upload", [isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(body.count)"]))
+        try client.send(
+            client.upload("/upload", [isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(body.count)"]))
         if isChunked { try client.send(String(body.count, radix: 16) + "\r\n") }
         var rest = body[...], stalls = 0
         // Each round of the other client is a turn of the loop, in which it would read what is there.
@@ -216,7 +232,9 @@ import Testing
     @Test func clientIsToldToContinueWhenTheBodyIsRead() throws {
         let waiting = Monitor<[LoopBound<Exchange>]>([])
         let server = try TestServer { exchange in
-            if exchange.request.target == "/later" { return waiting.update { $0.append(LoopBound(exchange, on: exchange.loop)) } }
+            if exchange.request.target == "/later" {
+                return waiting.update { $0.append(LoopBound(exchange, on: exchange.loop)) }
+            }
             Upload().read(exchange)
         }
         let client = try server.client()
@@ -237,7 +255,9 @@ import Testing
         let upload = Upload()
         let server = try TestServer { upload.read($0) }
         let client = try server.client()
-        try client.send("POST /a HTTP/\(version)\r\nHost: a\r\nConnection: keep-alive\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n" + early)
+        try client.send(
+            "POST /a HTTP/\(version)\r\nHost: a\r\nConnection: keep-alive\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+                + early)
         if !early.isEmpty { try upload.waitForPieces(1) }
         try client.send(String("hello".dropFirst(early.count)))
         #expect(try client.readInterimHead().status == 200)
@@ -262,9 +282,13 @@ import Testing
         for field in ["Content-Length: ", "Transfer-Encoding: chunked"] {
             let isChunked = field.hasPrefix("T")
             let client = try server.client()
-            try client.send(client.upload("/a", [isChunked ? field : field + "5"]) + (isChunked ? "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n" : "hello"))
+            try client.send(
+                client.upload("/a", [isChunked ? field : field + "5"])
+                    + (isChunked ? "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n" : "hello"))
             #expect(try client.readResponse().text == "hello")
-            try client.send(client.upload("/a", [isChunked ? field : field + "6"]) + (isChunked ? "2\r\nhe\r\n4\r\nllo!\r\n0\r\n\r\n" : "hello!") + client.request("/b"))
+            try client.send(
+                client.upload("/a", [isChunked ? field : field + "6"])
+                    + (isChunked ? "2\r\nhe\r\n4\r\nllo!\r\n0\r\n\r\n" : "hello!") + client.request("/b"))
             let answer = try client.readResponse()
             #expect(answer.status == 413 && answer.reason == "Content Too Large")
             #expect(answer.text == "the body is longer than 5 bytes: send a shorter one\n")
@@ -279,7 +303,9 @@ import Testing
         let client = try server.client()
         try client.send(client.upload("/a", ["Content-Length: 6", "Expect: 100-continue"]))
         #expect(try client.readInterimHead().status == 413)
-        #expect(try upload.waitForEnd() == .refused(RequestFault(status: 413, reason: "the body is longer than 5 bytes: send a shorter one")))
+        #expect(
+            try upload.waitForEnd()
+                == .refused(RequestFault(status: 413, reason: "the body is longer than 5 bytes: send a shorter one")))
         #expect(upload.endedOnce)
         #expect(upload.state.read(\.pieces) == 0)
     }
@@ -288,7 +314,8 @@ import Testing
         let upload = Upload(), feed = Feed()
         let server = try TestServer { upload.read($0, limit: 5, onFault: { feed.answer($0, length: 16, status: 413) }) }
         let client = try server.client()
-        try client.send(client.upload("/a", ["Transfer-Encoding: chunked"]) + "6\r\nhello!\r\n0\r\n\r\n" + client.request("/b"))
+        try client.send(
+            client.upload("/a", ["Transfer-Encoding: chunked"]) + "6\r\nhello!\r\n0\r\n\r\n" + client.request("/b"))
         // Nor is another answer given while this one is not out.
         try feed.waitForWait()
         try upload.waitForEnd()
@@ -477,7 +504,11 @@ import Testing
         #expect(answer.text == "/upload\n")
         #expect(answer.headers["Connection"] == (isEndThere ? nil : "close"))
         try client.send((isEndThere ? "" : "0\r\n\r\n") + client.request("/next"))
-        if isEndThere { #expect(try client.readResponse().text == "/next\n") } else { #expect(try client.readUntilClosed().isEmpty) }
+        if isEndThere {
+            #expect(try client.readResponse().text == "/next\n")
+        } else {
+            #expect(try client.readUntilClosed().isEmpty)
+        }
     }
 
     @Test func longBodyThatNobodyReadsEndsTheConnection() throws {
@@ -522,7 +553,9 @@ import Testing
             var sent: [UInt8] = [], expected: [[UInt8]] = []
             for _ in 0..<Int.random(in: 1...8, using: &random) {
                 let target = ["/plain", "/dropped", "/paused", "/read"].randomElement(using: &random)!
-                let body = Media(seed: random.next(), size: .random(in: 0...(target == "/dropped" ? 3000 : 100_000), using: &random)).allBytes
+                let body = Media(
+                    seed: random.next(), size: .random(in: 0...(target == "/dropped" ? 3000 : 100_000), using: &random)
+                ).allBytes
                 if target == "/plain" {
                     sent += client.request(target).utf8
                 } else if target == "/dropped" || Bool.random(using: &random) {
@@ -550,7 +583,11 @@ import Testing
             }
             for (index, body) in expected.enumerated() {
                 let answer = try client.readResponse()
-                if answer.body != body { throw Unexpected("answer \(index) of \(expected.count) is \(answer.status) with \(answer.body.count) bytes instead of \(body.count)") }
+                if answer.body != body {
+                    throw Unexpected(
+                        "answer \(index) of \(expected.count) is \(answer.status) with \(answer.body.count) bytes instead of \(body.count)"
+                    )
+                }
             }
             try sender.value()
         }

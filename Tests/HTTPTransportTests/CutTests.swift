@@ -108,7 +108,8 @@ import Testing
         let open = Monitor(0), media = Media(seed: 1, size: 1_000_000)
         let server = try TestServer(loops: 2) { exchange in
             open.update { $0 += 1 }
-            exchange.respond(Response(200, length: media.size), body: CountedSource(media.allBytes) { open.update { $0 -= 1 } })
+            exchange.respond(
+                Response(200, length: media.size), body: CountedSource(media.allBytes) { open.update { $0 -= 1 } })
         }
         _ = try concurrently(8) { thread in
             var random = seed

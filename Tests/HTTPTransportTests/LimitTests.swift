@@ -57,7 +57,11 @@ import Testing
         limits.idleSeconds = 0.2
         let feed = Feed(.bytes([1]))
         let server = try TestServer(limits: limits) { exchange in
-            if exchange.request.target == "/paused" { feed.answer(exchange, length: 2) } else { exchange.respond(200, text: "ok") }
+            if exchange.request.target == "/paused" {
+                feed.answer(exchange, length: 2)
+            } else {
+                exchange.respond(200, text: "ok")
+            }
         }
         let paused = try server.client()
         try paused.send(paused.request("/paused"))
@@ -75,7 +79,8 @@ import Testing
     // MARK: Bad requests
 
     @Test(arguments: [
-        ("nonsense\r\n\r\n", 400), ("GET /a HTTP/3.0\r\n\r\n", 505), ("GET /a HTTP/1.1\r\n\r\n", 400), ("\u{16}\u{3}\u{1}\u{2}\r\n\r\n", 400),
+        ("nonsense\r\n\r\n", 400), ("GET /a HTTP/3.0\r\n\r\n", 505), ("GET /a HTTP/1.1\r\n\r\n", 400),
+        ("\u{16}\u{3}\u{1}\u{2}\r\n\r\n", 400),
     ])
     func badRequestIsAnsweredAndClosed(text: String, status: Int) throws {
         let server = try server { _ in }
@@ -130,14 +135,17 @@ import Testing
         let exchanges = Monitor<[LoopBound<Exchange>]>([])
         let server = try TestServer { exchange in
             exchange.request.target == "/first"
-                ? exchanges.update { $0.append(LoopBound(exchange, on: exchange.loop)) } : exchange.respond(200, text: exchange.request.target)
+                ? exchanges.update { $0.append(LoopBound(exchange, on: exchange.loop)) }
+                : exchange.respond(200, text: exchange.request.target)
         }
         let client = try server.client()
         try client.send(client.request("/first"))
         let first = try exchanges.wait(for: "the request") { $0.first }
         // More than the sockets hold and than is read ahead: the sender has to wait for the first answer.
         let count = 3000, filler = String(repeating: "x", count: 8000)
-        let sender = try Background { for index in 0..<count { try client.send(client.request("/\(index)", headers: [("X", filler)])) } }
+        let sender = try Background {
+            for index in 0..<count { try client.send(client.request("/\(index)", headers: [("X", filler)])) }
+        }
         #expect(!sender.isFinished)
         first.post { $0.respond(200, text: "first") }
         #expect(try client.readResponse().text == "first\n")

@@ -25,7 +25,9 @@ import Testing
         limits.maxConnections = 4
         let held = Monitor<[LoopBound<Exchange>]>([])
         let server = try TestServer(loops: 2, limits: limits) { exchange in
-            guard exchange.request.target == "/held" else { return exchange.respond(200, text: "\(exchange.loop.index)") }
+            guard exchange.request.target == "/held" else {
+                return exchange.respond(200, text: "\(exchange.loop.index)")
+            }
             held.update { $0.append(LoopBound(exchange, on: exchange.loop)) }
         }
         // Two on each loop; those of one have answers that do not end.

@@ -72,7 +72,9 @@ import Testing
 
     @Test func portOfAnotherServerIsTaken() throws {
         let first = try TestServer(loops: 2) { $0.respond(200, text: "first") }
-        #expect(throws: ListenError.self) { _ = try TestServer(loops: 2, port: first.port) { $0.respond(200, text: "second") } }
+        #expect(throws: ListenError.self) {
+            _ = try TestServer(loops: 2, port: first.port) { $0.respond(200, text: "second") }
+        }
         #expect(try first.client().get("/a").text == "first\n")
     }
 
@@ -86,11 +88,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("127.0.0.1:80", "127.0.0.1", 80), ("[::1]:8080", "::1", 8080), (":7335", "0.0.0.0", 7335), ("localhost:0", "localhost", 0),
+        ("127.0.0.1:80", "127.0.0.1", 80), ("[::1]:8080", "::1", 8080), (":7335", "0.0.0.0", 7335),
+        ("localhost:0", "localhost", 0),
     ])
     func addressIsReadAndPrinted(text: String, host: String, port: Int) {
         #expect(ListenAddress(text) == ListenAddress(host: host, port: port))
-        #expect(ListenAddress(ListenAddress(host: host, port: port).description) == ListenAddress(host: host, port: port))
+        #expect(
+            ListenAddress(ListenAddress(host: host, port: port).description) == ListenAddress(host: host, port: port))
     }
 
     @Test(arguments: ["", "localhost", "localhost:", "localhost:x", "localhost:65536", "localhost:-1", "::1:80", "80"])
@@ -103,7 +107,10 @@ import Testing
         group.start()
         defer { group.stop() }
         #expect(throws: ListenError.self) {
-            try HTTPServer(ListenAddress(host: "host.invalid", port: 0), loops: group.loops, limits: .init(), metrics: ProxyMetrics()) { _ in Silent() }
+            try HTTPServer(
+                ListenAddress(host: "host.invalid", port: 0), loops: group.loops, limits: .init(),
+                metrics: ProxyMetrics()
+            ) { _ in Silent() }
         }
     }
 
@@ -112,7 +119,11 @@ import Testing
     @Test func stopLetsARunningAnswerEndAndClosesTheRest() throws {
         let feed = Feed(.bytes([1]))
         let server = try TestServer { exchange in
-            if exchange.request.target == "/running" { feed.answer(exchange, length: 3) } else { exchange.respond(200, text: "ok") }
+            if exchange.request.target == "/running" {
+                feed.answer(exchange, length: 3)
+            } else {
+                exchange.respond(200, text: "ok")
+            }
         }
         let idle = try server.client(), running = try server.client()
         #expect(try idle.get("/a").status == 200)
@@ -134,7 +145,8 @@ import Testing
 
     @Test func requestThatComesInWhileStoppingIsTheLast() throws {
         let exchanges = Monitor<[LoopBound<Exchange>]>([])
-        let server = try TestServer { exchange in exchanges.update { $0.append(LoopBound(exchange, on: exchange.loop)) } }
+        let server = try TestServer { exchange in exchanges.update { $0.append(LoopBound(exchange, on: exchange.loop)) }
+        }
         let client = try server.client(), idle = try server.client()
         try client.send(client.request("/a") + client.request("/b"))
         let exchange = try exchanges.wait(for: "the request") { $0.first }
@@ -161,7 +173,9 @@ import Testing
         try waiting.send(waiting.request("/waiting"))
         try feed.waitForWait()
         server.stop(graceSeconds: 0)
-        #expect(throws: RawClient.ResponseError.truncated(received: 1, expected: 3)) { while try !running.readBody(upTo: 9).isEmpty {} }
+        #expect(throws: RawClient.ResponseError.truncated(received: 1, expected: 3)) {
+            while try !running.readBody(upTo: 9).isEmpty {}
+        }
         #expect(throws: RawClient.ResponseError.closedBeforeHead) { try waiting.readHead() }
         #expect(feed.endedOnce)
         #expect(aborts.read { $0 } <= 1)
@@ -180,7 +194,9 @@ import Testing
         let group = try EventLoopGroup(count: 2)
         group.start()
         do {
-            let server = try HTTPServer(ListenAddress(host: "127.0.0.1", port: 0), loops: group.loops, limits: .init(), metrics: ProxyMetrics()) { _ in CountedHandler(count) }
+            let server = try HTTPServer(
+                ListenAddress(host: "127.0.0.1", port: 0), loops: group.loops, limits: .init(), metrics: ProxyMetrics()
+            ) { _ in CountedHandler(count) }
             #expect(count.read { $0 } == 2)
             server.stop(graceSeconds: 0)
         }
@@ -225,7 +241,9 @@ private final class Listener {
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let descriptor = descriptor
         let outcome = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) | listen(descriptor, 8) | getsockname(descriptor, $0, &length) }
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, length) | listen(descriptor, 8) | getsockname(descriptor, $0, &length)
+            }
         }
         guard outcome == 0 else { throw SystemError("listen") }
         port = Int(UInt16(bigEndian: address.sin_port))

@@ -17,7 +17,9 @@ final class TestServer: Sendable {
         group = try EventLoopGroup(count: loops)
         group.start()
         do {
-            server = try HTTPServer(ListenAddress(host: "127.0.0.1", port: port), loops: group.loops, limits: limits, metrics: metrics) { _ in
+            server = try HTTPServer(
+                ListenAddress(host: "127.0.0.1", port: port), loops: group.loops, limits: limits, metrics: metrics
+            ) { _ in
                 ClosureHandler(answer)
             }
         } catch {
@@ -43,13 +45,17 @@ final class TestServer: Sendable {
 
     var port: Int { server.address.port }
 
-    func client(receiveBuffer: Int? = nil) throws -> RawClient { try RawClient(port: port, receiveBuffer: receiveBuffer) }
+    func client(receiveBuffer: Int? = nil) throws -> RawClient {
+        try RawClient(port: port, receiveBuffer: receiveBuffer)
+    }
 
     /// Waits until no connection is open.
     func waitUntilIdle() throws {
         let end = ContinuousClock.now + .patience
         while metrics.connections.value > 0 {
-            guard ContinuousClock.now < end else { throw Unexpected("\(metrics.connections.value) connections stay open") }
+            guard ContinuousClock.now < end else {
+                throw Unexpected("\(metrics.connections.value) connections stay open")
+            }
         }
     }
 }

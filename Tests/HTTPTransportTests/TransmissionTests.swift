@@ -20,7 +20,9 @@ import Testing
         return try TestServer(limits: limits) { exchange in
             let numbers = exchange.request.target.dropFirst().split(separator: "-").compactMap { Int64($0) }
             guard numbers.count == 2 else { return exchange.respond(200, text: "alive") }
-            exchange.respond(Response(206, length: chunked ? nil : numbers[1] - numbers[0]), body: FileSource(file, numbers[0]..<numbers[1]))
+            exchange.respond(
+                Response(206, length: chunked ? nil : numbers[1] - numbers[0]),
+                body: FileSource(file, numbers[0]..<numbers[1]))
         }
     }
 
@@ -68,7 +70,8 @@ import Testing
             }
         }
         #expect(Int64(body.count) < media.size)
-        // What sendfile has queued are the file's own pages: the kernel clears what is cut off of a large one also there.
+        // What sendfile has queued are the file's own pages: the kernel clears what is cut off of a large one also
+        // there.
         let trusted = transmission == .sendfile ? body.prefix(max(Int(length), first.count)) : body[...]
         #expect(media.firstMismatch(Array(trusted), at: 0) == nil)
         #expect(try other.get("/alive").text == "alive\n")

@@ -5,7 +5,8 @@ import Testing
 
 /// One connection is not all that a loop has to do.
 @Suite struct TurnTests {
-    /// 1,500 requests are there at once, and while the first is answered another client's comes: it waits for a few of them.
+    /// 1,500 requests are there at once, and while the first is answered another client's comes: it waits for a few of
+    /// them.
     @Test func pipelinedRequestsLeaveOthersTheirTurn() throws {
         let first = Monitor(false), goesOn = Monitor(false), answered = Monitor(0)
         let server = try TestServer { exchange in

@@ -2,7 +2,8 @@ import HTTPTransport
 import TestSupport
 import Testing
 
-/// Bodies that end with their connection: HTTP/1.0 knows no other end where the length is unknown, so a cut must not look like one.
+/// Bodies that end with their connection: HTTP/1.0 knows no other end where the length is unknown, so a cut must not
+/// look like one.
 @Suite struct UntilCloseTests {
     @Test func completeBodyEndsInGoodOrder() throws {
         let feed = Feed(.bytes([1, 2]), .bytes([3]), .end)
@@ -26,7 +27,9 @@ import Testing
     @Test func cutBodyIsReset() throws {
         try withThreeBytes { feed, _, client in
             feed.give(.cut)
-            #expect(throws: RawClient.ResponseError.truncated(received: 3, expected: nil)) { try client.readBody(upTo: 1) }
+            #expect(throws: RawClient.ResponseError.truncated(received: 3, expected: nil)) {
+                try client.readBody(upTo: 1)
+            }
             #expect(feed.endedOnce)
         }
     }
@@ -35,7 +38,9 @@ import Testing
     @Test func bodyThatTheServersEndCutsIsReset() throws {
         try withThreeBytes { _, server, client in
             server.stop(graceSeconds: 0)
-            #expect(throws: RawClient.ResponseError.truncated(received: 3, expected: nil)) { try client.readBody(upTo: 1) }
+            #expect(throws: RawClient.ResponseError.truncated(received: 3, expected: nil)) {
+                try client.readBody(upTo: 1)
+            }
         }
     }
 

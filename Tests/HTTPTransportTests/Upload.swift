@@ -35,13 +35,15 @@ final class Upload: Sendable {
     ///   - onPiece: after each piece.
     ///   - onFault: may answer.
     func read(
-        _ exchange: Exchange, limit: Int64? = nil, answer: ((Exchange) -> Void)? = nil, onPiece: @escaping (Exchange) -> Void = { _ in },
+        _ exchange: Exchange, limit: Int64? = nil, answer: ((Exchange) -> Void)? = nil,
+        onPiece: @escaping (Exchange) -> Void = { _ in },
         onFault: @escaping (Exchange) -> Void = { _ in }
     ) {
         state.update { $0.exchange = LoopBound(exchange, on: exchange.loop) }
         exchange.onAbort = { [self] in state.update { $0.aborts += 1 } }
         let answer = answer ?? { [self] in $0.respond(bytes: state.read(\.bytes)) }
-        exchange.readBody(limit: limit, into: UploadSink(self, exchange, onPiece: onPiece, onFault: onFault, answer: answer))
+        exchange.readBody(
+            limit: limit, into: UploadSink(self, exchange, onPiece: onPiece, onFault: onFault, answer: answer))
     }
 
     func resume(pausing: Bool) {
@@ -66,7 +68,8 @@ final class Upload: Sendable {
         try state.wait(for: "the end of a body") { $0.isOver ? .some($0.faults.first) : nil }
     }
 
-    /// Whether these bytes have come, no more and no less. As a condition of its own, so that no test prints millions of them.
+    /// Whether these bytes have come, no more and no less. As a condition of its own, so that no test prints millions
+    /// of them.
     func has(_ bytes: [UInt8]) -> Bool { state.read { $0.bytes == bytes } }
 
     /// Whether the sink was told of the end exactly once, and of nothing after it.
@@ -81,7 +84,8 @@ private final class UploadSink: BodySink {
     private let answer: (Exchange) -> Void
 
     init(
-        _ upload: Upload, _ exchange: Exchange, onPiece: @escaping (Exchange) -> Void, onFault: @escaping (Exchange) -> Void,
+        _ upload: Upload, _ exchange: Exchange, onPiece: @escaping (Exchange) -> Void,
+        onFault: @escaping (Exchange) -> Void,
         answer: @escaping (Exchange) -> Void
     ) {
         self.upload = upload

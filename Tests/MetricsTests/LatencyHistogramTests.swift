@@ -48,7 +48,9 @@ import Testing
                     Issue.record("no quantile \(quantile) of \(values.count) values")
                     continue
                 }
-                #expect(found >= truth && Double(found) <= Double(truth) * 1.125, "quantile \(quantile) of \(values.count) values")
+                #expect(
+                    found >= truth && Double(found) <= Double(truth) * 1.125,
+                    "quantile \(quantile) of \(values.count) values")
             }
         }
     }

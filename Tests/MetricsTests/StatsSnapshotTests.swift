@@ -52,12 +52,20 @@ import Testing
 
         let stats = snapshot
         let requests = stats.requests
-        #expect([requests.total, requests.hits, requests.partialHits, requests.misses, requests.bypasses, requests.collapsed] == [1, 2, 3, 4, 5, 6])
+        #expect(
+            [
+                requests.total, requests.hits, requests.partialHits, requests.misses, requests.bypasses,
+                requests.collapsed,
+            ] == [1, 2, 3, 4, 5, 6])
         #expect([requests.validated, requests.stale] == [17, 18])
-        #expect(stats.upstream.requests == ["uri-miss": 0, "gap": 7, "resume": 0, "bypass": 0, "validation": 0, "head": 0, "method": 0])
+        #expect(
+            stats.upstream.requests == [
+                "uri-miss": 0, "gap": 7, "resume": 0, "bypass": 0, "validation": 0, "head": 0, "method": 0,
+            ])
         #expect(stats.upstream.bytes == 8 && stats.upstream.openFetches == 9 && stats.upstream.resumedTransfers == 10)
         let cache = stats.cache
-        #expect([cache.evictedExtents, cache.evictedBytes, cache.droppedChunks, cache.checkpoints] == [11, 12, 13, 14])
+        #expect(
+            [cache.evictedExtents, cache.evictedBytes, cache.droppedChunks, cache.checkpoints] == [11, 12, 13, 14])
         #expect(cache.size == 10 && cache.limit == 20 && cache.minFree == 30 && cache.openResources == 2)
         #expect(stats.connections == 15 && stats.acceptedConnections == 16)
         #expect(stats.errors == ["disk-read": 1])

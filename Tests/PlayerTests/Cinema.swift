@@ -43,7 +43,9 @@ final class Cinema {
     private func expect(_ body: [UInt8], toBe range: Range<Int64>) {
         let expected = bytes[Int(range.lowerBound)..<Int(range.upperBound)]
         let wrong = zip(body, expected).enumerated().first { $1.0 != $1.1 }.map { range.lowerBound + Int64($0.offset) }
-        #expect(body.count == expected.count && wrong == nil, "\(film.rawValue), bytes \(range): \(body.count) bytes, the first wrong one at \(wrong ?? -1)")
+        #expect(
+            body.count == expected.count && wrong == nil,
+            "\(film.rawValue), bytes \(range): \(body.count) bytes, the first wrong one at \(wrong ?? -1)")
     }
 
     /// Ends the proxy as a user does.

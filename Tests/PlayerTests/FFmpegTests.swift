@@ -8,14 +8,17 @@ struct FFmpegTests {
     /// The checksums of all frames and samples that ffmpeg decodes, a line for each.
     private func frames(_ url: String, from seconds: Int? = nil) throws -> [Substring] {
         let seek = seconds.map { ["-ss", "\($0)"] } ?? []
-        let outcome = try Player.ffmpeg.run(["-nostdin", "-v", "error"] + seek + ["-i", url, "-map", "0", "-f", "framemd5", "-"])
+        let outcome = try Player.ffmpeg.run(
+            ["-nostdin", "-v", "error"] + seek + ["-i", url, "-map", "0", "-f", "framemd5", "-"])
         #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(url): \(outcome.exit) \(outcome.stderr)")
         return outcome.stdout.split(separator: "\n")
     }
 
     private func expectEqual(_ frames: [Substring], _ expected: [Substring], _ when: String) {
         #expect(frames.count == expected.count, "\(when)")
-        if let (frame, wanted) = zip(frames, expected).first(where: { $0 != $1 }) { Issue.record("\(when): \(frame) instead of \(wanted)") }
+        if let (frame, wanted) = zip(frames, expected).first(where: { $0 != $1 }) {
+            Issue.record("\(when): \(frame) instead of \(wanted)")
+        }
     }
 
     @Test(arguments: Film.allCases) func framesAreEqualNewCachedAndWithoutTheOrigin(film: Film) throws {
@@ -38,10 +41,15 @@ struct FFmpegTests {
         let cinema = try Cinema(film)
         let expected = try [5, 2, 7].map { (seconds: Int) in (seconds, try frames(cinema.originURL, from: seconds)) }
 
-        for (seconds, frames) in expected { expectEqual(try self.frames(cinema.proxyURL, from: seconds), frames, "from \(seconds) s, new") }
+        for (seconds, frames) in expected {
+            expectEqual(try self.frames(cinema.proxyURL, from: seconds), frames, "from \(seconds) s, new")
+        }
         try cinema.expectTheOriginsBytes()
         cinema.origin.stop()
-        for (seconds, frames) in expected { expectEqual(try self.frames(cinema.proxyURL, from: seconds), frames, "from \(seconds) s, without the origin") }
+        for (seconds, frames) in expected {
+            expectEqual(
+                try self.frames(cinema.proxyURL, from: seconds), frames, "from \(seconds) s, without the origin")
+        }
         try cinema.close()
     }
 

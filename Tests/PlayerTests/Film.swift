@@ -36,11 +36,17 @@ enum Film: String, CaseIterable, CustomTestStringConvertible {
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
     }
 
-    private static let sources = ["-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=8", "-f", "lavfi", "-i", "sine=frequency=440:duration=8"]
+    private static let sources = [
+        "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=8", "-f", "lavfi", "-i",
+        "sine=frequency=440:duration=8",
+    ]
 
     /// Some 3 MB, so that seeks lead to chunks that are not there yet.
     private var encoding: [String] {
-        let video = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "3M", "-g", "25", "-c:a", "aac", "-shortest"]
+        let video = [
+            "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "3M", "-g", "25", "-c:a", "aac",
+            "-shortest",
+        ]
         return switch self {
         case .mp4MoovFront: video + ["-movflags", "+faststart"]
         case .mp4MoovEnd, .mkv: video

@@ -14,8 +14,8 @@ struct MPVTests {
     /// Seconds to which the script seeks, one after the other. It then plays to the end.
     private static let seeks = [5.0, 1.0, 7.0, 3.0, 6.0]
 
-    /// Seeks while it is paused, each time when the player has come to rest after the one before, and says where it is. Then
-    /// it lets the film play to its end.
+    /// Seeks while it is paused, each time when the player has come to rest after the one before, and says where it is.
+    /// Then it lets the film play to its end.
     private static let script = """
         local seeks, next = {\(seeks.map { "\($0)" }.joined(separator: ", "))}, 1
         local function say(...) io.stdout:write(string.format(...), "\\n") io.stdout:flush() end
@@ -33,7 +33,8 @@ struct MPVTests {
         try Self.script.write(toFile: script, atomically: true, encoding: .utf8)
         let outcome = try Player.mpv.run([
             "--no-config", "--load-scripts=no", "--script=\(script)", "--pause",
-            // As fast as it can. Its null output complains when it runs dry; everything else is quiet unless there is an error.
+            // As fast as it can. Its null output complains when it runs dry; everything else is quiet unless there is
+            // an error.
             "--vo=null", "--ao=null", "--untimed", "--ao-null-untimed", "--msg-level=all=error,ao=no",
             // Without a cache of its own every seek is a request.
             "--cache=no", url,

@@ -21,7 +21,9 @@ enum Player: String, CaseIterable {
         return ConditionTrait.enabled(if: missing.isEmpty, "not installed: \(missing.joined(separator: ", "))")
     }
 
-    func location() throws -> String { try #require(path, "\(rawValue) is not installed, and CI=true makes that a failure") }
+    func location() throws -> String {
+        try #require(path, "\(rawValue) is not installed, and CI=true makes that a failure")
+    }
 
     /// Runs it to its end.
     func run(_ arguments: [String]) throws -> ChildProcess.Outcome {

@@ -13,7 +13,9 @@ import Testing
             let file = try await cache.download(url)
             #expect(file.isFileURL && cache.isCached(url))
             #expect(try [UInt8](Data(contentsOf: file)) == whole)
-            #expect(try cache.coverage(of: url) == CacheCoverage(length: stage.film.size, ranges: [0..<stage.film.size], isPinned: true))
+            #expect(
+                try cache.coverage(of: url)
+                    == CacheCoverage(length: stage.film.size, ranges: [0..<stage.film.size], isPinned: true))
             // With one it is where players look; and nothing is fetched twice.
             let played = try await onThread {
                 try cache.startProxy()
@@ -40,7 +42,11 @@ import Testing
             let file = try await stage.cache.fileURL(of: url)
             #expect(last == .completed(try #require(stage.cache.downloads.status(of: url)), localURL: file))
             let bytes = seen.map(\.bytes)
-            #expect(bytes == bytes.sorted() && seen.contains { $0.state == .downloading && $0.total == stage.film.size && $0.fractionCompleted! < 1 })
+            #expect(
+                bytes == bytes.sorted()
+                    && seen.contains {
+                        $0.state == .downloading && $0.total == stage.film.size && $0.fractionCompleted! < 1
+                    })
             #expect(stage.cache.downloads.status(of: url)?.fractionCompleted == 1)
             #expect(try stage.cache.coverage(of: url)?.isPinned == false)
         })
@@ -54,7 +60,9 @@ import Testing
                 if case .progress(let download) = event, download.bytes >= 131_072 { break }
             }
             _ = try await cache.states.first(of: url, .cancelled)
-            try await onThread { try stage.origin.waitUntil("the end of the transfer") { $0.requests("/a.mp4").first?.aborted == true } }
+            try await onThread {
+                try stage.origin.waitUntil("the end of the transfer") { $0.requests("/a.mp4").first?.aborted == true }
+            }
             #expect(try cache.coverage(of: url) == nil)
         })
     }
@@ -71,10 +79,14 @@ import Testing
             #expect(try stage.cache.coverage(of: url)?.contains(0..<131_072) == true)
             stage.origin.release("/a.mp4")
             try await downloads.resume(id)
-            guard case .completed? = await downloads.events(of: id).last() else { throw DeadlinePassed(what: "the end") }
+            guard case .completed? = await downloads.events(of: id).last() else {
+                throw DeadlinePassed(what: "the end")
+            }
             let second = try #require(stage.origin.requests("/a.mp4").dropFirst().first?.range)
             #expect(second.lowerBound >= 131_072)
-            #expect(try await [UInt8](Data(contentsOf: stage.cache.fileURL(of: url))) == stage.film.bytes(0..<stage.film.size))
+            #expect(
+                try await [UInt8](Data(contentsOf: stage.cache.fileURL(of: url)))
+                    == stage.film.bytes(0..<stage.film.size))
         })
     }
 
@@ -82,7 +94,9 @@ import Testing
         try await cacheStory(following: { stage in
             let url = stage.url("/nothing.mp4")
             let error = await #expect(throws: CacheError.self) { try await stage.cache.download(url) }
-            guard case .downloadFailed(let download)? = error else { throw DeadlinePassed(what: "a failure", instead: "\(error as Any)") }
+            guard case .downloadFailed(let download)? = error else {
+                throw DeadlinePassed(what: "a failure", instead: "\(error as Any)")
+            }
             #expect(download.state == .failed && download.url == url)
             #expect(error?.description == download.message && download.message?.contains("404") == true)
         })
@@ -92,10 +106,14 @@ import Testing
         try await cacheStory(following: { stage in
             let cache = stage.cache, url = stage.serve("/a.mp4"), first = DownloadOptions { $0.first = 65_536 }
             let error = await #expect(throws: CacheError.self) { try await cache.download(url, first) }
-            guard case .incomplete(url, missing: let missing)? = error else { throw DeadlinePassed(what: "an incomplete file", instead: "\(error as Any)") }
+            guard case .incomplete(url, missing: let missing)? = error else {
+                throw DeadlinePassed(what: "an incomplete file", instead: "\(error as Any)")
+            }
             #expect(missing <= stage.film.size - 65_536)
             // The download is completed all the same.
-            guard case .completed(let download, localURL: nil)? = await cache.downloading(url, first).last() else { throw DeadlinePassed(what: "the end") }
+            guard case .completed(let download, localURL: nil)? = await cache.downloading(url, first).last() else {
+                throw DeadlinePassed(what: "the end")
+            }
             #expect(download.state == .completed && download.bytes == 65_536)
             let progress = await cache.downloads.progress(of: download.id)
             while await MainActor.run(body: { !progress.isFinished && !progress.isCancelled }) { await Task.yield() }
@@ -114,10 +132,16 @@ import Testing
             let progress = await downloads.progress(of: id)
             #expect(await MainActor.run { progress.isIndeterminate })
             stage.origin.release("/a.mp4")
-            guard case .completed? = await downloads.events(of: id).last() else { throw DeadlinePassed(what: "the end") }
+            guard case .completed? = await downloads.events(of: id).last() else {
+                throw DeadlinePassed(what: "the end")
+            }
             // It hears of the same event, in its own time.
             while await MainActor.run(body: { !progress.isFinished }) { await Task.yield() }
-            #expect(await MainActor.run { progress.totalUnitCount == stage.film.size && progress.fractionCompleted == 1 && !progress.isCancelled })
+            #expect(
+                await MainActor.run {
+                    progress.totalUnitCount == stage.film.size && progress.fractionCompleted == 1
+                        && !progress.isCancelled
+                })
         })
     }
 
@@ -147,12 +171,15 @@ import Testing
             let ordered = try await downloads.add(url, DownloadOptions { $0.first = first })
             _ = await downloads.events(of: ordered.id).last()
             try await downloads.clearHistory()
-            guard case .completed(let download, _)? = await downloads.events(of: ordered.id, lastKnown: ordered).last() else {
+            guard case .completed(let download, _)? = await downloads.events(of: ordered.id, lastKnown: ordered).last()
+            else {
                 throw DeadlinePassed(what: "the end")
             }
             #expect(download.id == ordered.id && download.state == .completed)
             try stage.cache.remove(url)
-            #expect(await downloads.events(of: ordered.id, lastKnown: ordered).last() == .failed(.downloadCancelled(ordered)))
+            #expect(
+                await downloads.events(of: ordered.id, lastKnown: ordered).last()
+                    == .failed(.downloadCancelled(ordered)))
         })
     }
 
@@ -166,7 +193,9 @@ import Testing
             }
             // The second transfer is shorter than what the origin sends before it waits.
             try await onThread { try stage.reopen() }
-            guard case .completed? = await stage.cache.downloads.events(of: id).last() else { throw DeadlinePassed(what: "the end") }
+            guard case .completed? = await stage.cache.downloads.events(of: id).last() else {
+                throw DeadlinePassed(what: "the end")
+            }
             #expect(stage.origin.bytesSent("/a.mp4") <= stage.film.size + 200_000 - 131_072)
             #expect(stage.cache.isCached(url))
         })

@@ -39,7 +39,8 @@ final class CacheStage: Sendable {
         tuning.fill.lingerSeconds = 0
         tuning.limits.lingerSeconds = 0.2
         tuning.downloads = downloads
-        return try MediaCache(configuration, tuning: tuning, logger: Logger(label: "stage") { _ in SwiftLogNoOpLogHandler() })
+        return try MediaCache(
+            configuration, tuning: tuning, logger: Logger(label: "stage") { _ in SwiftLogNoOpLogHandler() })
     }
 
     var cache: MediaCache { opened.withLock { $0 } }
@@ -80,7 +81,8 @@ final class CacheStage: Sendable {
     @discardableResult
     func play(_ path: String, range: Range<Int64>? = nil) throws -> [UInt8] {
         let proxy = try #require(cache.proxy)
-        let response = try RawClient.get(port: proxy.port, path: ProxyProcess.target(origin.url(path)), range: range?.rangeField)
+        let response = try RawClient.get(
+            port: proxy.port, path: ProxyProcess.target(origin.url(path)), range: range?.rangeField)
         try #require(response.status == (range == nil ? 200 : 206), "\(response)")
         try settle()
         return response.body
@@ -88,7 +90,10 @@ final class CacheStage: Sendable {
 }
 
 /// Tells a story of one cache, on threads of its own, and ends everything after it.
-func cacheStory(_ configure: @escaping @Sendable (inout ProxyConfiguration) -> Void = { _ in }, _ story: @escaping @Sendable (CacheStage) throws -> Void) async throws {
+func cacheStory(
+    _ configure: @escaping @Sendable (inout ProxyConfiguration) -> Void = { _ in },
+    _ story: @escaping @Sendable (CacheStage) throws -> Void
+) async throws {
     try await blocking {
         let stage = try CacheStage(configure)
         defer { stage.end() }
@@ -98,7 +103,9 @@ func cacheStory(_ configure: @escaping @Sendable (inout ProxyConfiguration) -> V
 
 /// The same for a story that waits without blocking.
 /// - Parameter downloads: whether they are carried out; else each waits for ever.
-func cacheStory(downloads: Bool = true, following story: @escaping @Sendable (CacheStage) async throws -> Void) async throws {
+func cacheStory(downloads: Bool = true, following story: @escaping @Sendable (CacheStage) async throws -> Void)
+    async throws
+{
     let stage = try await onThread { try CacheStage(downloads: downloads) }
     let result: Result<Void, any Error>
     do { result = .success(try await story(stage)) } catch { result = .failure(error) }

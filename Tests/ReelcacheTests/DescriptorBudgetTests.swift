@@ -15,7 +15,9 @@ import Testing
             guard let budget = DescriptorBudget(limit: limit, loops: loops) else { continue }
             let idle = budget.idleOriginsOfALoop * loops
             // Where one for each loop is more than that, it is in the reserve.
-            #expect(budget.clients + budget.origins + idle + budget.resources + 8 * loops + 48 <= limit + (idle == loops ? loops : 0))
+            #expect(
+                budget.clients + budget.origins + idle + budget.resources + 8 * loops + 48 <= limit
+                    + (idle == loops ? loops : 0))
             #expect(budget.origins >= 4 && idle <= max(loops, budget.origins))
             #expect(budget.resources <= 4096)
         }

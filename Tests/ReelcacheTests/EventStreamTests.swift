@@ -9,7 +9,9 @@ import Testing
         return stream.append(Array(text.utf8))
     }
 
-    private func event(_ name: String, _ data: String, id: String = "") -> EventStream.Event { EventStream.Event(name: name, data: Array(data.utf8), id: id) }
+    private func event(_ name: String, _ data: String, id: String = "") -> EventStream.Event {
+        EventStream.Event(name: name, data: Array(data.utf8), id: id)
+    }
 
     /// Text, and the events in it.
     private static let samples: [(text: String, events: [(name: String, data: String, id: String)])] = [
@@ -23,7 +25,10 @@ import Testing
         ("data\ndata\n\n", [("message", "\n", "")]),
         ("data: \n\n", [("message", "", "")]),
         (": nobody reads this\n\n:\n\ndata: a\n: nor this\n\n", [("message", "a", "")]),
-        ("id: s-1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n", [("message", "a", "s-1"), ("message", "b", "s-1"), ("message", "c", "")]),
+        (
+            "id: s-1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n",
+            [("message", "a", "s-1"), ("message", "b", "s-1"), ("message", "c", "")]
+        ),
         ("id: 7\nid: 8\u{0}\ndata: a\n\n", [("message", "a", "7")]),
         ("event: a\n\ndata: b\n\n", [("message", "b", "")]),
         ("id: 3\n\ndata: b\n\n", [("message", "b", "3")]),
@@ -52,6 +57,9 @@ import Testing
 
     @Test func whatIsNotUTF8IsDataAllTheSame() {
         var stream = EventStream()
-        #expect(stream.append(Array("data: ".utf8) + [0xFF, 0xFE, 0x0A, 0x0A]) == [EventStream.Event(name: "message", data: [0xFF, 0xFE], id: "")])
+        #expect(
+            stream.append(Array("data: ".utf8) + [0xFF, 0xFE, 0x0A, 0x0A]) == [
+                EventStream.Event(name: "message", data: [0xFF, 0xFE], id: "")
+            ])
     }
 }

@@ -24,7 +24,9 @@ import Testing
         return placement
     }
 
-    private func write(_ bytes: [UInt8], _ name: String) throws { try Data(bytes).write(to: URL(fileURLWithPath: directory.file(name))) }
+    private func write(_ bytes: [UInt8], _ name: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: directory.file(name)))
+    }
 
     private var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() }
@@ -45,11 +47,15 @@ import Testing
         var other = film.allBytes
         other[2_400_000] ^= 1
         try write(other, "film (2).mp4")
-        try FileManager.default.createSymbolicLink(atPath: directory.file("film (3).mp4"), withDestinationPath: directory.file("none"))
-        try FileManager.default.createDirectory(atPath: directory.file("film (4).mp4"), withIntermediateDirectories: false)
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.file("film (3).mp4"), withDestinationPath: directory.file("none"))
+        try FileManager.default.createDirectory(
+            atPath: directory.file("film (4).mp4"), withIntermediateDirectories: false)
         let placed = try placement(isNameless: isNameless).place(source, length: film.size, as: name) { _ in true }
         #expect(placed.path == directory.file("film (5).mp4") && placed.method != nil)
-        #expect(try names == ["film (2).mp4", "film (3).mp4", "film (4).mp4", "film (5).mp4", "film.mp4"] && difference("film (5).mp4") == nil)
+        #expect(
+            try names == ["film (2).mp4", "film (3).mp4", "film (4).mp4", "film (5).mp4", "film.mp4"]
+                && difference("film (5).mp4") == nil)
         #expect(try Data(contentsOf: URL(fileURLWithPath: directory.file("film.mp4"))) == Data([1, 2, 3]))
     }
 
@@ -63,8 +69,12 @@ import Testing
 
     @Test(arguments: [true, false]) func whatIsInterruptedLeavesNothing(isThere: Bool) throws {
         if isThere { try write(film.allBytes, "film.mp4") }
-        #expect(throws: CacheAccessError.self) { try placement(isNameless: true).place(source, length: film.size, as: name) { _ in false } }
-        #expect(throws: CacheAccessError.self) { try placement(isNameless: true).place(source, length: film.size, as: name, isHeld: { false }) { _ in true } }
+        #expect(throws: CacheAccessError.self) {
+            try placement(isNameless: true).place(source, length: film.size, as: name) { _ in false }
+        }
+        #expect(throws: CacheAccessError.self) {
+            try placement(isNameless: true).place(source, length: film.size, as: name, isHeld: { false }) { _ in true }
+        }
         #expect(try names == (isThere ? ["film.mp4"] : []))
     }
 

@@ -54,7 +54,9 @@ import Testing
         try await onThread {
             let directory = try TemporaryDirectory()
             var configuration = ProxyConfiguration()
-            (configuration.cacheDirectory, configuration.accessLog) = (directory.file("cache"), directory.file("none/access.log"))
+            (configuration.cacheDirectory, configuration.accessLog) = (
+                directory.file("cache"), directory.file("none/access.log")
+            )
             let error = try #require(throws: ProxyError.self) { try MediaCache(configuration) }
             #expect(error.description.contains("cannot write the access log"), "\(error)")
             configuration.accessLog = nil
@@ -126,7 +128,8 @@ import Testing
     // MARK: URLs
 
     @Test(arguments: [
-        ("https://example.org/a b|c/ü.mp4?x=[1]#t=5", "/https/example.org/a%20b%7Cc/%C3%BC.mp4?x=%5B1%5D"), ("http://EXAMPLE.org:80/%7e", "/http/example.org/%7e"),
+        ("https://example.org/a b|c/ü.mp4?x=[1]#t=5", "/https/example.org/a%20b%7Cc/%C3%BC.mp4?x=%5B1%5D"),
+        ("http://EXAMPLE.org:80/%7e", "/http/example.org/%7e"),
         ("http://[fd00::1]:8080/a.mp4", "/http/%5Bfd00::1%5D:8080/a.mp4"),
     ])
     func proxiedURLIsWhatAPlayerOpens(url: String, target: String) async throws {
@@ -139,16 +142,20 @@ import Testing
     }
 
     @Test func proxiedURLIsRefusedWhereNothingIsServed() async throws {
-        try await cacheStory({ ($0.mounts, $0.servesAnyOrigin) = (["/tv/": "https://tv.example/vod/"], false) }) { stage in
+        try await cacheStory({ ($0.mounts, $0.servesAnyOrigin) = (["/tv/": "https://tv.example/vod/"], false) }) {
+            stage in
             let proxy = try stage.cache.startProxy()
             let elsewhere = URL(string: "https://example.org/a.mp4")!
-            #expect(try stage.cache.proxiedURL(for: URL(string: "https://tv.example/vod/a.mp4")!).absoluteString == proxy.baseURL + "/tv/a.mp4")
+            #expect(
+                try stage.cache.proxiedURL(for: URL(string: "https://tv.example/vod/a.mp4")!).absoluteString == proxy
+                    .baseURL + "/tv/a.mp4")
             #expect(throws: CacheError.notServed(elsewhere)) { try stage.cache.proxiedURL(for: elsewhere) }
             #expect(throws: CacheError.unsupportedURL("file:///etc/passwd: file is not supported: use http or https")) {
                 try stage.cache.proxiedURL(for: URL(fileURLWithPath: "/etc/passwd"))
             }
             stage.cache.setServesAnyOrigin(true)
-            #expect(try stage.cache.proxiedURL(for: elsewhere).absoluteString == proxy.baseURL + "/https/example.org/a.mp4")
+            #expect(
+                try stage.cache.proxiedURL(for: elsewhere).absoluteString == proxy.baseURL + "/https/example.org/a.mp4")
         }
     }
 
@@ -171,7 +178,8 @@ import Testing
             // The same from the index, where nobody has it open.
             try stage.reopen()
             #expect(stage.cache.isCached(url))
-            #expect(try stage.cache.coverage(of: url) == CacheCoverage(length: size, ranges: [0..<size], isPinned: false))
+            #expect(
+                try stage.cache.coverage(of: url) == CacheCoverage(length: size, ranges: [0..<size], isPinned: false))
             #expect(!stage.cache.isCached(stage.url("/b.mp4")))
         }
     }
@@ -180,7 +188,9 @@ import Testing
         let coverage = CacheCoverage(length: 100, ranges: [10..<20, 50..<100], isPinned: true)
         #expect(coverage.cachedBytes == 60 && coverage.fractionCached == 0.6 && !coverage.isComplete)
         #expect(coverage.missing == [0..<10, 20..<50])
-        #expect(coverage.contains(12..<20) && coverage.contains(90..<1000) && coverage.contains(5..<5) && !coverage.contains(9..<11) && !coverage.contains(15..<55))
+        #expect(
+            coverage.contains(12..<20) && coverage.contains(90..<1000) && coverage.contains(5..<5)
+                && !coverage.contains(9..<11) && !coverage.contains(15..<55))
         let nothing = CacheCoverage(length: 0, ranges: [], isPinned: false)
         #expect(nothing.isComplete && nothing.fractionCached == 1 && nothing.missing == [])
     }
@@ -193,7 +203,9 @@ import Testing
             for path in ["/a.mp4", "/b.mp4", "/c.mp4"] { try stage.play(path) }
             #expect(try cache.resources(by: .name).map(\.url) == urls)
             let found = try cache.resources(by: .name, containing: "B.MP4")
-            #expect(found.map(\.url) == [urls[1]] && found[0].isComplete && found[0].length == stage.film.size && found[0].contentType == "video/mp4")
+            #expect(
+                found.map(\.url) == [urls[1]] && found[0].isComplete && found[0].length == stage.film.size
+                    && found[0].contentType == "video/mp4")
             #expect(try cache.resources(by: .name, limit: 1, offset: 2).map(\.url) == [urls[2]])
 
             try cache.pin(urls[0])
@@ -220,7 +232,8 @@ import Testing
             let cache = stage.cache
             try cache.startProxy()
             // Each in an extent of its own.
-            let film = Media(seed: 72, size: 4_000_000), paths = ["/a.mp4", "/b.mp4", "/c.mp4", "/d.mp4", "/e.mp4", "/f.mp4"]
+            let film = Media(seed: 72, size: 4_000_000),
+                paths = ["/a.mp4", "/b.mp4", "/c.mp4", "/d.mp4", "/e.mp4", "/f.mp4"]
             for path in paths {
                 stage.serve(path, film)
                 try stage.play(path)
@@ -260,9 +273,13 @@ import Testing
                 try stage.play("/a.mp4")
                 try stage.play("/b.mp4", range: 0..<10)
             }
-            await #expect(throws: CacheError.notCached(stage.url("/c.mp4"))) { try await cache.fileURL(of: stage.url("/c.mp4")) }
+            await #expect(throws: CacheError.notCached(stage.url("/c.mp4"))) {
+                try await cache.fileURL(of: stage.url("/c.mp4"))
+            }
             let error = await #expect(throws: CacheError.self) { try await cache.fileURL(of: part) }
-            guard case .incomplete(part, missing: 1...)? = error else { throw DeadlinePassed(what: "an incomplete resource", instead: "\(error as Any)") }
+            guard case .incomplete(part, missing: 1...)? = error else {
+                throw DeadlinePassed(what: "an incomplete resource", instead: "\(error as Any)")
+            }
             #expect(try await cache.localURL(of: url) == cache.proxiedURL(for: url))
             let file = try await cache.fileURL(of: url)
             try await onThread { cache.stopProxy(graceSeconds: 0) }

@@ -28,9 +28,15 @@ import Testing
         ({ @Sendable in $0.rules = [ResourceRule(paths: ["vod"])] }, "rules[0]: 'vod' matches no path"),
         ({ @Sendable in $0.rules = [rule { $0.headers = ["Host": "a"] }] }, "rules[0]: the proxy writes Host itself"),
         ({ @Sendable in $0.rules = [rule { $0.headers = ["A": "b"] }] }, "rules[0]: every host would get these fields"),
-        ({ @Sendable in $0.rules = [rule { $0.key = "https://cdn.example{path}" }] }, "rules[0]: this is for every host"),
+        (
+            { @Sendable in $0.rules = [rule { $0.key = "https://cdn.example{path}" }] },
+            "rules[0]: this is for every host"
+        ),
         ({ @Sendable in $0.rules = [rule { $0.key = "film" }] }, "rules[0]: 'film' makes no key"),
-        ({ @Sendable in $0.rules = [rule { $0.ignoredQuery = .parameters(["a=b"]) }] }, "rules[0]: 'a=b' is not a parameter name"),
+        (
+            { @Sendable in $0.rules = [rule { $0.ignoredQuery = .parameters(["a=b"]) }] },
+            "rules[0]: 'a=b' is not a parameter name"
+        ),
         ({ @Sendable in $0.rules = [rule { $0.ttlSeconds = -1 }] }, "rules[0]: a ttl is 0 s or longer, not -1 s"),
         ({ @Sendable in $0.rules = [rule { $0.maxObject = -1 }] }, "rules[0]: max_object is 0 bytes or more, not -1"),
         ({ @Sendable in $0.rules = [rule { $0.fill = .ahead(bytes: .max) }] }, "rules[0]: that far ahead is the end"),
@@ -62,7 +68,9 @@ import Testing
         origin.serve("/a.mp4", Media(seed: 1, size: 1000))
         let proxy = try Proxy(configuration)
         defer { try? proxy.stop(graceSeconds: 0) }
-        func status() throws -> Int { try RawClient.get(port: proxy.port, path: ProxyProcess.target(origin.url("/a.mp4"))).status }
+        func status() throws -> Int {
+            try RawClient.get(port: proxy.port, path: ProxyProcess.target(origin.url("/a.mp4"))).status
+        }
 
         #expect(throws: ProxyError.self) { try proxy.cache.setAllow(["127.0.0.1", "not/valid"]) }
         #expect(try status() == 403)

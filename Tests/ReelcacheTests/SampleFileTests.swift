@@ -9,7 +9,8 @@ import Testing
     private let text: String
 
     init() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         text = try String(contentsOf: root.appendingPathComponent("config/reelcache.yaml"), encoding: .utf8)
     }
 
@@ -22,20 +23,29 @@ import Testing
     }
 
     @Test func itHasEveryKeyInTheOrderOfTheTable() throws {
-        let keys = uncommented.split(separator: "\n").compactMap { $0.firstMatch(of: /^([a-z_]+):/)?.1 }.map(String.init)
+        let keys = uncommented.split(separator: "\n").compactMap { $0.firstMatch(of: /^([a-z_]+):/)?.1 }.map(
+            String.init)
         #expect(keys == Setting.all.map(\.key))
     }
 
     /// Where the default is a value, the file shows that value; elsewhere it says what the default is.
     @Test func whatItShowsIsTheDefault() throws {
         let shown = try settings(uncommented)
-        for setting in Setting.all where !["names", "cache_dir", "allow", "mounts", "max_body", "web_origins", "secret_parameters", "threads", "ca_file", "access_log", "rules"].contains(setting.key) {
+        for setting in Setting.all
+        where ![
+            "names", "cache_dir", "allow", "mounts", "max_body", "web_origins", "secret_parameters", "threads",
+            "ca_file", "access_log", "rules",
+        ].contains(setting.key) {
             #expect(setting.isEqual(shown, Settings()), "\(setting.key): \(setting.texts(in: shown))")
         }
-        for standard in ["cache_dir", "max_body", "secret_parameters", "threads", "ca_file", "access_log"].compactMap({ Setting[$0]?.standard }) {
+        for standard in ["cache_dir", "max_body", "secret_parameters", "threads", "ca_file", "access_log"].compactMap({
+            Setting[$0]?.standard
+        }) {
             #expect(text.contains("Default: \(standard)."))
         }
-        #expect(Settings().proxy.names == [] && Settings().proxy.allow == [] && Settings().proxy.mounts == [:] && Settings().proxy.rules == [] && Settings().proxy.webOrigins == [])
+        #expect(
+            Settings().proxy.names == [] && Settings().proxy.allow == [] && Settings().proxy.mounts == [:]
+                && Settings().proxy.rules == [] && Settings().proxy.webOrigins == [])
         #expect(text.split(separator: "Default: none.").count == 6)
     }
 

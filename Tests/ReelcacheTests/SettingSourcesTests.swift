@@ -30,17 +30,22 @@ import Testing
 
     /// A valid value for each key, as it is written in a file, and another one.
     private static let values = [
-        "listen": ("127.0.0.1:1", "127.0.0.1:2"), "names": ("a.example", "b.example"), "cache_dir": ("/one", "/two"), "max_size": ("1GB", "2GB"), "min_free": ("3MB", "4MB"),
-        "allow": ("a.local", "b.local"), "mounts": ("/a/=https://a.example/", "/b/=https://b.example/"), "any_origin": ("false", "true"),
+        "listen": ("127.0.0.1:1", "127.0.0.1:2"), "names": ("a.example", "b.example"), "cache_dir": ("/one", "/two"),
+        "max_size": ("1GB", "2GB"), "min_free": ("3MB", "4MB"),
+        "allow": ("a.local", "b.local"), "mounts": ("/a/=https://a.example/", "/b/=https://b.example/"),
+        "any_origin": ("false", "true"),
         "tunnel": ("true", "false"), "tunnel_ports": ("444", "8443"), "access_log": ("/one.log", "-"),
-        "max_body": ("0", "5MB"), "offline": ("true", "false"), "play_pinned": ("false", "true"), "fill": ("ahead 1MiB", "whole"), "max_downloads": ("1", "64"),
+        "max_body": ("0", "5MB"), "offline": ("true", "false"), "play_pinned": ("false", "true"),
+        "fill": ("ahead 1MiB", "whole"), "max_downloads": ("1", "64"),
         "download_rate": ("2MB", "none"), "linger": ("1s", "2m"), "connect_timeout": ("2s", "1m"),
         "stall_timeout": ("3s", "1h"), "max_fetches": ("1", "300"), "max_fetches_per_host": ("2", "300"),
         "web_origins": ("https://a.example", "http://b.example:8080"), "secret_parameters": ("ticket_of", "member"),
         "threads": ("1", "2"), "ca_file": ("/one.pem", "/two.pem"), "log_level": ("info", "error"),
     ]
 
-    @Test(arguments: Setting.all.filter { !$0.isFileOnly }.map(\.key)) func eachSettingIsTakenFromTheFirstThatSaysIt(key: String) throws {
+    @Test(arguments: Setting.all.filter { !$0.isFileOnly }.map(\.key)) func eachSettingIsTakenFromTheFirstThatSaysIt(
+        key: String
+    ) throws {
         let setting = try #require(Setting[key])
         let (one, other) = try #require(Self.values[key], "a new setting wants values here")
         func check(_ sources: SettingSources, _ value: String?, _ origin: String) throws {
@@ -75,7 +80,10 @@ import Testing
         #expect(try sources.read().proxy.mounts == ["/c/": "https://c.example/", "/d/e/": "https://d.example/"])
         sources.flags["mounts"] = ["/c/=https://c.example/", "/d", "/c/=https://d.example/"]
         sources.environment = [:]
-        #expect(sources.flagProblems.map(\.description) == ["--mount: '/d' says not what is mounted; write it like /tv/=https://origin.example/vod/"])
+        #expect(
+            sources.flagProblems.map(\.description) == [
+                "--mount: '/d' says not what is mounted; write it like /tv/=https://origin.example/vod/"
+            ])
         sources.flags["mounts"] = ["/c/=https://c.example/", "/c/=https://d.example/"]
         #expect(sources.flagProblems.map(\.description) == ["--mount: '/c/' is mounted twice; remove one of them"])
     }
@@ -128,11 +136,16 @@ import Testing
     }
 
     @Test(arguments: ["relative", ""]) func aRelativeDirectoryOfTheDesktopCountsAsNone(path: String) throws {
-        #expect(sources(["XDG_CONFIG_HOME": path]).standardPaths.first == directory.file("home/.config/reelcache/reelcache.yaml"))
+        #expect(
+            sources(["XDG_CONFIG_HOME": path]).standardPaths.first
+                == directory.file("home/.config/reelcache/reelcache.yaml"))
     }
 
     @Test func anEmptyHomeCountsAsNone() throws {
-        for path in [sources(["HOME": ""]).standardPaths[0], HomeDirectory.directory("XDG_CACHE_HOME", orElse: ".cache", ["HOME": ""])] {
+        for path in [
+            sources(["HOME": ""]).standardPaths[0],
+            HomeDirectory.directory("XDG_CACHE_HOME", orElse: ".cache", ["HOME": ""]),
+        ] {
             #expect(path.hasPrefix("/") && !path.hasPrefix("/.c"), "\(path)")
         }
     }
@@ -140,9 +153,10 @@ import Testing
     @Test func withoutAFileTheDefaultsHold() throws {
         let settings = try sources().read()
         #expect(settings.file == nil && settings.origins.isEmpty && settings.proxy.maxSize == 20_000_000_000)
-        #expect(ConfigurationReport(nil, sources: sources()).lines == [
-            "there is no configuration file; looked for \(directory.file("home/.config/reelcache/reelcache.yaml")) and \(directory.file("etc/reelcache/reelcache.yaml"))",
-        ])
+        #expect(
+            ConfigurationReport(nil, sources: sources()).lines == [
+                "there is no configuration file; looked for \(directory.file("home/.config/reelcache/reelcache.yaml")) and \(directory.file("etc/reelcache/reelcache.yaml"))"
+            ])
     }
 
     @Test func aNamedFileMustBeThere() throws {
@@ -150,13 +164,17 @@ import Testing
         flag.configFlag = directory.file("none.yaml")
         for sources in [flag, sources(["REELCACHE_CONFIG": directory.file("none.yaml")])] {
             let error = try #require(throws: SettingsError.self) { try sources.read() }
-            #expect(error.lines == ["cannot read the configuration \(directory.file("none.yaml")): No such file or directory; name another with --config"])
+            #expect(
+                error.lines == [
+                    "cannot read the configuration \(directory.file("none.yaml")): No such file or directory; name another with --config"
+                ])
         }
     }
 
     /// It is there, so somebody meant it.
     @Test func aStandardFileThatCannotBeReadIsNotPassedOver() throws {
-        try FileManager.default.createDirectory(atPath: directory.file("home/.config/reelcache/reelcache.yaml"), withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: directory.file("home/.config/reelcache/reelcache.yaml"), withIntermediateDirectories: true)
         let error = try #require(throws: SettingsError.self) { try sources().read() }
         #expect(error.lines.count == 1 && error.description.contains("Is a directory"), "\(error)")
     }
@@ -177,19 +195,23 @@ import Testing
         sources.flags = ["threads": ["300"], "listen": ["127.0.0.1:0"]]
         let error = try #require(throws: SettingsError.self) { try sources.read() }
         let file = directory.file("r.yaml")
-        #expect(error.lines == [
-            "\(file):1:10: threads: 0 is out of range; write a number from 1 to 256",
-            "\(file):2:9: listen: cannot listen on 'x'; write HOST:PORT, such as 127.0.0.1:7335",
-            "REELCACHE_MIN_FREE: 'much' is not a size; write it like 20GB or 500MiB",
-            "REELCACHE_ALLOW: 'b c' is not a host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24",
-            "--threads: 300 is out of range; write a number from 1 to 256",
-        ])
+        #expect(
+            error.lines == [
+                "\(file):1:10: threads: 0 is out of range; write a number from 1 to 256",
+                "\(file):2:9: listen: cannot listen on 'x'; write HOST:PORT, such as 127.0.0.1:7335",
+                "REELCACHE_MIN_FREE: 'much' is not a size; write it like 20GB or 500MiB",
+                "REELCACHE_ALLOW: 'b c' is not a host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24",
+                "--threads: 300 is out of range; write a number from 1 to 256",
+            ])
         #expect(sources.flagProblems.map(\.description) == Array(error.lines.suffix(1)))
     }
 
     // MARK: Writing values
 
-    @Test(arguments: [(0, "0"), (999, "999"), (1000, "1kB"), (16_000_000, "16MB"), (1_500_000_000, "1500MB"), (20_000_000_000, "20GB"), (4 << 20, "4MiB"), (4_194_305, "4194305")])
+    @Test(arguments: [
+        (0, "0"), (999, "999"), (1000, "1kB"), (16_000_000, "16MB"), (1_500_000_000, "1500MB"),
+        (20_000_000_000, "20GB"), (4 << 20, "4MiB"), (4_194_305, "4194305"),
+    ])
     func sizesAreWrittenToTheByte(bytes: Int64, text: String) throws {
         var settings = Settings()
         settings.proxy.minFree = bytes

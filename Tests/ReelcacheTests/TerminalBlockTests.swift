@@ -10,34 +10,42 @@ import Testing
     }
 
     @Test func linesTakeThePlaceOfThoseBefore() {
-        #expect(drawn { block, screen in
-            screen.take("before\r\n".utf8)
-            screen.take(block.show(["one", "two", "three"], columns: 80).utf8)
-            screen.take(block.show(["1", "2"], columns: 80).utf8)
-        } == ["before", "1", "2"])
-        #expect(drawn { block, screen in
-            for lines in [["a"], ["a", "b"], ["longer", "b", "c"], ["x"]] { screen.take(block.show(lines, columns: 80).utf8) }
-        } == ["x"])
+        #expect(
+            drawn { block, screen in
+                screen.take("before\r\n".utf8)
+                screen.take(block.show(["one", "two", "three"], columns: 80).utf8)
+                screen.take(block.show(["1", "2"], columns: 80).utf8)
+            } == ["before", "1", "2"])
+        #expect(
+            drawn { block, screen in
+                for lines in [["a"], ["a", "b"], ["longer", "b", "c"], ["x"]] {
+                    screen.take(block.show(lines, columns: 80).utf8)
+                }
+            } == ["x"])
     }
 
     @Test func whatIsSaidStandsAboveThem() {
-        #expect(drawn { block, screen in
-            screen.take("$ reelcache\r\n".utf8)
-            screen.take(block.show(["one", "two"], columns: 80).utf8)
-            screen.take(block.clear(columns: 80).utf8)
-            screen.take("completed one\r\n".utf8)
-            screen.take(block.show(["two"], columns: 80).utf8)
-        } == ["$ reelcache", "completed one", "two"])
-        #expect(drawn { block, screen in
-            screen.take(block.show(["one", "two"], columns: 80).utf8)
-            screen.take(block.clear(columns: 80).utf8)
-            screen.take(block.clear(columns: 80).utf8)
-        } == [])
+        #expect(
+            drawn { block, screen in
+                screen.take("$ reelcache\r\n".utf8)
+                screen.take(block.show(["one", "two"], columns: 80).utf8)
+                screen.take(block.clear(columns: 80).utf8)
+                screen.take("completed one\r\n".utf8)
+                screen.take(block.show(["two"], columns: 80).utf8)
+            } == ["$ reelcache", "completed one", "two"])
+        #expect(
+            drawn { block, screen in
+                screen.take(block.show(["one", "two"], columns: 80).utf8)
+                screen.take(block.clear(columns: 80).utf8)
+                screen.take(block.clear(columns: 80).utf8)
+            } == [])
     }
 
     // MARK: Another width
 
-    private static let wide = ["film.mp4  ########################  50 %", "show.mp4  ############  25 %", "0 of 2 completed"]
+    private static let wide = [
+        "film.mp4  ########################  50 %", "show.mp4  ############  25 %", "0 of 2 completed",
+    ]
     private static let narrow = ["film.mp4  50 %", "show.mp4  25 %", "0 of 2 done"]
 
     /// A terminal that breaks lines anew, from 60 columns on.
@@ -53,7 +61,8 @@ import Testing
         return screen.lines
     }
 
-    @Test(arguments: [[20], [20, 60], [15, 30, 60, 16], [59], [60, 60], [12]]) func windowThatIsMadeNarrowerAndWiderKeepsNothingOfFormerLines(widths: [Int]) {
+    @Test(arguments: [[20], [20, 60], [15, 30, 60, 16], [59], [60, 60], [12]])
+    func windowThatIsMadeNarrowerAndWiderKeepsNothingOfFormerLines(widths: [Int]) {
         // A title of a command may be broken, too: that is the terminal's.
         let before = ["$ reelcache", "completed one"].filter { $0.count <= (widths.last ?? 60) }
         let drawn = resized(to: widths) { block, columns in block.show(["done"], columns: columns) }

@@ -10,9 +10,14 @@ func expectWhole(_ response: RawClient.Response, _ film: Media, sourceLocation: 
 }
 
 /// The response is this part of the film: status, range, length and each byte.
-func expectPart(_ response: RawClient.Response, _ range: Range<Int64>, of film: Media, sourceLocation: SourceLocation = #_sourceLocation) {
+func expectPart(
+    _ response: RawClient.Response, _ range: Range<Int64>, of film: Media,
+    sourceLocation: SourceLocation = #_sourceLocation
+) {
     #expect(response.status == 206, sourceLocation: sourceLocation)
-    #expect(response.headers["Content-Range"] == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(film.size)", sourceLocation: sourceLocation)
+    #expect(
+        response.headers["Content-Range"] == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(film.size)",
+        sourceLocation: sourceLocation)
     #expect(response.headers["Content-Length"] == "\(range.count)", sourceLocation: sourceLocation)
     #expect(film.difference(response.body, from: range) == nil, sourceLocation: sourceLocation)
 }
@@ -33,7 +38,8 @@ func expectOneLine(_ response: RawClient.Response, status: Int, sourceLocation: 
 func expectOneLine(_ response: RawClient.Response, sourceLocation: SourceLocation = #_sourceLocation) {
     let line = response.text.dropLast()
     #expect(response.text.last == "\n" && !line.isEmpty, "\(response.text)", sourceLocation: sourceLocation)
-    #expect(line.unicodeScalars.allSatisfy { (" "..."~").contains($0) }, "\(response.text)", sourceLocation: sourceLocation)
+    #expect(
+        line.unicodeScalars.allSatisfy { (" "..."~").contains($0) }, "\(response.text)", sourceLocation: sourceLocation)
     #expect(response.headers["Content-Type"]?.hasPrefix("text/plain") == true, sourceLocation: sourceLocation)
 }
 
@@ -63,7 +69,9 @@ extension RawClient {
     /// Reads so much of a body, piece by piece.
     /// - Parameter check: asked after each piece for what else is wrong.
     /// - Returns: what is wrong with it as these bytes of the film; nil where nothing is.
-    func difference(from film: Media, in range: Range<Int64>, and check: () throws -> String? = { nil }) throws -> String? {
+    func difference(from film: Media, in range: Range<Int64>, and check: () throws -> String? = { nil }) throws
+        -> String?
+    {
         var offset = range.lowerBound
         while offset < range.upperBound {
             let piece = try readBody(upTo: Int(min(1 << 20, range.upperBound - offset)))

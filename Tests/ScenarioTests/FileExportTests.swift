@@ -31,13 +31,17 @@ import TestSupport
         get throws { film.difference([UInt8](try Data(contentsOf: URL(fileURLWithPath: target))), from: 0..<film.size) }
     }
 
-    @Test(arguments: [true, false], [true, false]) func theFileIsCompleteAndAlone(isNameless: Bool, replaces: Bool) throws {
+    @Test(arguments: [true, false], [true, false]) func theFileIsCompleteAndAlone(isNameless: Bool, replaces: Bool)
+        throws
+    {
         if replaces { try Data("old".utf8).write(to: URL(fileURLWithPath: target)) }
         _ = try export(isNameless: isNameless, replaces: replaces).run(from: source, length: film.size) { _ in true }
         #expect(try difference == nil && names == ["source", "target"])
     }
 
-    @Test(arguments: [true, false], [true, false]) func whatIsInterruptedLeavesWhatWasThere(isNameless: Bool, replaces: Bool) throws {
+    @Test(arguments: [true, false], [true, false]) func whatIsInterruptedLeavesWhatWasThere(
+        isNameless: Bool, replaces: Bool
+    ) throws {
         if replaces { try Data("old".utf8).write(to: URL(fileURLWithPath: target)) }
         let error = #expect(throws: CacheAccessError.self) {
             try export(isNameless: isNameless, replaces: replaces).run(from: source, length: film.size) { _ in false }
@@ -51,17 +55,23 @@ import TestSupport
     @Test(arguments: [true, false]) func aFileThatComesMeanwhileIsNotReplaced(isNameless: Bool) throws {
         let export = try export(isNameless: isNameless)
         try Data("mine".utf8).write(to: URL(fileURLWithPath: target))
-        let error = #expect(throws: CacheAccessError.self) { try export.run(from: source, length: film.size) { _ in true } }
+        let error = #expect(throws: CacheAccessError.self) {
+            try export.run(from: source, length: film.size) { _ in true }
+        }
         #expect(error?.description.contains("--force") == true)
         #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data("mine".utf8))
         #expect(try names == ["source", "target"])
     }
 
     /// Whatever was copied meanwhile.
-    @Test(arguments: [true, false], [true, false]) func whatNobodyHoldsToTheEndIsNoFile(isNameless: Bool, replaces: Bool) throws {
+    @Test(arguments: [true, false], [true, false]) func whatNobodyHoldsToTheEndIsNoFile(
+        isNameless: Bool, replaces: Bool
+    ) throws {
         if replaces { try Data("old".utf8).write(to: URL(fileURLWithPath: target)) }
         let error = #expect(throws: CacheAccessError.self) {
-            try export(isNameless: isNameless, replaces: replaces).run(from: source, length: film.size, isHeld: { false }) { _ in true }
+            try export(isNameless: isNameless, replaces: replaces).run(
+                from: source, length: film.size, isHeld: { false }
+            ) { _ in true }
         }
         #expect(error?.description == "the proxy ended meanwhile: try again")
         #expect(try names == (replaces ? ["source", "target"] : ["source"]))
@@ -69,7 +79,9 @@ import TestSupport
     }
 
     @Test(arguments: [true, false]) func aPrivateFileStaysPrivate(isNameless: Bool) throws {
-        #expect(FileManager.default.createFile(atPath: target, contents: Data("old".utf8), attributes: [.posixPermissions: 0o600]))
+        #expect(
+            FileManager.default.createFile(
+                atPath: target, contents: Data("old".utf8), attributes: [.posixPermissions: 0o600]))
         _ = try export(isNameless: isNameless, replaces: true).run(from: source, length: film.size) { _ in true }
         #expect(try difference == nil)
         #expect(try FileManager.default.attributesOfItem(atPath: target)[.posixPermissions] as? Int == 0o600)
@@ -104,12 +116,16 @@ import TestSupport
     }
 
     @Test func aNameThatEndsAsADirectoryIsNone() throws {
-        let error = #expect(throws: CacheAccessError.self) { try FileExport(to: directory.file("new/"), replaces: true) }
+        let error = #expect(throws: CacheAccessError.self) {
+            try FileExport(to: directory.file("new/"), replaces: true)
+        }
         #expect(error?.description == "\(directory.file("new/")) is a directory: name a file in it")
     }
 
     @Test(arguments: [true, false]) func aSourceThatIsTooShortIsNoFile(isNameless: Bool) throws {
-        #expect(throws: CacheAccessError.self) { try export(isNameless: isNameless).run(from: source, length: film.size + 100) { _ in true } }
+        #expect(throws: CacheAccessError.self) {
+            try export(isNameless: isNameless).run(from: source, length: film.size + 100) { _ in true }
+        }
         #expect(try names == ["source"])
     }
 }

@@ -101,7 +101,9 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 for form in ["/http/", "/http://", "/http:/"] {
-                    expectWhole(try RawClient.get(port: stage.proxy.port, path: "\(form)127.0.0.1:\(stage.origin.port)/film.mp4"), film)
+                    expectWhole(
+                        try RawClient.get(
+                            port: stage.proxy.port, path: "\(form)127.0.0.1:\(stage.origin.port)/film.mp4"), film)
                 }
                 #expect(stage.origin.requestCount("/film.mp4") == 1)
             }
@@ -113,7 +115,9 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4"), film)
                 stage.origin.stop()
-                expectOneLine(try RawClient.get(port: stage.proxy.port, path: "\(form)127.0.0.1:\(stage.origin.port)/film.mp4"), status: 502)
+                expectOneLine(
+                    try RawClient.get(port: stage.proxy.port, path: "\(form)127.0.0.1:\(stage.origin.port)/film.mp4"),
+                    status: 502)
             }
         }
 
@@ -149,7 +153,9 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 for _ in 1...2 {
                     let response = try stage.get("/film.mp4", range: "bytes=0-9", method: "HEAD")
-                    #expect(response.status == 200 && response.headers["Content-Length"] == "300000" && response.headers["Content-Range"] == nil)
+                    #expect(
+                        response.status == 200 && response.headers["Content-Length"] == "300000"
+                            && response.headers["Content-Range"] == nil)
                     _ = try stage.get("/film.mp4")
                 }
             }
@@ -159,11 +165,15 @@ extension Scenarios {
 
         @Test(
             arguments: [
-                ("bytes=0-0", 0..<1), ("bytes=0-99999", 0..<100_000), ("bytes=100000-199999", 100_000..<200_000), ("bytes=65535-65536", 65_535..<65_537),
-                ("bytes=131072-196607", 131_072..<196_608), ("bytes=0-", 0..<300_000), ("bytes=100-", 100..<300_000), ("bytes=150000-", 150_000..<300_000),
-                ("bytes=-1", 299_999..<300_000), ("bytes=-100000", 200_000..<300_000), ("bytes=-300000", 0..<300_000), ("bytes=-9999999", 0..<300_000),
+                ("bytes=0-0", 0..<1), ("bytes=0-99999", 0..<100_000), ("bytes=100000-199999", 100_000..<200_000),
+                ("bytes=65535-65536", 65_535..<65_537),
+                ("bytes=131072-196607", 131_072..<196_608), ("bytes=0-", 0..<300_000), ("bytes=100-", 100..<300_000),
+                ("bytes=150000-", 150_000..<300_000),
+                ("bytes=-1", 299_999..<300_000), ("bytes=-100000", 200_000..<300_000), ("bytes=-300000", 0..<300_000),
+                ("bytes=-9999999", 0..<300_000),
                 ("bytes=299999-299999", 299_999..<300_000), ("bytes=299990-999999999", 299_990..<300_000),
-                ("bytes=0-9223372036854775807", 0..<300_000), ("bytes=1-99999999999999999999", 1..<300_000), ("bytes=-99999999999999999999", 0..<300_000),
+                ("bytes=0-9223372036854775807", 0..<300_000), ("bytes=1-99999999999999999999", 1..<300_000),
+                ("bytes=-99999999999999999999", 0..<300_000),
                 ("Bytes=5-9", 5..<10), ("bytes=, 5-9", 5..<10),
             ] as [(String, Range<Int64>)], CacheState.allCases)
         func rangeIsAnsweredWithItsBytes(form: (field: String, range: Range<Int64>), state: CacheState) async throws {
@@ -175,7 +185,8 @@ extension Scenarios {
                 #expect(response.headers["Accept-Ranges"] == "bytes" && response.headers["ETag"] == "\"v1\"")
                 switch state {
                 case .uncached: #expect(response.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=206; stored")
-                case .partlyCached where form.range.clamped(to: 131_072..<196_608) != form.range: #expect(response.cacheStatus.hasPrefix("reelcache; fwd=partial"))
+                case .partlyCached where form.range.clamped(to: 131_072..<196_608) != form.range:
+                    #expect(response.cacheStatus.hasPrefix("reelcache; fwd=partial"))
                 case .partlyCached, .cached: #expect(response.isHit)
                 }
                 expectPart(try stage.get("/film.mp4", range: form.field), form.range, of: film)
@@ -183,7 +194,10 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: ["bytes=300000-", "bytes=300000-300010", "bytes=400000-", "bytes=-0", "bytes=99999999999999999999-"], CacheState.allCases)
+        @Test(
+            arguments: [
+                "bytes=300000-", "bytes=300000-300010", "bytes=400000-", "bytes=-0", "bytes=99999999999999999999-",
+            ], CacheState.allCases)
         func rangePastTheEndIsRefusedWithTheLength(field: String, state: CacheState) async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
@@ -195,7 +209,10 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: ["bytes=5-4", "bytes=abc", "bytes", "bytes=", "bytes=--5", "bytes=5", "bytes=1-2-3", "=0-5", "bytes=0x1-5", "bytes=+1-5", "bytes=0-1,x"])
+        @Test(arguments: [
+            "bytes=5-4", "bytes=abc", "bytes", "bytes=", "bytes=--5", "bytes=5", "bytes=1-2-3", "=0-5", "bytes=0x1-5",
+            "bytes=+1-5", "bytes=0-1,x",
+        ])
         func malformedRangeIsABadRequestThatNeverLeaves(field: String) async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
@@ -217,7 +234,9 @@ extension Scenarios {
             try await scenario { stage in
                 let huge = Media(seed: 7, size: 100_000_000_000)
                 stage.origin.serve("/huge.mkv", huge)
-                let (tail, middle): (Range<Int64>, Range<Int64>) = (99_999_999_000..<100_000_000_000, 4_294_967_290..<4_294_967_306)
+                let (tail, middle): (Range<Int64>, Range<Int64>) = (
+                    99_999_999_000..<100_000_000_000, 4_294_967_290..<4_294_967_306
+                )
                 for _ in 1...2 {
                     expectPart(try stage.get("/huge.mkv", range: "bytes=-1000"), tail, of: huge)
                     expectPart(try stage.get("/huge.mkv", range: tail.rangeField), tail, of: huge)
@@ -231,23 +250,34 @@ extension Scenarios {
         // MARK: Conditions
 
         @Test(
-            arguments: [("\"v1\"", true), ("\"v2\"", false), ("W/\"v1\"", false), (date, true), ("Sun, 06 Nov 1994 08:49:38 GMT", false)], CacheState.allCases)
-        func rangeUnderIfRangeIsAPartOnlyOfTheVersionNamed(condition: (field: String, holds: Bool), state: CacheState) async throws {
+            arguments: [
+                ("\"v1\"", true), ("\"v2\"", false), ("W/\"v1\"", false), (date, true),
+                ("Sun, 06 Nov 1994 08:49:38 GMT", false),
+            ], CacheState.allCases)
+        func rangeUnderIfRangeIsAPartOnlyOfTheVersionNamed(condition: (field: String, holds: Bool), state: CacheState)
+            async throws
+        {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film, lastModified: date)
                 try state.prepare(stage)
-                let response = try stage.get("/film.mp4", range: "bytes=1000-1999", headers: [("If-Range", condition.field)])
+                let response = try stage.get(
+                    "/film.mp4", range: "bytes=1000-1999", headers: [("If-Range", condition.field)])
                 if condition.holds { expectPart(response, 1000..<2000, of: film) } else { expectWhole(response, film) }
             }
         }
 
         @Test(
             arguments: [
-                ("If-None-Match", "\"v1\"", 304), ("If-None-Match", "W/\"v1\"", 304), ("If-None-Match", "\"v0\", \"v1\"", 304), ("If-None-Match", "*", 304),
-                ("If-None-Match", "\"v2\"", 200), ("If-Modified-Since", date, 304), ("If-Modified-Since", "Sun, 06 Nov 1994 08:49:36 GMT", 200),
-                ("If-Match", "\"v1\"", 200), ("If-Match", "\"v2\"", 412), ("If-Unmodified-Since", "Sun, 06 Nov 1994 08:49:36 GMT", 412),
+                ("If-None-Match", "\"v1\"", 304), ("If-None-Match", "W/\"v1\"", 304),
+                ("If-None-Match", "\"v0\", \"v1\"", 304), ("If-None-Match", "*", 304),
+                ("If-None-Match", "\"v2\"", 200), ("If-Modified-Since", date, 304),
+                ("If-Modified-Since", "Sun, 06 Nov 1994 08:49:36 GMT", 200),
+                ("If-Match", "\"v1\"", 200), ("If-Match", "\"v2\"", 412),
+                ("If-Unmodified-Since", "Sun, 06 Nov 1994 08:49:36 GMT", 412),
             ], CacheState.allCases)
-        func conditionalRequestIsAnsweredByTheProxy(condition: (name: String, value: String, status: Int), state: CacheState) async throws {
+        func conditionalRequestIsAnsweredByTheProxy(
+            condition: (name: String, value: String, status: Int), state: CacheState
+        ) async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film, lastModified: date)
                 try state.prepare(stage)
@@ -273,7 +303,11 @@ extension Scenarios {
                 let player = try stage.player()
                 for method in ["GET", "HEAD", "GET", "HEAD", "GET"] {
                     let response = try player.get(stage.target("/film.mp4"), range: "bytes=5-9", method: method)
-                    if method == "GET" { expectPart(response, 5..<10, of: film) } else { #expect(response.status == 200) }
+                    if method == "GET" {
+                        expectPart(response, 5..<10, of: film)
+                    } else {
+                        #expect(response.status == 200)
+                    }
                 }
                 #expect(try stage.stats.acceptedConnections == 1)
             }
@@ -286,7 +320,8 @@ extension Scenarios {
                     let player = try stage.player()
                     // Back and forth, so that some are hits and come sooner than what was asked before them.
                     let ranges = (0..<20).map { index in Int64(index * 7919 % 20) * 15_000 }.map { $0..<$0 + 15_000 }
-                    let responses = try player.pipeline(ranges.map { player.request(stage.target("/film.mp4"), range: $0.rangeField) })
+                    let responses = try player.pipeline(
+                        ranges.map { player.request(stage.target("/film.mp4"), range: $0.rangeField) })
                     for (response, range) in zip(responses, ranges) { expectPart(response, range, of: film) }
                 }
             }
@@ -308,7 +343,8 @@ extension Scenarios {
                 stage.origin.serve("/film.mp4", film)
                 let player = try stage.player()
                 for _ in 1...3 {
-                    let response = try player.get(stage.target("/film.mp4"), headers: [("Connection", "keep-alive")], version: "1.0")
+                    let response = try player.get(
+                        stage.target("/film.mp4"), headers: [("Connection", "keep-alive")], version: "1.0")
                     expectWhole(response, film)
                     #expect(response.headers["Connection"] == "keep-alive")
                 }

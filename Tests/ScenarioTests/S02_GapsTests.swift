@@ -32,7 +32,10 @@ extension Scenarios {
                 let (start, end) = (5_000_000 / chunk * chunk, (5_999_999 / chunk + 1) * chunk)
                 #expect(stage.origin.ranges("/film.mp4", of: film) == [start..<end, 0..<start, end..<film.size])
                 #expect(stage.origin.bytesSent("/film.mp4") == film.size)
-                #expect(stage.origin.requests("/film.mp4").dropFirst().map { $0.headers["If-Range"] } == ["\"v1\"", "\"v1\""])
+                #expect(
+                    stage.origin.requests("/film.mp4").dropFirst().map { $0.headers["If-Range"] } == [
+                        "\"v1\"", "\"v1\"",
+                    ])
                 #expect(try stage.get("/film.mp4").isHit)
             }
         }
@@ -41,7 +44,8 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 for offset in stride(from: Int64(100_000), to: film.size, by: 700_000) {
-                    expectPart(try stage.get("/film.mp4", range: "bytes=\(offset)-\(offset)"), offset..<offset + 1, of: film)
+                    expectPart(
+                        try stage.get("/film.mp4", range: "bytes=\(offset)-\(offset)"), offset..<offset + 1, of: film)
                 }
                 expectWhole(try stage.get("/film.mp4"), film)
                 #expect(stage.origin.bytesSent("/film.mp4") == film.size)
@@ -118,7 +122,9 @@ extension Scenarios {
         // MARK: How far ahead
 
         @Test func transferOfAPausedPlayerPausesAndGoesOnWithIt() async throws {
-            try await scenario { $0.fill(.ahead(1 << 20)) } _: { stage in
+            try await scenario {
+                $0.fill(.ahead(1 << 20))
+            } _: { stage in
                 let (long, other) = (Media(seed: 3, size: 64_000_000), Media(seed: 4, size: 16_000_000))
                 stage.origin.serve("/long.mp4", long)
                 stage.origin.serve("/other.mp4", other)

@@ -62,7 +62,9 @@ extension Scenarios {
 
         @Test func fiftyPlayersWhoseOriginFailsAreAllToldSo() async throws {
             try await scenario { stage in
-                stage.origin.script("/film.mp4") { $0.closesBeforeHead = true; $0.cutTimes = 1000; $0.holdHead = true }
+                stage.origin.script("/film.mp4") {
+                    $0.closesBeforeHead = true; $0.cutTimes = 1000; $0.holdHead = true
+                }
                 let players = try Background {
                     try concurrently(50) { _ in try stage.get("/film.mp4") }
                 }
@@ -122,9 +124,12 @@ extension Scenarios {
             }
         }
 
-        // A transfer pauses when it is far enough ahead of its players; one that comes to its frontier needs it to go on.
+        // A transfer pauses when it is far enough ahead of its players; one that comes to its frontier needs it to go
+        // on.
         @Test func playerThatCatchesUpWithAPausedOneIsNotHeldUp() async throws {
-            try await scenario { $0.fill(.ahead(1 << 20)) } _: { stage in
+            try await scenario {
+                $0.fill(.ahead(1 << 20))
+            } _: { stage in
                 let (long, other) = (Media(seed: 30, size: 32_000_000), Media(seed: 32, size: 32_000_000))
                 stage.origin.serve("/long.mp4", long)
                 stage.origin.serve("/other.mp4", other)
@@ -159,7 +164,9 @@ extension Scenarios {
         }
 
         @Test func transferEndsWithItsLastPlayerAndKeepsItsWholeChunks() async throws {
-            try await scenario { $0.tuning.fill.lastChunkSeconds = 0.05 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lastChunkSeconds = 0.05
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.stallAfter = 10 * 65_536 + 100 }
                 let players = try (0..<2).map { _ in
@@ -235,7 +242,9 @@ extension Scenarios {
 
         // Each seek of a player closes a connection and opens the next.
         @Test func hundredSeeksLeaveNoTransferBehind() async throws {
-            try await scenario { $0.tuning.fill.lastChunkSeconds = 0.05 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lastChunkSeconds = 0.05
+            } _: { stage in
                 let long = Media(seed: 31, size: 1_000_000_000)
                 stage.origin.serve("/long.mp4", long)
                 for seek in 0..<100 {
@@ -245,7 +254,9 @@ extension Scenarios {
                     player.close()
                 }
                 try stage.settle()
-                try stage.origin.waitUntil("the end of all requests") { $0.requests.allSatisfy { $0.aborted || $0.finished } }
+                try stage.origin.waitUntil("the end of all requests") {
+                    $0.requests.allSatisfy { $0.aborted || $0.finished }
+                }
             }
         }
     }

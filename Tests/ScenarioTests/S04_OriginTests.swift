@@ -55,7 +55,9 @@ extension Scenarios {
 
         @Test(arguments: ["GET", "HEAD"])
         func originThatIsNotAllowedIsRefusedWithWhatToAdd(method: String) async throws {
-            try await scenario { $0.allow = [] } _: { stage in
+            try await scenario {
+                $0.allow = []
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let response = try stage.get("/film.mp4", method: method)
                 #expect(response.status == 403)
@@ -73,7 +75,9 @@ extension Scenarios {
         func errorOfTheOriginReachesThePlayerWithItsBodyAndIsNotCached(status: Int, range: String?) async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.status = status; $0.body = Array("the origin's page\n".utf8); $0.media = nil }
+                stage.origin.script("/film.mp4") {
+                    $0.status = status; $0.body = Array("the origin's page\n".utf8); $0.media = nil
+                }
                 for count in 1...2 {
                     let response = try stage.get("/film.mp4", range: range)
                     #expect(response.status == status)
@@ -82,7 +86,9 @@ extension Scenarios {
                     #expect(stage.origin.requestCount("/film.mp4") == count)
                 }
                 #expect(try stage.get("/film.mp4", method: "HEAD").status == status)
-                stage.origin.script("/film.mp4") { $0.status = nil; $0.body = nil; $0.media = film }
+                stage.origin.script("/film.mp4") {
+                    $0.status = nil; $0.body = nil; $0.media = film
+                }
                 expectWhole(try stage.get("/film.mp4"), film)
             }
         }
@@ -104,7 +110,9 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 expectPart(try stage.get("/film.mp4", range: "bytes=0-65535"), 0..<65_536, of: film)
-                stage.origin.script("/film.mp4") { $0.status = 503; $0.statusTimes = 2 }
+                stage.origin.script("/film.mp4") {
+                    $0.status = 503; $0.statusTimes = 2
+                }
                 expectWhole(try stage.get("/film.mp4"), film)
                 #expect(stage.origin.requestCount("/film.mp4") == 4)
             }
@@ -155,7 +163,9 @@ extension Scenarios {
         @Test func playersOfAFileThatMustNotBeStoredHaveATransferEach() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.headers = [("Cache-Control", "no-store")]; $0.holdHead = true }
+                stage.origin.script("/film.mp4") {
+                    $0.headers = [("Cache-Control", "no-store")]; $0.holdHead = true
+                }
                 let players = try Background { try concurrently(8) { _ in try stage.get("/film.mp4") } }
                 try stage.waitForStats("7 collapsed requests") { $0.requests.collapsed == 7 }
                 stage.origin.release("/film.mp4")
@@ -177,7 +187,10 @@ extension Scenarios {
                     #expect(response.headers["Content-Encoding"] == "gzip")
                     #expect(stage.origin.requestCount("/film.mp4") == count)
                 }
-                #expect(stage.origin.requests("/film.mp4").map { $0.headers["Accept-Encoding"] } == ["identity", "identity"])
+                #expect(
+                    stage.origin.requests("/film.mp4").map { $0.headers["Accept-Encoding"] } == [
+                        "identity", "identity",
+                    ])
                 #expect(stage.dataFiles.isEmpty)
             }
         }
@@ -217,7 +230,9 @@ extension Scenarios {
         @Test func playersOfOneFileOfUnknownLengthShareItsTransfer() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.chunkedEncoding = true; $0.stallAfter = 3_000_000 }
+                stage.origin.script("/film.mp4") {
+                    $0.chunkedEncoding = true; $0.stallAfter = 3_000_000
+                }
                 let (first, _) = try stage.playerOf("/film.mp4")
                 #expect(try first.difference(from: film, in: 0..<3_000_000) == nil)
                 let (second, _) = try stage.playerOf("/film.mp4")
@@ -236,7 +251,9 @@ extension Scenarios {
         func fileOfUnknownLengthThatBreaksOffIsCutAndNotCached(hasValidators: Bool) async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film, etag: hasValidators ? "\"v1\"" : nil)
-                stage.origin.script("/film.mp4") { $0.chunkedEncoding = true; $0.cutAfter = 3_000_000; $0.cutTimes = 100 }
+                stage.origin.script("/film.mp4") {
+                    $0.chunkedEncoding = true; $0.cutAfter = 3_000_000; $0.cutTimes = 100
+                }
                 expectCut { try stage.get("/film.mp4") }
                 stage.origin.script("/film.mp4") { $0.cutAfter = nil }
                 let response = try stage.get("/film.mp4")
@@ -248,9 +265,13 @@ extension Scenarios {
         }
 
         @Test func fileOfUnknownLengthThatItsPlayerLeftIsFetchedAnew() async throws {
-            try await scenario { $0.tuning.fill.lastChunkSeconds = 0.05 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lastChunkSeconds = 0.05
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.chunkedEncoding = true; $0.stallAfter = 1_000_000 }
+                stage.origin.script("/film.mp4") {
+                    $0.chunkedEncoding = true; $0.stallAfter = 1_000_000
+                }
                 let (player, _) = try stage.playerOf("/film.mp4")
                 #expect(try player.difference(from: film, in: 0..<1_000_000) == nil)
                 player.close()
@@ -262,7 +283,9 @@ extension Scenarios {
         }
 
         @Test func bodyWithoutEndPassesAndIsNotStored() async throws {
-            try await scenario { $0.tuning.fill.longestUnknownLength = 4_000_000 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.longestUnknownLength = 4_000_000
+            } _: { stage in
                 let stream = Media(seed: 40, size: 1_000_000_000_000)
                 stage.origin.serve("/live", stream)
                 stage.origin.script("/live") { $0.endless = true }
@@ -293,8 +316,10 @@ extension Scenarios {
 
         @Test(
             arguments: [
-                .shifted(by: 1), .shifted(by: 65_536), .shifted(by: -65_536), .endShifted(by: 1), .endShifted(by: -1), .missing, .value("bytes garbage"), .value("bytes 9-5/5000000"),
-                .value("items 1048576-1114111/5000000"), .unknownTotal, .total(5_000_001), .total(1_200_000), .total(10),
+                .shifted(by: 1), .shifted(by: 65_536), .shifted(by: -65_536), .endShifted(by: 1), .endShifted(by: -1),
+                .missing, .value("bytes garbage"), .value("bytes 9-5/5000000"),
+                .value("items 1048576-1114111/5000000"), .unknownTotal, .total(5_000_001), .total(1_200_000),
+                .total(10),
             ] as [ScriptedOrigin.ContentRangeFault], [true, false])
         func wrongContentRangeIsNeverAWrongByte(fault: ScriptedOrigin.ContentRangeFault, isKnown: Bool) async throws {
             try await scenario { stage in
@@ -319,8 +344,11 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: [.shifted(by: 1), .shifted(by: 65_536), .missing, .value("bytes garbage")] as [ScriptedOrigin.ContentRangeFault], [true, false])
-        func contentRangeOfOtherBytesIsABadGateway(fault: ScriptedOrigin.ContentRangeFault, isKnown: Bool) async throws {
+        @Test(
+            arguments: [.shifted(by: 1), .shifted(by: 65_536), .missing, .value("bytes garbage")]
+                as [ScriptedOrigin.ContentRangeFault], [true, false])
+        func contentRangeOfOtherBytesIsABadGateway(fault: ScriptedOrigin.ContentRangeFault, isKnown: Bool) async throws
+        {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 if isKnown { _ = try stage.get("/film.mp4", range: "bytes=0-0") }
@@ -363,7 +391,9 @@ extension Scenarios {
         @Test func seekIntoAFileWithoutValidatorsThatIsStillComingIsRight() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.noValidators = true; $0.stallAfter = 100_000 }
+                stage.origin.script("/film.mp4") {
+                    $0.noValidators = true; $0.stallAfter = 100_000
+                }
                 let (player, _) = try stage.playerOf("/film.mp4")
                 #expect(try player.difference(from: film, in: 0..<100_000) == nil)
                 let seek = try Background { try stage.get("/film.mp4", range: "bytes=4000000-4099999") }
@@ -375,16 +405,22 @@ extension Scenarios {
         }
 
         @Test func fileWithoutValidatorsThatItsPlayerLeftIsFetchedAnew() async throws {
-            try await scenario { $0.tuning.fill.lastChunkSeconds = 0.05 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lastChunkSeconds = 0.05
+            } _: { stage in
                 let other = Media(seed: 41, size: film.size)
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.noValidators = true; $0.stallAfter = 1_000_000 }
+                stage.origin.script("/film.mp4") {
+                    $0.noValidators = true; $0.stallAfter = 1_000_000
+                }
                 let (player, _) = try stage.playerOf("/film.mp4")
                 #expect(try player.difference(from: film, in: 0..<1_000_000) == nil)
                 player.close()
                 try stage.origin.waitForAbort("/film.mp4")
                 // Nobody could tell that it is another one.
-                stage.origin.script("/film.mp4") { $0.media = other; $0.stallAfter = nil }
+                stage.origin.script("/film.mp4") {
+                    $0.media = other; $0.stallAfter = nil
+                }
                 expectWhole(try stage.get("/film.mp4"), other)
             }
         }
@@ -395,7 +431,9 @@ extension Scenarios {
         func transferThatBreaksIsResumedUnnoticed(cut: Int64, withReset: Bool) async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.cutAfter = cut; $0.cutsWithReset = withReset }
+                stage.origin.script("/film.mp4") {
+                    $0.cutAfter = cut; $0.cutsWithReset = withReset
+                }
                 expectWhole(try stage.get("/film.mp4"), film)
                 #expect(stage.origin.requestCount("/film.mp4") == 2)
                 if !withReset { #expect(stage.origin.requests("/film.mp4").last?.range == cut..<film.size) }
@@ -406,7 +444,9 @@ extension Scenarios {
         @Test func transferThatBreaksAgainAndAgainIsResumedForAsLongAsItGetsFurther() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film, etag: nil, lastModified: date)
-                stage.origin.script("/film.mp4") { $0.cutAfter = 400_000; $0.cutTimes = 12 }
+                stage.origin.script("/film.mp4") {
+                    $0.cutAfter = 400_000; $0.cutTimes = 12
+                }
                 expectWhole(try stage.get("/film.mp4"), film)
                 #expect(stage.origin.requestCount("/film.mp4") == 13)
             }
@@ -415,7 +455,9 @@ extension Scenarios {
         @Test func transferThatBreaksAtAnOriginWithoutRangesIsResumedUnnoticed() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.cutAfter = 3_000_000; $0.ignoresRange = true }
+                stage.origin.script("/film.mp4") {
+                    $0.cutAfter = 3_000_000; $0.ignoresRange = true
+                }
                 expectWhole(try stage.get("/film.mp4"), film)
                 #expect(stage.origin.requestCount("/film.mp4") == 2)
             }
@@ -428,14 +470,18 @@ extension Scenarios {
                 let (player, _) = try stage.playerOf("/film.mp4")
                 #expect(try player.difference(from: film, in: 0..<1_000_000) == nil)
                 stage.origin.stop()
-                #expect(throws: RawClient.ResponseError.truncated(received: 1_000_000, expected: film.size)) { try player.readBody(upTo: 1) }
+                #expect(throws: RawClient.ResponseError.truncated(received: 1_000_000, expected: film.size)) {
+                    try player.readBody(upTo: 1)
+                }
             }
         }
 
         @Test func transferWithoutValidatorsThatBreaksCutsThePlayer() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.noValidators = true; $0.cutAfter = 3_000_000 }
+                stage.origin.script("/film.mp4") {
+                    $0.noValidators = true; $0.cutAfter = 3_000_000
+                }
                 let player = try stage.player()
                 expectCut { try player.get(stage.target("/film.mp4")) }
                 #expect(film.firstMismatch(player.partialBody, at: 0) == nil)
@@ -477,7 +523,9 @@ extension Scenarios {
             try await scenario { stage in
                 let new = Media(seed: 44, size: film.size)
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.cutAfter = 1_000_000; $0.changeAfterRequests = (1, new, "\"v2\"") }
+                stage.origin.script("/film.mp4") {
+                    $0.cutAfter = 1_000_000; $0.changeAfterRequests = (1, new, "\"v2\"")
+                }
                 let player = try stage.player()
                 expectCut { try player.get(stage.target("/film.mp4")) }
                 #expect(film.firstMismatch(player.partialBody, at: 0) == nil)
@@ -501,8 +549,11 @@ extension Scenarios {
                         let player = try stage.player()
                         do {
                             let response = try player.get(stage.target("/film.mp4"), range: range.rangeField)
-                            guard response.status == 206 else { return response.status == 502 ? nil : "status \(response.status): \(response.text)" }
-                            guard let tag = response.headers["ETag"]?.dropFirst().dropLast(), let version = Int(tag) else { return "no entity tag" }
+                            guard response.status == 206 else {
+                                return response.status == 502 ? nil : "status \(response.status): \(response.text)"
+                            }
+                            guard let tag = response.headers["ETag"]?.dropFirst().dropLast(), let version = Int(tag)
+                            else { return "no entity tag" }
                             return versions[version].difference(response.body, from: range)
                         } catch let error as RawClient.ResponseError where error.isCut {
                             return nil

@@ -25,13 +25,16 @@ extension Stage {
         let response = try get("/episode.mp3", range: range.rangeField)
         #expect(response.status == 206)
         return stitchings.firstIndex {
-            response.headers["Content-Range"] == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\($0.size)" && $0.difference(response.body, from: range) == nil
+            response.headers["Content-Range"] == "bytes \(range.lowerBound)-\(range.upperBound - 1)/\($0.size)"
+                && $0.difference(response.body, from: range) == nil
         }
     }
 }
 
 /// The parts that a player asks for, one after the other.
-private let parts: [Range<Int64>] = [0..<100_000, 900_000..<1_000_000, 100_000..<200_000, 0..<10, 500_000..<600_000, 200_000..<300_000]
+private let parts: [Range<Int64>] = [
+    0..<100_000, 900_000..<1_000_000, 100_000..<200_000, 0..<10, 500_000..<600_000, 200_000..<300_000,
+]
 
 /// A clock that goes when it is told to.
 private final class Clock: Sendable {
@@ -43,7 +46,8 @@ extension Scenarios {
     /// Origins that answer differently each time.
     @Suite struct S04Stitching {
         // What a player puts together is one episode, though nothing of it is kept.
-        @Test(arguments: [("W/\"e\"", nil), (nil, nil), ("\"e\"", "no-store"), (nil, "no-store")] as [(String?, String?)])
+        @Test(
+            arguments: [("W/\"e\"", nil), (nil, nil), ("\"e\"", "no-store"), (nil, "no-store")] as [(String?, String?)])
         func onePlayStaysWithOneStitching(etag: String?, control: String?) async throws {
             try await scenario { stage in
                 stage.serveEpisode(etag: etag, control: control)
@@ -71,7 +75,9 @@ extension Scenarios {
 
         @Test func nextPlayIsStitchedAnew() async throws {
             let clock = Clock()
-            try await scenario { $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) } } _: { stage in
+            try await scenario {
+                $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) }
+            } _: { stage in
                 stage.serveEpisode(etag: nil, control: "no-store")
                 var heard = try [stage.stitching(0..<100)]
                 try stage.settle()

@@ -12,23 +12,36 @@ extension Scenarios {
         // Any page can have the proxy asked for a suffix of what it likes.
         @Test(
             arguments: [
-                "bytes 9223372036854775806-9223372036854775806/*", "bytes 9223372036854775806-9223372036854775806/9223372036854775807",
+                "bytes 9223372036854775806-9223372036854775806/*",
+                "bytes 9223372036854775806-9223372036854775806/9223372036854775807",
                 "bytes 1152921504606846975-1152921504606846975/*", "bytes 1152921504606846976-1152921504606846976/*",
                 "bytes 4611686018427387904-4611686018427387904/*", "bytes 0-9223372036854775806/9223372036854775807",
             ],
-            ["bytes=-5", "bytes=-9223372036854775807", "bytes=0-", "bytes=9223372036854775806-", "bytes=0-9223372036854775806", "bytes=5-9,-5"])
+            [
+                "bytes=-5", "bytes=-9223372036854775807", "bytes=0-", "bytes=9223372036854775806-",
+                "bytes=0-9223372036854775806", "bytes=5-9,-5",
+            ])
         func contentRangeAtTheEndOfTheNumbersIsABadGateway(field: String, range: String) async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.status = 206; $0.body = Array("x".utf8); $0.headers = [("Content-Range", field)] }
+                stage.origin.script("/film.mp4") {
+                    $0.status = 206; $0.body = Array("x".utf8); $0.headers = [("Content-Range", field)]
+                }
                 expectOneLine(try stage.get("/film.mp4", range: range), status: 502)
-                stage.origin.script("/film.mp4") { $0.status = nil; $0.body = nil; $0.headers = [] }
+                stage.origin.script("/film.mp4") {
+                    $0.status = nil; $0.body = nil; $0.headers = []
+                }
                 expectWhole(try stage.get("/film.mp4"), film)
                 // The same for a part of what is known.
                 stage.origin.serve("/other.mp4", film)
                 expectPart(try stage.get("/other.mp4", range: "bytes=0-9"), 0..<10, of: film)
-                stage.origin.script("/other.mp4") { $0.status = 206; $0.body = Array("x".utf8); $0.headers = [("Content-Range", field), ("ETag", "\"v1\"")] }
-                do { #expect([206, 416, 502].contains(try stage.get("/other.mp4", range: range).status)) } catch let error as RawClient.ResponseError {
+                stage.origin.script("/other.mp4") {
+                    $0.status = 206; $0.body = Array("x".utf8);
+                    $0.headers = [("Content-Range", field), ("ETag", "\"v1\"")]
+                }
+                do { #expect([206, 416, 502].contains(try stage.get("/other.mp4", range: range).status)) } catch let
+                    error as RawClient.ResponseError
+                {
                     // What was there has gone out by then.
                     #expect(error.isCut)
                 }
@@ -36,9 +49,16 @@ extension Scenarios {
             }
         }
 
-        // RFC 9110 §15.3.7: a 206 has the ETag that a 200 would have. An origin that sends another version's part without one must not be believed.
-        @Test(arguments: [("\"v1\"", [("Last-Modified", later)]), ("\"v1\"", []), (nil, [("Last-Modified", later)]), (nil, [("ETag", "\"v2\"")])] as [(String?, [(String, String)])])
-        func partThatSaysSomethingElseOfItsVersionIsNotJoinedToWhatIsStored(etag: String?, said: [(String, String)]) async throws {
+        // RFC 9110 §15.3.7: a 206 has the ETag that a 200 would have. An origin that sends another version's part
+        // without one must not be believed.
+        @Test(
+            arguments: [
+                ("\"v1\"", [("Last-Modified", later)]), ("\"v1\"", []), (nil, [("Last-Modified", later)]),
+                (nil, [("ETag", "\"v2\"")]),
+            ] as [(String?, [(String, String)])])
+        func partThatSaysSomethingElseOfItsVersionIsNotJoinedToWhatIsStored(etag: String?, said: [(String, String)])
+            async throws
+        {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film, etag: etag, lastModified: date)
                 expectPart(try stage.get("/film.mp4", range: "bytes=0-65535"), 0..<65_536, of: film)
@@ -56,7 +76,9 @@ extension Scenarios {
                 }
                 #expect(film.firstMismatch(player.partialBody, at: 0) == nil && player.partialBody.count == 65_536)
                 stage.origin.serve("/film.mp4", newer, etag: "\"v2\"", lastModified: later)
-                stage.origin.script("/film.mp4") { $0.status = nil; $0.headers = [] }
+                stage.origin.script("/film.mp4") {
+                    $0.status = nil; $0.headers = []
+                }
                 expectWhole(try stage.get("/film.mp4"), newer)
             }
         }

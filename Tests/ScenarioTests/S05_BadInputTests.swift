@@ -49,7 +49,10 @@ extension Scenarios {
                 ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", 400),
                 ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n", 400),
                 ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-                ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n", 400),
+                (
+                    "GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
+                    400
+                ),
                 ("GET /healthz HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
                 ("POST /http/127.0.0.1/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", 405),
                 ("PUT /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 405),
@@ -71,13 +74,17 @@ extension Scenarios {
         @Test func arbitraryBytesNeverEndTheProxy() async throws {
             try await scenario { stage in
                 var random = SplitMix64.forTest("arbitraryBytesNeverEndTheProxy")
-                let request = Array("GET \(stage.target("/film.mp4")) HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-9\r\nIf-Range: \"v1\"\r\n\r\n".utf8)
+                let request = Array(
+                    "GET \(stage.target("/film.mp4")) HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-9\r\nIf-Range: \"v1\"\r\n\r\n"
+                        .utf8)
                 stage.origin.serve("/film.mp4", film)
                 for round in 0..<300 {
                     let client = try stage.player()
                     var bytes = request
                     if round % 2 == 0 {
-                        for _ in 0..<Int.random(in: 1...4, using: &random) { bytes[Int.random(in: 0..<bytes.count, using: &random)] = random.next() }
+                        for _ in 0..<Int.random(in: 1...4, using: &random) {
+                            bytes[Int.random(in: 0..<bytes.count, using: &random)] = random.next()
+                        }
                     } else {
                         bytes = (0..<Int.random(in: 1...200, using: &random)).map { _ in random.next() }
                     }
@@ -109,7 +116,8 @@ extension Scenarios {
         @Test func headerThatIsTooLongIsRefusedBeforeItsEnd() async throws {
             try await scenario { stage in
                 let client = try stage.player()
-                try client.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + String(repeating: "a", count: 65_536))
+                try client.send(
+                    "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + String(repeating: "a", count: 65_536))
                 expectOneLine(try client.readResponse(), status: 431)
                 #expect(try client.isClosedByPeer())
             }
@@ -119,7 +127,8 @@ extension Scenarios {
             try await scenario { stage in
                 let client = try stage.player()
                 let good = client.request("/healthz")
-                try client.send(good + "GET /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(good.utf8.count)\r\n\r\n" + good)
+                try client.send(
+                    good + "GET /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(good.utf8.count)\r\n\r\n" + good)
                 #expect(try client.readResponse().text == "ok\n")
                 expectOneLine(try client.readResponse(), status: 400)
                 #expect(try client.readUntilClosed().isEmpty)
@@ -130,12 +139,18 @@ extension Scenarios {
 
         @Test(
             arguments: [
-                "/https/", "/http/", "/https://", "/http:", "/http:///film.mp4", "/http/user@127.0.0.1/film.mp4", "/https/user:password@127.0.0.1/",
-                "/http/127.0.0.1:0/film.mp4", "/http/127.0.0.1:65536/film.mp4", "/http/127.0.0.1:99999999999999999999/", "/http/127.0.0.1:abc/film.mp4",
-                "/http/127.0.0.1:-80/", "/http/127.0.0.1:80:80/", "/http/[::1/film.mp4", "/http/[zz]/film.mp4", "/http/a%20b/film.mp4", "/http/ex%61mple.org/",
-                "/http/a<b>/film.mp4", "/http/b\u{FC}cher.example/film.mp4", "/https:film.mp4", "/httpx/127.0.0.1/film.mp4", "/ftp/127.0.0.1/film.mp4",
-                "/ftp://127.0.0.1/film.mp4", "/file:///etc/passwd", "/http", "/https", "/%68ttp/127.0.0.1/film.mp4", "/../../etc/passwd",
-                "http://", "https:///film.mp4", "ftp://127.0.0.1/film.mp4", "127.0.0.1:80", "*", "film.mp4", "/nothing", "//127.0.0.1/film.mp4",
+                "/https/", "/http/", "/https://", "/http:", "/http:///film.mp4", "/http/user@127.0.0.1/film.mp4",
+                "/https/user:password@127.0.0.1/",
+                "/http/127.0.0.1:0/film.mp4", "/http/127.0.0.1:65536/film.mp4", "/http/127.0.0.1:99999999999999999999/",
+                "/http/127.0.0.1:abc/film.mp4",
+                "/http/127.0.0.1:-80/", "/http/127.0.0.1:80:80/", "/http/[::1/film.mp4", "/http/[zz]/film.mp4",
+                "/http/a%20b/film.mp4", "/http/ex%61mple.org/",
+                "/http/a<b>/film.mp4", "/http/b\u{FC}cher.example/film.mp4", "/https:film.mp4",
+                "/httpx/127.0.0.1/film.mp4", "/ftp/127.0.0.1/film.mp4",
+                "/ftp://127.0.0.1/film.mp4", "/file:///etc/passwd", "/http", "/https", "/%68ttp/127.0.0.1/film.mp4",
+                "/../../etc/passwd",
+                "http://", "https:///film.mp4", "ftp://127.0.0.1/film.mp4", "127.0.0.1:80", "*", "film.mp4", "/nothing",
+                "//127.0.0.1/film.mp4",
             ])
         func urlThatCannotBeMeantIsRefusedInOneLine(target: String) async throws {
             try await scenario { stage in
@@ -211,7 +226,9 @@ extension Scenarios {
         }
 
         @Test func clientThatStallsInItsRequestIsToldAndDropped() async throws {
-            try await scenario { $0.tuning.limits.requestSeconds = 0.3 } _: { stage in
+            try await scenario {
+                $0.tuning.limits.requestSeconds = 0.3
+            } _: { stage in
                 let client = try stage.player()
                 try client.send("GET / HTTP/1.1\r\n")
                 expectOneLine(try client.readResponse(), status: 408)
@@ -220,14 +237,18 @@ extension Scenarios {
         }
 
         @Test func clientThatSaysNothingIsDropped() async throws {
-            try await scenario { $0.tuning.limits.requestSeconds = 0.3 } _: { stage in
+            try await scenario {
+                $0.tuning.limits.requestSeconds = 0.3
+            } _: { stage in
                 let isDropped = try stage.player().isClosedByPeer()
                 #expect(isDropped)
             }
         }
 
         @Test func connectionThatIsIdleIsDropped() async throws {
-            try await scenario { $0.tuning.limits.idleSeconds = 0.3 } _: { stage in
+            try await scenario {
+                $0.tuning.limits.idleSeconds = 0.3
+            } _: { stage in
                 let client = try stage.player()
                 #expect(try client.get("/healthz").text == "ok\n")
                 #expect(try client.isClosedByPeer())

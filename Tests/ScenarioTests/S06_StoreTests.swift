@@ -63,7 +63,9 @@ extension Scenarios {
                 let (player, _) = try stage.playerOf("/film.mp4")
                 #expect(try player.difference(from: film, in: 0..<1_000_000) == nil)
                 try stage.stop()
-                #expect(throws: RawClient.ResponseError.truncated(received: 1_000_000, expected: film.size)) { try player.readBody(upTo: 1) }
+                #expect(throws: RawClient.ResponseError.truncated(received: 1_000_000, expected: film.size)) {
+                    try player.readBody(upTo: 1)
+                }
                 stage.origin.release("/film.mp4")
                 try stage.start()
                 let whole = 15 * Int64(65_536)
@@ -149,13 +151,17 @@ extension Scenarios {
         // MARK: The limit
 
         @Test func filesOfThreeTimesTheLimitPlayRightWithinIt() async throws {
-            try await scenario { $0.maxSize = 20_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 20_000_000
+            } _: { stage in
                 for round in 0..<2 {
                     for index in 0..<12 {
                         let film = Media(seed: 60 + UInt64(index), size: 5_000_000 + Int64(index))
                         stage.origin.serve("/\(index)", film)
                         let (player, _) = try stage.playerOf("/\(index)")
-                        #expect(try player.difference(from: film, in: 0..<film.size, and: stage.oversize) == nil, "round \(round)")
+                        #expect(
+                            try player.difference(from: film, in: 0..<film.size, and: stage.oversize) == nil,
+                            "round \(round)")
                     }
                 }
                 #expect(try stage.stats.cache.evictedBytes > 60_000_000)
@@ -163,7 +169,9 @@ extension Scenarios {
         }
 
         @Test func fileLargerThanTheCachePlaysThrough() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let long = Media(seed: 61, size: 64_000_000)
                 stage.origin.serve("/long.mp4", long)
                 let (player, _) = try stage.playerOf("/long.mp4")
@@ -175,7 +183,9 @@ extension Scenarios {
 
         @Test(arguments: [true, false])
         func fileOfUnknownLengthLargerThanTheCachePlaysThrough(hasValidators: Bool) async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let long = Media(seed: 62, size: 40_000_000)
                 stage.origin.serve("/long.mp4", long, etag: hasValidators ? "\"v1\"" : nil)
                 stage.origin.script("/long.mp4") { $0.chunkedEncoding = true }
@@ -185,7 +195,9 @@ extension Scenarios {
         }
 
         @Test func fileWithoutValidatorsLargerThanTheCachePlaysThrough() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let long = Media(seed: 63, size: 40_000_000)
                 stage.origin.serve("/long.mp4", long, etag: nil)
                 for _ in 1...2 {
@@ -196,8 +208,13 @@ extension Scenarios {
         }
 
         @Test func leastRecentlyReadFileGoesAndOneReadAgainStays() async throws {
-            try await scenario { $0.maxSize = 20_000_000 } _: { stage in
-                let films = Dictionary(uniqueKeysWithValues: "abcde".enumerated().map { ("/\($1)", Media(seed: 70 + UInt64($0), size: 4_194_304)) })
+            try await scenario {
+                $0.maxSize = 20_000_000
+            } _: { stage in
+                let films = Dictionary(
+                    uniqueKeysWithValues: "abcde".enumerated().map {
+                        ("/\($1)", Media(seed: 70 + UInt64($0), size: 4_194_304))
+                    })
                 for (path, film) in films { stage.origin.serve(path, film) }
                 for path in ["/a", "/b", "/c", "/a", "/d", "/e"] { expectWhole(try stage.get(path), films[path]!) }
                 #expect(try stage.stats.cache.evictedExtents > 0)
@@ -208,8 +225,13 @@ extension Scenarios {
         }
 
         @Test func orderOfLastReadsOutlivesTheProxy() async throws {
-            try await scenario { $0.maxSize = 20_000_000 } _: { stage in
-                let films = Dictionary(uniqueKeysWithValues: "abcde".enumerated().map { ("/\($1)", Media(seed: 70 + UInt64($0), size: 4_194_304)) })
+            try await scenario {
+                $0.maxSize = 20_000_000
+            } _: { stage in
+                let films = Dictionary(
+                    uniqueKeysWithValues: "abcde".enumerated().map {
+                        ("/\($1)", Media(seed: 70 + UInt64($0), size: 4_194_304))
+                    })
                 for (path, film) in films { stage.origin.serve(path, film) }
                 for path in ["/a", "/b", "/c", "/a"] { _ = try stage.get(path) }
                 try stage.restart()
@@ -221,7 +243,9 @@ extension Scenarios {
         }
 
         @Test func playerPausedInACachedFileReadsOnWhileOthersEvict() async throws {
-            try await scenario { $0.maxSize = 20_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 20_000_000
+            } _: { stage in
                 let (first, second) = (Media(seed: 64, size: 12_000_000), Media(seed: 65, size: 48_000_000))
                 stage.origin.serve("/first.mp4", first)
                 stage.origin.serve("/second.mp4", second)
@@ -236,7 +260,9 @@ extension Scenarios {
         }
 
         @Test func playerPausedInAFetchReadsOnWhileOthersEvict() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let (first, second) = (Media(seed: 66, size: 32_000_000), Media(seed: 67, size: 32_000_000))
                 stage.origin.serve("/first.mp4", first)
                 stage.origin.serve("/second.mp4", second)
@@ -248,14 +274,19 @@ extension Scenarios {
             }
         }
 
-        // It holds nothing in the cache yet, and what it counted on goes: it needs a second transfer where it expected cached bytes.
+        // It holds nothing in the cache yet, and what it counted on goes: it needs a second transfer where it expected
+        // cached bytes.
         @Test
         func playerThatWaitsForItsFirstByteReadsOnThoughAllOfItsFileIsEvicted() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let (first, second) = (Media(seed: 80, size: 4_000_000), Media(seed: 81, size: 32_000_000))
                 stage.origin.serve("/first.mp4", first)
                 stage.origin.serve("/second.mp4", second)
-                for offset in [0, 2_000_000] as [Int64] { _ = try stage.get("/first.mp4", range: "bytes=\(offset)-\(offset)") }
+                for offset in [0, 2_000_000] as [Int64] {
+                    _ = try stage.get("/first.mp4", range: "bytes=\(offset)-\(offset)")
+                }
                 stage.origin.holdHeads("/first.mp4")
                 let waiting = try Background { try stage.get("/first.mp4", range: "bytes=1000000-2999999") }
                 try stage.origin.waitForRequests("/first.mp4", count: 3)
@@ -268,7 +299,9 @@ extension Scenarios {
 
         // Each holds the extent that it is in: more than there is room for.
         @Test func twentyPausedPlayersInAFullCacheDoNotKeepAnotherFromPlaying() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let (first, second) = (Media(seed: 68, size: 100_000_000), Media(seed: 69, size: 24_000_000))
                 stage.origin.serve("/first.mp4", first)
                 stage.origin.serve("/second.mp4", second)
@@ -281,7 +314,9 @@ extension Scenarios {
                 let (other, _) = try stage.playerOf("/second.mp4")
                 #expect(try other.difference(from: second, in: 0..<second.size, and: stage.oversize) == nil)
                 for (player, range) in paused {
-                    #expect(try player.difference(from: first, in: range.lowerBound + 1000..<range.upperBound, and: stage.oversize) == nil)
+                    #expect(
+                        try player.difference(
+                            from: first, in: range.lowerBound + 1000..<range.upperBound, and: stage.oversize) == nil)
                 }
             }
         }
@@ -289,10 +324,13 @@ extension Scenarios {
         /// What has no length, or no validator, cannot be asked for again from where the room ended.
         @Test(arguments: [true, false])
         func whatComesInNoOtherWayPlaysThoughThePausedPlayersHoldTheWholeCache(hasLength: Bool) async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let (first, second) = (Media(seed: 70, size: 100_000_000), Media(seed: 71, size: 9_000_000))
                 stage.origin.serve("/first.mp4", first)
-                stage.origin.serve("/second.mp4", second, etag: nil, lastModified: hasLength ? nil : "Sun, 06 Nov 1994 08:49:37 GMT")
+                stage.origin.serve(
+                    "/second.mp4", second, etag: nil, lastModified: hasLength ? nil : "Sun, 06 Nov 1994 08:49:37 GMT")
                 stage.origin.script("/second.mp4") { $0.chunkedEncoding = !hasLength }
                 let paused = try (0..<20).map { index in
                     let range = Int64(index) * 5_000_000..<Int64(index + 1) * 5_000_000
@@ -310,32 +348,46 @@ extension Scenarios {
         }
 
         @Test func whatFindsNoRoomBesidePinnedFilmsPlaysAndSaysThatItIsNotStored() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let (first, second) = (Media(seed: 72, size: 20_000_000), Media(seed: 73, size: 6_000_000))
                 stage.origin.serve("/first.mp4", first)
                 stage.origin.serve("/second.mp4", second)
                 expectWhole(try stage.get("/first.mp4"), first)
-                #expect(try stage.control("PATCH", "/resources?\(stage.parameter("/first.mp4"))", body: #"{"pinned": true}"#).status == 200)
+                #expect(
+                    try stage.control(
+                        "PATCH", "/resources?\(stage.parameter("/first.mp4"))", body: #"{"pinned": true}"#
+                    ).status == 200)
                 // What room is left fills up; from then on nothing can be evicted.
                 expectWhole(try stage.get("/first.mp4"), first)
                 for _ in 1...2 {
                     let answer = try stage.get("/second.mp4")
                     expectWhole(answer, second)
                     let status = answer.cacheStatus
-                    #expect(status.contains("fwd=") && status.contains("detail=\"no-room\"") && !status.contains("stored"), "\(status)")
+                    #expect(
+                        status.contains("fwd=") && status.contains("detail=\"no-room\"") && !status.contains("stored"),
+                        "\(status)")
                     #expect(try stage.oversize() == nil)
                 }
-                #expect(try stage.control("PATCH", "/resources?\(stage.parameter("/first.mp4"))", body: #"{"pinned": false}"#).status == 200)
+                #expect(
+                    try stage.control(
+                        "PATCH", "/resources?\(stage.parameter("/first.mp4"))", body: #"{"pinned": false}"#
+                    ).status == 200)
                 for isHit in [false, true] {
                     let answer = try stage.get("/second.mp4")
                     expectWhole(answer, second)
-                    #expect(answer.cacheStatus.contains("; hit") == isHit && !answer.cacheStatus.contains("no-room"), "\(answer.cacheStatus)")
+                    #expect(
+                        answer.cacheStatus.contains("; hit") == isHit && !answer.cacheStatus.contains("no-room"),
+                        "\(answer.cacheStatus)")
                 }
             }
         }
 
         @Test func smallerLimitTakesEffectWhileAFilmPlays() async throws {
-            try await scenario { $0.maxSize = 100_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 100_000_000
+            } _: { stage in
                 let film = Media(seed: 74, size: 60_000_000)
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4"), film)
@@ -349,11 +401,14 @@ extension Scenarios {
             }
         }
 
-        /// Players that leave with the last byte, before the fetch has heard that it is written; nothing could complete such a file later.
+        /// Players that leave with the last byte, before the fetch has heard that it is written; nothing could complete
+        /// such a file later.
         @Test func filesWithoutValidatorsThatWereReadToTheirEndsStay() async throws {
             try await scenario { stage in
                 let films = (0..<60).map { Media(seed: UInt64(100 + $0), size: 300_000) }
-                for (index, film) in films.enumerated() { stage.origin.serve("/\(index)", film, etag: nil, lastModified: nil) }
+                for (index, film) in films.enumerated() {
+                    stage.origin.serve("/\(index)", film, etag: nil, lastModified: nil)
+                }
                 for _ in 0..<2 {
                     let wrong = try concurrently(6) { worker in
                         try stride(from: worker, to: films.count, by: 6).compactMap { index in
@@ -367,7 +422,9 @@ extension Scenarios {
         }
 
         @Test func smallFilesOfThreeTimesTheLimitComeWithinIt() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let count = 800
                 for index in 0..<count { stage.origin.serve("/\(index)", Media(seed: UInt64(index), size: 60_000)) }
                 let wrong = try concurrently(8) { worker in
@@ -384,7 +441,9 @@ extension Scenarios {
         // What takes no more blocks must not go on counting.
         @Test
         func thousandsOfSmallFilesLeaveRoomForTheNext() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let (count, player) = (2500, try stage.player())
                 for index in 0..<count {
                     let film = Media(seed: UInt64(index), size: 1000)

@@ -26,7 +26,9 @@ extension Scenarios {
 
                 try stage.restart()
                 for (index, film) in films.enumerated() {
-                    stage.origin.script("/\(index)") { $0.cutAfter = nil; $0.latency = nil }
+                    stage.origin.script("/\(index)") {
+                        $0.cutAfter = nil; $0.latency = nil
+                    }
                     let (player, _) = try stage.playerOf("/\(index)")
                     #expect(try player.difference(from: film, in: 0..<film.size) == nil)
                     #expect(try stage.oversize() == nil)
@@ -38,12 +40,17 @@ extension Scenarios {
         private static let breaks = 20
 
         /// Bytes: 64 MB in all.
-        private static let sizes: [Int64] = [1, 65_535, 65_536, 65_537, 1_000_000, 4_194_304, 4_194_305, 8_388_607, 14_000_001, 31_000_000]
+        private static let sizes: [Int64] = [
+            1, 65_535, 65_536, 65_537, 1_000_000, 4_194_304, 4_194_305, 8_388_607, 14_000_001, 31_000_000,
+        ]
 
         private static func serve(_ film: Media, _ path: String, _ stage: Stage, _ random: inout SplitMix64) {
-            stage.origin.serve(path, film, etag: Bool.random(using: &random) ? "\"\(film.seed)\"" : nil, lastModified: "Sun, 06 Nov 1994 08:49:37 GMT")
+            stage.origin.serve(
+                path, film, etag: Bool.random(using: &random) ? "\"\(film.seed)\"" : nil,
+                lastModified: "Sun, 06 Nov 1994 08:49:37 GMT")
             let (cut, latency, isChunked, ignoresRange) = (
-                Int64.random(in: 0..<max(1, film.size), using: &random), Int.random(in: 0...5, using: &random), film.size == 1_000_000, film.size == 4_194_305
+                Int64.random(in: 0..<max(1, film.size), using: &random), Int.random(in: 0...5, using: &random),
+                film.size == 1_000_000, film.size == 4_194_305
             )
             stage.origin.script(path) {
                 // What has no length cannot be resumed.
@@ -73,7 +80,9 @@ private struct Viewer {
         case 12..<14: wrong = try read(path, film, 0..<film.size, nil)
         case 14..<17:
             let start = Int64.random(in: 0..<film.size, using: &random)
-            wrong = try read(path, film, start..<film.size, "bytes=\(start)-", leavingAfter: Int64.random(in: 0...film.size - start, using: &random))
+            wrong = try read(
+                path, film, start..<film.size, "bytes=\(start)-",
+                leavingAfter: Int64.random(in: 0...film.size - start, using: &random))
         default:
             let head = try stage.get(path, method: "HEAD")
             wrong = head.status == 200 && head.body.isEmpty ? nil : "HEAD \(head.status)"
@@ -93,20 +102,26 @@ private struct Viewer {
     }
 
     /// Reads a range, or the first part of it.
-    private func read(_ path: String, _ film: Media, _ range: Range<Int64>, _ field: String?, leavingAfter limit: Int64 = .max) throws -> String? {
+    private func read(
+        _ path: String, _ film: Media, _ range: Range<Int64>, _ field: String?, leavingAfter limit: Int64 = .max
+    ) throws -> String? {
         let (player, head) = try stage.playerOf(path, range: field)
         defer { player.close() }
         // RFC 9110 §14.2: while the length is not known, the answer to a range is the whole.
         let isWhole = head.status == 200
         guard isWhole || head.status == 206 else { return "\(field ?? "whole"): \(head.status)" }
         if isWhole, field != nil, head.headers["Content-Length"] != nil { return "\(field ?? ""): the whole" }
-        if head.status == 206, head.headers["Content-Range"] != "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(film.size)" {
+        if head.status == 206,
+            head.headers["Content-Range"] != "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(film.size)"
+        {
             return "\(field ?? ""): Content-Range \(head.headers["Content-Range"] ?? "missing")"
         }
         let body = isWhole ? 0..<film.size : range
         let wanted = body.lowerBound..<min(body.upperBound, body.lowerBound + min(limit, Int64(body.count)))
         do {
-            return try player.difference(from: film, in: wanted).map { "\(field ?? "whole"), \(head.cacheStatus): \($0)" }
+            return try player.difference(from: film, in: wanted).map {
+                "\(field ?? "whole"), \(head.cacheStatus): \($0)"
+            }
         } catch let error as RawClient.ResponseError {
             return "\(field ?? "whole"), \(head.cacheStatus): \(error), after \(try stage.stats.errors)"
         }

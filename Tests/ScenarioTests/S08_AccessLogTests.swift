@@ -41,16 +41,21 @@ extension Scenarios {
             }
             try #require(lines.count == 3)
             let (miss, hit, page) = (lines[0], lines[1], lines[2])
-            #expect((miss["url"] as? String)?.hasSuffix("/film.mp4") == true && (miss["url"] as? String)?.hasPrefix("http://127.0.0.1:") == true)
+            #expect(
+                (miss["url"] as? String)?.hasSuffix("/film.mp4") == true
+                    && (miss["url"] as? String)?.hasPrefix("http://127.0.0.1:") == true)
             #expect(miss["method"] as? String == "GET" && miss["status"] as? Int == 200 && miss["range"] == nil)
-            #expect(miss["bytes"] as? Int == 300_000 && miss["origin_bytes"] as? Int == 300_000 && miss["cache_bytes"] as? Int == 0)
+            #expect(
+                miss["bytes"] as? Int == 300_000 && miss["origin_bytes"] as? Int == 300_000
+                    && miss["cache_bytes"] as? Int == 0)
             #expect(miss["player"] as? String == "Player/1" && miss["complete"] as? Bool == true)
             #expect((miss["cache_status"] as? String)?.contains("fwd=uri-miss") == true)
             #expect((miss["client"] as? String)?.hasPrefix("127.0.0.1:") == true)
             #expect((miss["time"] as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
             #expect(try #require(miss["first_byte_ms"] as? Double) <= #require(miss["ms"] as? Double))
             #expect(hit["range"] as? String == "bytes=100-299" && hit["status"] as? Int == 206)
-            #expect(hit["bytes"] as? Int == 200 && hit["origin_bytes"] as? Int == 0 && hit["cache_bytes"] as? Int == 200)
+            #expect(
+                hit["bytes"] as? Int == 200 && hit["origin_bytes"] as? Int == 0 && hit["cache_bytes"] as? Int == 200)
             #expect((hit["cache_status"] as? String)?.contains("hit") == true && hit["player"] == nil)
             #expect(page["url"] as? String == "/nothing" && page["status"] as? Int == 404)
         }

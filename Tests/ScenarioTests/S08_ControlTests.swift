@@ -19,7 +19,11 @@ private extension Stage {
     }
 
     var names: [String] {
-        get throws { try read(ResourceListing.self, "/resources?sort=name").resources.map { String($0.url.dropFirst(origin.url("").count)) } }
+        get throws {
+            try read(ResourceListing.self, "/resources?sort=name").resources.map {
+                String($0.url.dropFirst(origin.url("").count))
+            }
+        }
     }
 }
 
@@ -34,7 +38,9 @@ extension Scenarios {
                 let members = try response.members
                 #expect(Set(members.keys) == ["directory", "size", "max_size", "min_free", "resources", "pinned"])
                 let report = try response.decoded(CacheReport.self)
-                #expect(report.directory == stage.cache && report.maxSize == stage.setting.maxSize && report.minFree == 1_000_000)
+                #expect(
+                    report.directory == stage.cache && report.maxSize == stage.setting.maxSize
+                        && report.minFree == 1_000_000)
                 #expect(report.resources == 2 && report.pinned == 0 && report.size >= 2 * film.size)
             }
         }
@@ -45,7 +51,9 @@ extension Scenarios {
                 try stage.play("/b.mp3")
                 for _ in 0..<3 { _ = try stage.get("/A.mp4", range: "bytes=0-1") }
                 #expect(try stage.names == ["/A.mp4", "/b.mp3", "/c.mp4"])
-                #expect(try stage.read(ResourceListing.self, "/resources?sort=size").resources.first?.url == stage.origin.url("/b.mp3"))
+                #expect(
+                    try stage.read(ResourceListing.self, "/resources?sort=size").resources.first?.url
+                        == stage.origin.url("/b.mp3"))
                 let hits = try stage.read(ResourceListing.self, "/resources?sort=hits").resources
                 #expect(hits.first?.url == stage.origin.url("/A.mp4") && hits.first?.hits == 3)
                 let filtered = try stage.read(ResourceListing.self, "/resources?filter=MP4&sort=name")
@@ -53,7 +61,8 @@ extension Scenarios {
                 let page = try stage.read(ResourceListing.self, "/resources?sort=name&limit=1&offset=1")
                 #expect(page.total == 3 && page.resources.map(\.url) == [stage.origin.url("/b.mp3")])
                 #expect(try stage.read(ResourceListing.self, "/resources?filter=none").total == 0)
-                let rest = try stage.read(ResourceListing.self, "/resources?sort=name&after=" + stage.origin.url("/b.mp3"))
+                let rest = try stage.read(
+                    ResourceListing.self, "/resources?sort=name&after=" + stage.origin.url("/b.mp3"))
                 #expect(rest.total == 3 && rest.resources.map(\.url) == [stage.origin.url("/c.mp4")])
                 #expect(try stage.control("GET", "/resources?after=x").status == 400)
             }
@@ -67,23 +76,39 @@ extension Scenarios {
                 let response = try stage.control("GET", "/resources?\(stage.parameter("/film.mp4"))", .nothing)
                 let detail = try response.decoded(ResourceDetail.self)
                 #expect(detail.resource.url == stage.origin.url("/film.mp4") && detail.finalURL == detail.resource.url)
-                #expect(detail.resource.length == film.size && detail.resource.cached == 65_536 && !detail.resource.isComplete)
-                #expect(detail.present == [ByteSpan(131_072..<196_608)] && detail.missing == [ByteSpan(0..<131_072), ByteSpan(196_608..<film.size)])
-                #expect(detail.etag == "\"v1\"" && detail.cacheControl == "max-age=60" && detail.resource.type == "video/mp4")
+                #expect(
+                    detail.resource.length == film.size && detail.resource.cached == 65_536
+                        && !detail.resource.isComplete)
+                #expect(
+                    detail.present == [ByteSpan(131_072..<196_608)]
+                        && detail.missing == [ByteSpan(0..<131_072), ByteSpan(196_608..<film.size)])
+                #expect(
+                    detail.etag == "\"v1\"" && detail.cacheControl == "max-age=60"
+                        && detail.resource.type == "video/mp4")
                 let members = try response.members
-                #expect(Set(members.keys) == [
-                    "resource", "final_url", "etag", "cache_control", "date", "validated_at", "initial_age", "chunk_size", "present", "missing",
-                ])
+                #expect(
+                    Set(members.keys) == [
+                        "resource", "final_url", "etag", "cache_control", "date", "validated_at", "initial_age",
+                        "chunk_size", "present", "missing",
+                    ])
                 let resource = try #require(members["resource"] as? [String: Any])
-                #expect(Set(resource.keys) == ["url", "length", "cached", "is_complete", "is_pinned", "hits", "last_access", "stored_at", "type"])
+                #expect(
+                    Set(resource.keys) == [
+                        "url", "length", "cached", "is_complete", "is_pinned", "hits", "last_access", "stored_at",
+                        "type",
+                    ])
             }
         }
 
-        @Test(arguments: ["/cache", "/resources", "/resources?limit=1"]) func headGivesTheHeadAlone(path: String) async throws {
+        @Test(arguments: ["/cache", "/resources", "/resources?limit=1"]) func headGivesTheHeadAlone(path: String)
+            async throws
+        {
             try await scenario { stage in
                 try stage.play("/a.mp4")
                 let (whole, head) = (try stage.control("GET", path), try stage.control("HEAD", path))
-                #expect(head.status == 200 && head.body.isEmpty && head.headers["Content-Length"] == whole.headers["Content-Length"])
+                #expect(
+                    head.status == 200 && head.body.isEmpty
+                        && head.headers["Content-Length"] == whole.headers["Content-Length"])
             }
         }
 
@@ -94,7 +119,8 @@ extension Scenarios {
                     ("GET", "/resources?\(parameter)", nil), ("PATCH", "/resources?\(parameter)", "{\"pinned\":true}"),
                     ("DELETE", "/resources?\(parameter)", nil), ("GET", "/resources/file?\(parameter)", nil),
                 ] as [(String, String, String?)] {
-                    expectRefusal(try stage.control(method, path, body: body), 404, naming: stage.origin.url("/none.mp4"))
+                    expectRefusal(
+                        try stage.control(method, path, body: body), 404, naming: stage.origin.url("/none.mp4"))
                 }
                 #expect(stage.origin.requestCount("/none.mp4") == 0)
             }
@@ -106,11 +132,15 @@ extension Scenarios {
             try await scenario { stage in
                 try stage.play("/a.mp4")
                 let path = "/resources?\(stage.parameter("/a.mp4"))"
-                #expect(try stage.control("PATCH", path, body: "{\"pinned\": true}").decoded(ResourceDetail.self).resource.isPinned)
+                #expect(
+                    try stage.control("PATCH", path, body: "{\"pinned\": true}").decoded(ResourceDetail.self).resource
+                        .isPinned)
                 try stage.restart()
                 #expect(try stage.read(ResourceDetail.self, path).resource.isPinned)
                 #expect(try stage.read(CacheReport.self, "/cache").pinned == 1)
-                #expect(try !stage.control("PATCH", path, body: "{\"pinned\": false}").decoded(ResourceDetail.self).resource.isPinned)
+                #expect(
+                    try !stage.control("PATCH", path, body: "{\"pinned\": false}").decoded(ResourceDetail.self).resource
+                        .isPinned)
                 #expect(try !stage.read(ResourceDetail.self, path).resource.isPinned)
             }
         }
@@ -147,11 +177,15 @@ extension Scenarios {
             try await scenario { stage in
                 try stage.play("/a.mp4", "/b.mp4")
                 stage.clock.advance(by: 29 * 86400)
-                #expect(try stage.control("DELETE", "/resources?older_than=30d").decoded(RemovalReport.self).resources == 0)
+                #expect(
+                    try stage.control("DELETE", "/resources?older_than=30d").decoded(RemovalReport.self).resources == 0)
                 stage.clock.advance(by: 2 * 86400)
-                #expect(try stage.control("DELETE", "/resources?older_than=30d&dry_run=true").decoded(RemovalReport.self).resources == 2)
+                #expect(
+                    try stage.control("DELETE", "/resources?older_than=30d&dry_run=true").decoded(RemovalReport.self)
+                        .resources == 2)
                 #expect(try stage.names.count == 2)
-                #expect(try stage.control("DELETE", "/resources?older_than=30d").decoded(RemovalReport.self).resources == 2)
+                #expect(
+                    try stage.control("DELETE", "/resources?older_than=30d").decoded(RemovalReport.self).resources == 2)
                 #expect(try stage.names == [])
             }
         }
@@ -160,19 +194,24 @@ extension Scenarios {
             try await scenario { stage in
                 let large = Media(seed: 80, size: 10_000_000)
                 try stage.play("/a.mp4", "/b.mp4", "/c.mp4", of: large)
-                let report = try stage.control("PATCH", "/cache", body: "{\"max_size\": \(size)}").decoded(CacheReport.self)
+                let report = try stage.control("PATCH", "/cache", body: "{\"max_size\": \(size)}").decoded(
+                    CacheReport.self)
                 #expect(report.maxSize == 16_000_000 && report.minFree == 1_000_000 && report.size <= 16_000_000)
                 #expect(try stage.oversize() == nil && stage.stats.cache.limit == 16_000_000)
                 expectWhole(try stage.get("/a.mp4"), large)
                 expectWhole(try stage.get("/b.mp4"), large)
                 #expect(try stage.read(CacheReport.self, "/cache").size <= 16_000_000)
-                #expect(try stage.control("PATCH", "/cache", body: "{\"min_free\": \"2MB\", \"max_size\": 500000000}").decoded(CacheReport.self).minFree == 2_000_000)
+                #expect(
+                    try stage.control("PATCH", "/cache", body: "{\"min_free\": \"2MB\", \"max_size\": 500000000}")
+                        .decoded(CacheReport.self).minFree == 2_000_000)
             }
         }
 
         @Test(arguments: [
-            ("", 400), ("{", 400), ("[]", 400), ("20", 400), ("{}", 422), ("{\"max_sise\": 20000000}", 422), ("{\"max_size\": 20000000, \"x\": 1}", 422),
-            ("{\"max_size\": \"much\"}", 422), ("{\"max_size\": -1}", 422), ("{\"max_size\": 1000}", 422), ("{\"max_size\": null}", 422), ("{\"max_size\": true}", 422),
+            ("", 400), ("{", 400), ("[]", 400), ("20", 400), ("{}", 422), ("{\"max_sise\": 20000000}", 422),
+            ("{\"max_size\": 20000000, \"x\": 1}", 422),
+            ("{\"max_size\": \"much\"}", 422), ("{\"max_size\": -1}", 422), ("{\"max_size\": 1000}", 422),
+            ("{\"max_size\": null}", 422), ("{\"max_size\": true}", 422),
             ("{\"max_size\": 20000000.5}", 422), ("{\"max_size\": 20000000, \"min_free\": \"-1GB\"}", 422),
         ])
         func aLimitThatCannotWorkChangesNothing(body: String, status: Int) async throws {
@@ -186,13 +225,17 @@ extension Scenarios {
 
         // MARK: The token
 
-        @Test(arguments: Showing.allCases.filter { $0 != .right }) func withoutTheTokenNothingChanges(showing: Showing) async throws {
+        @Test(arguments: Showing.allCases.filter { $0 != .right }) func withoutTheTokenNothingChanges(showing: Showing)
+            async throws
+        {
             try await scenario { stage in
                 try stage.play("/a.mp4")
                 let named = "/resources?\(stage.parameter("/a.mp4"))"
                 for (method, path, body) in [
-                    ("PATCH", "/cache", "{\"max_size\": 16000000}"), ("PATCH", named, "{\"pinned\": true}"), ("DELETE", named, nil),
-                    ("DELETE", "/resources?all=true", nil), ("PUT", named + "&replace=true", "new"), ("GET", "/resources/file?\(stage.parameter("/a.mp4"))", nil),
+                    ("PATCH", "/cache", "{\"max_size\": 16000000}"), ("PATCH", named, "{\"pinned\": true}"),
+                    ("DELETE", named, nil),
+                    ("DELETE", "/resources?all=true", nil), ("PUT", named + "&replace=true", "new"),
+                    ("GET", "/resources/file?\(stage.parameter("/a.mp4"))", nil),
                     ("POST", "/verify?repair=true", nil), ("POST", "/verify", nil),
                 ] as [(String, String, String?)] {
                     let response = try stage.control(method, path, showing, body: body)
@@ -228,14 +271,17 @@ extension Scenarios {
                 for mode in [0o644, 0o640, 0o606] {
                     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
                     let error = #expect(throws: ProxyError.self) { try stage.start() }
-                    #expect(error?.description.contains(path) == true && error?.description.contains("remove it") == true)
+                    #expect(
+                        error?.description.contains(path) == true && error?.description.contains("remove it") == true)
                 }
                 try FileManager.default.removeItem(atPath: path)
                 try stage.start()
             }
         }
 
-        @Test(arguments: ["", "secret\n", String(repeating: "g", count: 64)]) func aFileThatHoldsNoTokenStopsTheStart(text: String) async throws {
+        @Test(arguments: ["", "secret\n", String(repeating: "g", count: 64)]) func aFileThatHoldsNoTokenStopsTheStart(
+            text: String
+        ) async throws {
             try await scenario { stage in
                 let path = "\(stage.cache)/control-token"
                 try stage.stop()
@@ -255,12 +301,18 @@ extension Scenarios {
                 let film = Media(seed: 81, size: size)
                 let url = "http://films.example/a%20b.mkv"
                 let path = "/resources?url=\(stage.percentEncoded(url))"
-                let fields = [("Content-Type", "video/x-matroska"), ("ETag", "\"i1\""), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")]
-                let report = try stage.control("PUT", path, headers: fields, bytes: film.allBytes).decoded(ResourceReport.self, status: 201)
+                let fields = [
+                    ("Content-Type", "video/x-matroska"), ("ETag", "\"i1\""),
+                    ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ]
+                let report = try stage.control("PUT", path, headers: fields, bytes: film.allBytes).decoded(
+                    ResourceReport.self, status: 201)
                 #expect(report.url == url && report.length == size && report.cached == size && report.isComplete)
                 let response = try RawClient.get(port: stage.proxy.port, path: "/http/films.example/a%20b.mkv")
                 expectWhole(response, film)
-                #expect(response.isHit && response.headers["Content-Type"] == "video/x-matroska" && response.headers["ETag"] == "\"i1\"")
+                #expect(
+                    response.isHit && response.headers["Content-Type"] == "video/x-matroska"
+                        && response.headers["ETag"] == "\"i1\"")
                 #expect(response.headers["Last-Modified"] == "Sun, 06 Nov 1994 08:49:37 GMT")
             }
         }
@@ -283,21 +335,29 @@ extension Scenarios {
                 let size = try stage.read(CacheReport.self, "/cache").size
                 let client = try stage.player()
                 let fields = try stage.authorization() + [("Content-Length", "3000000")]
-                try client.send(client.request("/api/v1/resources?\(stage.parameter("/a.mp4"))", headers: fields, method: "PUT"))
+                try client.send(
+                    client.request("/api/v1/resources?\(stage.parameter("/a.mp4"))", headers: fields, method: "PUT"))
                 try client.send(Media(seed: 83, size: 2_500_000).allBytes)
                 client.close()
-                try stage.waitForStats("the bytes of a broken import to be gone") { $0.cache.size <= size + 65_536 && $0.connections == 0 }
+                try stage.waitForStats("the bytes of a broken import to be gone") {
+                    $0.cache.size <= size + 65_536 && $0.connections == 0
+                }
                 #expect(try stage.names == [])
-                #expect(try stage.control("PUT", "/resources?\(stage.parameter("/a.mp4"))", bytes: film.allBytes).status == 201)
+                #expect(
+                    try stage.control("PUT", "/resources?\(stage.parameter("/a.mp4"))", bytes: film.allBytes).status
+                        == 201)
                 expectWhole(try stage.get("/a.mp4"), film)
             }
         }
 
         @Test func anImportThatHasNoRoomIsRefusedBeforeItComes() async throws {
-            try await scenario { $0.maxSize = 16_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 16_000_000
+            } _: { stage in
                 let client = try stage.player()
                 let fields = try stage.authorization() + [("Content-Length", "100000000"), ("Expect", "100-continue")]
-                try client.send(client.request("/api/v1/resources?\(stage.parameter("/a.mp4"))", headers: fields, method: "PUT"))
+                try client.send(
+                    client.request("/api/v1/resources?\(stage.parameter("/a.mp4"))", headers: fields, method: "PUT"))
                 expectRefusal(try client.readResponse(), 507)
                 #expect(try stage.names == [] && stage.oversize() == nil)
             }
@@ -308,19 +368,27 @@ extension Scenarios {
             try await scenario { stage in
                 let client = try stage.player()
                 let fields = try stage.authorization() + [("Content-Length", "4, 4")]
-                try client.send(client.request("/api/v1/resources?\(stage.parameter("/a.mp4"))", headers: fields, method: "PUT") + "film")
+                try client.send(
+                    client.request("/api/v1/resources?\(stage.parameter("/a.mp4"))", headers: fields, method: "PUT")
+                        + "film")
                 #expect(try client.readResponse().status == 201)
             }
         }
 
-        @Test(arguments: [
-            ([("Transfer-Encoding", "chunked")], "3\r\nabc\r\n0\r\n\r\n", 411), ([("Content-Length", "0")], "", 422), ([], "", 411),
-            ([("Content-Length", "3"), ("ETag", "i1")], "abc", 400), ([("Content-Length", "3"), ("Last-Modified", "yesterday")], "abc", 400),
-        ] as [([(String, String)], String, Int)])
+        @Test(
+            arguments: [
+                ([("Transfer-Encoding", "chunked")], "3\r\nabc\r\n0\r\n\r\n", 411),
+                ([("Content-Length", "0")], "", 422), ([], "", 411),
+                ([("Content-Length", "3"), ("ETag", "i1")], "abc", 400),
+                ([("Content-Length", "3"), ("Last-Modified", "yesterday")], "abc", 400),
+            ] as [([(String, String)], String, Int)])
         func anImportThatCannotBeIsRefused(fields: [(String, String)], body: String, status: Int) async throws {
             try await scenario { stage in
                 let client = try stage.player()
-                try client.send(client.request("/api/v1/resources?\(stage.parameter("/a.mp4"))", headers: fields + stage.authorization(), method: "PUT") + body)
+                try client.send(
+                    client.request(
+                        "/api/v1/resources?\(stage.parameter("/a.mp4"))", headers: fields + stage.authorization(),
+                        method: "PUT") + body)
                 expectRefusal(try client.readResponse(), status)
                 #expect(try stage.names == [])
             }
@@ -333,9 +401,12 @@ extension Scenarios {
                 let large = Media(seed: 84, size: 20_000_000)
                 try stage.play("/a.mp4", of: large)
                 let client = try stage.player()
-                try client.send(client.request("/api/v1/resources/file?\(stage.parameter("/a.mp4"))", headers: stage.authorization()))
+                try client.send(
+                    client.request(
+                        "/api/v1/resources/file?\(stage.parameter("/a.mp4"))", headers: stage.authorization()))
                 #expect(try client.readHead().headers["Content-Type"] == "application/json")
-                let line = try #require(JSONSerialization.jsonObject(with: Data(try client.readBody(upTo: 4096))) as? [String: Any])
+                let line = try #require(
+                    JSONSerialization.jsonObject(with: Data(try client.readBody(upTo: 4096))) as? [String: Any])
                 #expect(line["length"] as? Int64 == large.size)
                 let path = "\(stage.cache)/\(try #require(line["path"] as? String))"
                 _ = try stage.control("PATCH", "/cache", body: "{\"max_size\": \"16MB\"}")
@@ -354,7 +425,8 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/a.mp4", film)
                 _ = try stage.get("/a.mp4", range: "bytes=65536-131071")
-                let refusal = try stage.control("GET", "/resources/file?\(stage.parameter("/a.mp4"))").decoded(Refusal.self, status: 409)
+                let refusal = try stage.control("GET", "/resources/file?\(stage.parameter("/a.mp4"))").decoded(
+                    Refusal.self, status: 409)
                 #expect(refusal.missing == [ByteSpan(0..<65_536), ByteSpan(131_072..<film.size)])
                 #expect(refusal.error.contains("not complete"))
             }
@@ -389,7 +461,9 @@ extension Scenarios {
                 try handle.close()
                 for repair in [false, true] {
                     let report = try Self.verify(stage, repair: repair)
-                    #expect(report.damaged.count == 1 && report.damaged.first?.chunks == 1 && report.damaged.first?.spans == [ByteSpan(65_536..<131_072)])
+                    #expect(
+                        report.damaged.count == 1 && report.damaged.first?.chunks == 1
+                            && report.damaged.first?.spans == [ByteSpan(65_536..<131_072)])
                     #expect(report.isRepaired == repair)
                 }
                 #expect(try Self.verify(stage, repair: false).isSound)
@@ -398,13 +472,19 @@ extension Scenarios {
             }
         }
 
-        /// Of several reports that nobody has taken yet the last counts; who has left is told nothing more, and wants nothing more.
+        /// Of several reports that nobody has taken yet the last counts; who has left is told nothing more, and wants
+        /// nothing more.
         @Test func aVerificationGoesOnForAsLongAsSomebodyListens() throws {
             let news = AuditNews()
             var (wakes, isOver) = (0, false)
-            let far = try ["1", "2"].map { try AuditProgress.self.decoded("{\"resources\":\($0),\"total_resources\":3,\"bytes\":0,\"total_bytes\":0}") }
+            let far = try ["1", "2"].map {
+                try AuditProgress.self.decoded(
+                    "{\"resources\":\($0),\"total_resources\":3,\"bytes\":0,\"total_bytes\":0}")
+            }
             #expect(news.take(isOver: &isOver) == .wait)
-            let note = { (progress: AuditProgress, milliseconds: UInt64) in news.note(progress, now: milliseconds * 1_000_000) { wakes += 1 } }
+            let note = { (progress: AuditProgress, milliseconds: UInt64) in
+                news.note(progress, now: milliseconds * 1_000_000) { wakes += 1 }
+            }
             #expect(note(far[0], 1000) && note(far[1], 1001) && wakes == 1)
             #expect(news.take(isOver: &isOver) == .line(try ControlJSON.line(far[1])))
             #expect(news.take(isOver: &isOver) == .wait)
@@ -448,7 +528,9 @@ extension Scenarios {
                 try stage.play("/a.mp4", "/b.mp4", "/c.mp4", of: large)
                 try stage.stop()
                 var configuration = ProxyConfiguration()
-                (configuration.cacheDirectory, configuration.maxSize, configuration.minFree) = (stage.cache, 16_000_000, 0)
+                (configuration.cacheDirectory, configuration.maxSize, configuration.minFree) = (
+                    stage.cache, 16_000_000, 0
+                )
                 let film = stage.cache + "/../film"
                 try Data(Media(seed: 87, size: 1_000_000).allBytes).write(to: URL(fileURLWithPath: film))
                 // What comes in makes the store look for room.
@@ -514,22 +596,32 @@ extension Scenarios {
                     for change in ["as long", "longer", "shorter"] {
                         try Data(Media(seed: 87, size: 3_000_000).allBytes).write(to: URL(fileURLWithPath: film))
                         // Not written in this tick of the clock.
-                        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1e9)], ofItemAtPath: film)
+                        try FileManager.default.setAttributes(
+                            [.modificationDate: Date(timeIntervalSince1970: 1e9)], ofItemAtPath: film)
                         let file = try ImportedFile(film)
                         var isChanged = false
                         let error = #expect(throws: CacheAccessError.self) {
                             try configuration.withCache(isFilled: true) { cache in
-                                try cache.importFile(OriginURL(url: "http://films.example/a"), file: file, fields: .init(), replaces: false) { _ in
+                                try cache.importFile(
+                                    OriginURL(url: "http://films.example/a"), file: file, fields: .init(),
+                                    replaces: false
+                                ) { _ in
                                     if !isChanged, let handle = FileHandle(forWritingAtPath: film) {
                                         if change == "longer" { handle.seekToEndOfFile() }
-                                        if change == "shorter" { handle.truncateFile(atOffset: 2_000_000) } else { handle.write(Data([1])) }
+                                        if change == "shorter" {
+                                            handle.truncateFile(atOffset: 2_000_000)
+                                        } else {
+                                            handle.write(Data([1]))
+                                        }
                                         isChanged = true
                                     }
                                     return true
                                 }
                             }
                         }
-                        #expect(error?.description == "\(film) has changed while it was read: try again", "\(change), \(isAlone)")
+                        #expect(
+                            error?.description == "\(film) has changed while it was read: try again",
+                            "\(change), \(isAlone)")
                         #expect(try configuration.withCache { try $0.resources(ResourceQuery()).total } == 0)
                     }
                 }
@@ -537,25 +629,32 @@ extension Scenarios {
         }
 
         /// Another command, or a proxy that takes no more connections: both will soon be gone.
-        @Test(arguments: ["", "http://127.0.0.1:1"]) func whoHasTheCacheForAMomentIsWaitedFor(url: String) async throws {
+        @Test(arguments: ["", "http://127.0.0.1:1"]) func whoHasTheCacheForAMomentIsWaitedFor(url: String) async throws
+        {
             try await scenario { stage in
                 try stage.play("/a.mp4")
                 try stage.stop()
                 let lock = open(stage.cache + "/LOCK", O_RDWR | O_CLOEXEC)
                 defer { close(lock) }
                 let owner = "{\"pid\":4242,\"url\":\"\(url)\"}"
-                #expect(flock(lock, LOCK_EX) == 0 && ftruncate(lock, 0) == 0 && pwrite(lock, owner, owner.utf8.count, 0) == owner.utf8.count)
+                #expect(
+                    flock(lock, LOCK_EX) == 0 && ftruncate(lock, 0) == 0
+                        && pwrite(lock, owner, owner.utf8.count, 0) == owner.utf8.count)
                 var configuration = ProxyConfiguration()
                 (configuration.cacheDirectory, configuration.minFree) = (stage.cache, 0)
-                let error = #expect(throws: CacheAccessError.self) { try configuration.withCache(isWanted: { false }) { try $0.resources(ResourceQuery()).total } }
+                let error = #expect(throws: CacheAccessError.self) {
+                    try configuration.withCache(isWanted: { false }) { try $0.resources(ResourceQuery()).total }
+                }
                 #expect(error?.description == "interrupted")
                 let isWanted = {
                     flock(lock, LOCK_UN)
                     return true
                 }
-                #expect(try configuration.withCache(isWanted: isWanted) { try $0.resources(ResourceQuery()).total } == 1)
+                #expect(
+                    try configuration.withCache(isWanted: isWanted) { try $0.resources(ResourceQuery()).total } == 1)
                 #expect(flock(lock, LOCK_EX) == 0)
-                #expect(try configuration.withProxy(isWanted: isWanted) { try $0.resources(ResourceQuery()).total } == 1)
+                #expect(
+                    try configuration.withProxy(isWanted: isWanted) { try $0.resources(ResourceQuery()).total } == 1)
             }
         }
 
@@ -570,7 +669,9 @@ extension Scenarios {
                     let file = try ImportedFile(film)
                     let error = #expect(throws: CacheAccessError.self) {
                         try configuration.withCache(isFilled: true) { cache in
-                            try cache.importFile(OriginURL(url: "http://films.example/a"), file: file, fields: .init(), replaces: false) { $0 == 0 }
+                            try cache.importFile(
+                                OriginURL(url: "http://films.example/a"), file: file, fields: .init(), replaces: false
+                            ) { $0 == 0 }
                         }
                     }
                     #expect(error?.description == "interrupted")
@@ -582,15 +683,24 @@ extension Scenarios {
         // MARK: Bad input
 
         @Test(arguments: [
-            ("GET", "", 404), ("GET", "/", 404), ("GET", "/resource", 404), ("GET", "/resources/", 404), ("POST", "/cache", 405), ("PUT", "/cache", 405),
-            ("POST", "/resources", 405), ("GET", "/verify", 405), ("DELETE", "/resources/file", 405), ("PATCH", "/verify", 405),
-            ("GET", "/resources?sort=age", 400), ("GET", "/resources?limit=0", 400), ("GET", "/resources?limit=10001", 400), ("GET", "/resources?limit=x", 400),
-            ("GET", "/resources?offset=-1", 400), ("GET", "/resources?limt=1", 400), ("GET", "/resources?filter=%zz", 400), ("GET", "/resources?limit=1&limit=2", 400),
-            ("GET", "/resources?url=", 400), ("GET", "/resources?url=film.mp4", 400), ("GET", "/resources?url=ftp://a/b", 400),
-            ("GET", "/resources?url=http://a/b?c=1&d=2", 400), ("GET", "/resources?url=http://a/&sort=size", 400), ("GET", "/cache?x", 400),
-            ("PATCH", "/resources", 400), ("DELETE", "/resources", 400), ("DELETE", "/resources?all=false", 400), ("DELETE", "/resources?all=yes", 400),
-            ("DELETE", "/resources?all=true&older_than=1d", 400), ("DELETE", "/resources?older_than=30", 400), ("DELETE", "/resources?older_than=-1d", 400),
-            ("DELETE", "/resources?url=http://a/&all=true", 400), ("DELETE", "/resources?all=true&dry_run=maybe", 400), ("PUT", "/resources", 400),
+            ("GET", "", 404), ("GET", "/", 404), ("GET", "/resource", 404), ("GET", "/resources/", 404),
+            ("POST", "/cache", 405), ("PUT", "/cache", 405),
+            ("POST", "/resources", 405), ("GET", "/verify", 405), ("DELETE", "/resources/file", 405),
+            ("PATCH", "/verify", 405),
+            ("GET", "/resources?sort=age", 400), ("GET", "/resources?limit=0", 400),
+            ("GET", "/resources?limit=10001", 400), ("GET", "/resources?limit=x", 400),
+            ("GET", "/resources?offset=-1", 400), ("GET", "/resources?limt=1", 400),
+            ("GET", "/resources?filter=%zz", 400), ("GET", "/resources?limit=1&limit=2", 400),
+            ("GET", "/resources?url=", 400), ("GET", "/resources?url=film.mp4", 400),
+            ("GET", "/resources?url=ftp://a/b", 400),
+            ("GET", "/resources?url=http://a/b?c=1&d=2", 400), ("GET", "/resources?url=http://a/&sort=size", 400),
+            ("GET", "/cache?x", 400),
+            ("PATCH", "/resources", 400), ("DELETE", "/resources", 400), ("DELETE", "/resources?all=false", 400),
+            ("DELETE", "/resources?all=yes", 400),
+            ("DELETE", "/resources?all=true&older_than=1d", 400), ("DELETE", "/resources?older_than=30", 400),
+            ("DELETE", "/resources?older_than=-1d", 400),
+            ("DELETE", "/resources?url=http://a/&all=true", 400), ("DELETE", "/resources?all=true&dry_run=maybe", 400),
+            ("PUT", "/resources", 400),
             ("GET", "/resources/file", 400), ("POST", "/verify?repair=please", 400),
         ])
         func whatCannotBeAskedIsToldInOneLine(method: String, path: String, status: Int) async throws {
@@ -603,7 +713,10 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: ["", "x", "{}", "{\"pinned\": 1}", "{\"pinned\": null}", "{\"pinned\": true, \"x\": 1}", "{\"Pinned\": true}", "{\"_pinned\": true}", "[true]"])
+        @Test(arguments: [
+            "", "x", "{}", "{\"pinned\": 1}", "{\"pinned\": null}", "{\"pinned\": true, \"x\": 1}",
+            "{\"Pinned\": true}", "{\"_pinned\": true}", "[true]",
+        ])
         func aChangeThatCannotBeChangesNothing(body: String) async throws {
             try await scenario { stage in
                 try stage.play("/a.mp4")
@@ -615,7 +728,9 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: ["maxSize", "max__size", "Max_size", "max_size_"]) func aNameHasOneSpelling(name: String) async throws {
+        @Test(arguments: ["maxSize", "max__size", "Max_size", "max_size_"]) func aNameHasOneSpelling(name: String)
+            async throws
+        {
             try await scenario { stage in
                 expectRefusal(try stage.control("PATCH", "/cache", body: "{\"\(name)\": \"20MB\"}"), 422, naming: name)
                 #expect(try stage.read(CacheReport.self, "/cache").maxSize == stage.setting.maxSize)
@@ -627,12 +742,18 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film", film)
                 let sent = Array("/http/127.0.0.1:\(stage.origin.port)/film?".utf8)
-                let target = sent + [UInt8](repeatElement(Array(piece.utf8), count: (8192 - sent.count) / piece.utf8.count).joined())
+                let target =
+                    sent
+                    + [UInt8](repeatElement(Array(piece.utf8), count: (8192 - sent.count) / piece.utf8.count).joined())
                 let client = try stage.player()
-                try client.send(Array("GET ".utf8) + target + Array(" HTTP/1.1\r\nHost: 127.0.0.1:\(stage.proxy.port)\r\n\r\n".utf8))
+                try client.send(
+                    Array("GET ".utf8) + target + Array(" HTTP/1.1\r\nHost: 127.0.0.1:\(stage.proxy.port)\r\n\r\n".utf8)
+                )
                 #expect(try client.readResponse().status == 200)
                 let url = try #require(try stage.read(ResourceListing.self, "/resources").resources.first?.url)
-                #expect(try stage.read(ResourceDetail.self, "/resources?url=\(stage.percentEncoded(url))").resource.url == url)
+                #expect(
+                    try stage.read(ResourceDetail.self, "/resources?url=\(stage.percentEncoded(url))").resource.url
+                        == url)
             }
         }
 

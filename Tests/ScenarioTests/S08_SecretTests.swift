@@ -19,7 +19,9 @@ extension Scenarios {
                 let (whole, masked) = (stage.origin.url(secret), stage.origin.url("/a.mp4?id=7&token=***"))
                 let order = "{\"downloads\": [{\"url\": \"\(stage.origin.url("/b.mp4?sig=def"))\"}]}"
                 let ordered = try stage.control("POST", "/downloads", body: order)
-                #expect(ordered.status == 201 && ordered.text.contains("/b.mp4?sig=***") && !ordered.text.contains("def"), "\(ordered.text)")
+                #expect(
+                    ordered.status == 201 && ordered.text.contains("/b.mp4?sig=***") && !ordered.text.contains("def"),
+                    "\(ordered.text)")
                 let one = "/resources?\(stage.parameter(secret))"
                 for path in ["/resources", one, "/downloads?state=all", "/downloads/history"] {
                     for showing in [Showing.right, .nothing] {
@@ -27,15 +29,23 @@ extension Scenarios {
                         #expect(!text.contains("abc") && !text.contains("def"), "\(path): \(text)")
                     }
                     let open = path + (path.contains("?") ? "&" : "?") + "secrets=true"
-                    for showing in Showing.allCases.filter({ $0 != .right }) { expectRefusal(try stage.control("GET", open, showing), 401) }
+                    for showing in Showing.allCases.filter({ $0 != .right }) {
+                        expectRefusal(try stage.control("GET", open, showing), 401)
+                    }
                 }
                 #expect(try stage.read(ResourceListing.self, "/resources").resources.map(\.url) == [masked])
                 #expect(try stage.read(ResourceDetail.self, one).finalURL == masked)
                 #expect(try stage.control("GET", one + "&secrets=true").decoded(ResourceDetail.self).finalURL == whole)
-                #expect(try stage.control("GET", "/resources?secrets").decoded(ResourceListing.self).resources.map(\.url) == [whole])
-                #expect(try stage.control("GET", "/resources?secrets=false").decoded(ResourceListing.self).resources.map(\.url) == [masked])
+                #expect(
+                    try stage.control("GET", "/resources?secrets").decoded(ResourceListing.self).resources.map(\.url)
+                        == [whole])
+                #expect(
+                    try stage.control("GET", "/resources?secrets=false").decoded(ResourceListing.self).resources.map(
+                        \.url) == [masked])
                 #expect(try stage.control("GET", "/downloads?state=all&secrets=true").text.contains("sig=def"))
-                expectRefusal(try stage.control("GET", "/resources?\(stage.parameter("/a.mp4?id=7&token=***"))", .nothing), 404, naming: "secrets=true")
+                expectRefusal(
+                    try stage.control("GET", "/resources?\(stage.parameter("/a.mp4?id=7&token=***"))", .nothing), 404,
+                    naming: "secrets=true")
             }
         }
 
@@ -49,7 +59,9 @@ extension Scenarios {
                     let listing = try stage.read(ResourceListing.self, "/resources?filter=\(filter)")
                     #expect(listing.total == count && listing.resources.count == count, "\(filter)")
                 }
-                #expect(try stage.control("GET", "/resources?filter=token%3Da&secrets=true").decoded(ResourceListing.self).total == 1)
+                #expect(
+                    try stage.control("GET", "/resources?filter=token%3Da&secrets=true").decoded(ResourceListing.self)
+                        .total == 1)
             }
         }
 
@@ -59,8 +71,9 @@ extension Scenarios {
             } _: { stage in
                 var report = DownloadReport.sample(1)
                 report.url = "https://example.org/a?token=abc"
-                stage.board.post(report)
-                #expect(try stage.listener().event().decoded(DownloadReport.self).url == "https://example.org/a?token=***")
+                stage.snapshots.post(report)
+                #expect(
+                    try stage.listener().event().decoded(DownloadReport.self).url == "https://example.org/a?token=***")
                 let open = try stage.listener("?secrets=true", headers: stage.authorization())
                 #expect(try open.event().decoded(DownloadReport.self).url == report.url)
             }
@@ -73,7 +86,10 @@ extension Scenarios {
                 stage.origin.serve("/a.mp4", film)
                 #expect(try stage.get(secret).status == 200)
                 try stage.settle()
-                #expect(try stage.read(ResourceListing.self, "/resources").resources.map(\.url) == [stage.origin.url("/a.mp4?id=***&token=***")])
+                #expect(
+                    try stage.read(ResourceListing.self, "/resources").resources.map(\.url) == [
+                        stage.origin.url("/a.mp4?id=***&token=***")
+                    ])
             }
         }
     }

@@ -33,7 +33,9 @@ private extension Stage {
         place == .otherHost ? "/http/localhost:\(origin.port)\(place.path)" : target(place.path)
     }
 
-    func get(_ place: Place, range: String? = nil, headers: [(String, String)] = [], method: String = "GET") throws -> RawClient.Response {
+    func get(_ place: Place, range: String? = nil, headers: [(String, String)] = [], method: String = "GET") throws
+        -> RawClient.Response
+    {
         try RawClient.get(port: proxy.port, path: target(place), range: range, headers: headers, method: method)
     }
 
@@ -50,7 +52,9 @@ private extension Stage {
     /// What a list of the cache shows.
     func listed() throws -> [ResourceReport] { try read(ResourceListing.self, "/resources").resources }
 
-    func isListed(_ place: Place) throws -> Bool { try listed().contains { $0.url.hasSuffix(":\(origin.port)\(place.path)") } }
+    func isListed(_ place: Place) throws -> Bool {
+        try listed().contains { $0.url.hasSuffix(":\(origin.port)\(place.path)") }
+    }
 
     /// Waits until the list shows something of a resource.
     func waitUntilListed(_ place: Place, _ what: String, _ predicate: (ResourceReport) -> Bool) throws {
@@ -58,7 +62,9 @@ private extension Stage {
         while true {
             let listed = try listed()
             if listed.contains(where: { $0.url.hasSuffix(":\(origin.port)\(place.path)") && predicate($0) }) { return }
-            guard ContinuousClock.now < end else { throw DeadlinePassed("\(what) of \(place.path) in the list; instead: \(listed)") }
+            guard ContinuousClock.now < end else {
+                throw DeadlinePassed("\(what) of \(place.path) in the list; instead: \(listed)")
+            }
             sched_yield()
         }
     }
@@ -66,7 +72,8 @@ private extension Stage {
 
 /// Plays a scenario with one rule, for one path of one host.
 private func ruled(
-    _ change: @escaping @Sendable (inout ResourceRule) -> Void, fill: FillMode = .ahead(bytes: 32 << 20), _ story: @escaping @Sendable (Stage) throws -> Void
+    _ change: @escaping @Sendable (inout ResourceRule) -> Void, fill: FillMode = .ahead(bytes: 32 << 20),
+    _ story: @escaping @Sendable (Stage) throws -> Void
 ) async throws {
     try await scenario {
         $0.allow = ["127.0.0.1", "localhost"]
@@ -75,7 +82,9 @@ private func ruled(
             change(&rule)
             ($0.rules, $0.fill) = ([rule], fill)
         }
-    } _: { try story($0) }
+    } _: {
+        try story($0)
+    }
 }
 
 /// What rules do to what they match, and to nothing else.
@@ -84,7 +93,9 @@ extension Scenarios {
         // MARK: bypass
 
         @Test func whatIsBypassedIsNeverStored() async throws {
-            try await ruled { $0.bypass = true } _: { stage in
+            try await ruled {
+                $0.bypass = true
+            } _: { stage in
                 stage.serve()
                 for _ in 0..<2 {
                     let whole = try stage.get(.ruled)
@@ -106,11 +117,14 @@ extension Scenarios {
         }
 
         @Test func whatIsBypassedIsNotAnsweredFromWhatIsStored() async throws {
-            try await ruled { _ in } _: { stage in
+            try await ruled { _ in
+            } _: { stage in
                 stage.serve(film, "max-age=1000")
                 for place in Place.allCases { _ = try stage.get(place) }
                 stage.serve(remake, "max-age=1000", etag: "\"v2\"")
-                try stage.proxy.cache.setRules([ResourceRule(hosts: ["127.0.0.1"], paths: ["/vod/*"]) { $0.bypass = true }])
+                try stage.proxy.cache.setRules([
+                    ResourceRule(hosts: ["127.0.0.1"], paths: ["/vod/*"]) { $0.bypass = true }
+                ])
                 let passed = try stage.get(.ruled)
                 expectWhole(passed, remake)
                 #expect(passed.cacheStatus == "reelcache; fwd=bypass; fwd-status=200")
@@ -135,7 +149,9 @@ extension Scenarios {
 
         @Test(arguments: ["no-cache", "max-age=0", "max-age=0, must-revalidate", "max-age=5000"])
         func lifetimeOfARuleGoesBeforeTheOrigins(cacheControl: String) async throws {
-            try await ruled { $0.ttlSeconds = 100 } _: { stage in
+            try await ruled {
+                $0.ttlSeconds = 100
+            } _: { stage in
                 stage.serve(film, cacheControl)
                 for place in Place.allCases { _ = try stage.get(place) }
                 stage.wait(seconds: 90)
@@ -158,7 +174,9 @@ extension Scenarios {
 
         @Test(arguments: [true, false])
         func whatMayNotBeStoredIs(byOrigin: Bool) async throws {
-            try await ruled { $0.ignoresNoStore = true } _: { stage in
+            try await ruled {
+                $0.ignoresNoStore = true
+            } _: { stage in
                 stage.serve(film, byOrigin ? "no-store" : nil)
                 let wish = byOrigin ? [] : [("Cache-Control", "no-store")]
                 let first = try stage.get(.ruled, headers: wish)
@@ -170,7 +188,10 @@ extension Scenarios {
                 for place in Place.beside {
                     let first = try stage.get(place, headers: wish)
                     expectWhole(first, film)
-                    #expect(first.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=200; detail=\"\(byOrigin ? "no-store" : "request-no-store")\"")
+                    #expect(
+                        first.cacheStatus
+                            == "reelcache; fwd=uri-miss; fwd-status=200; detail=\"\(byOrigin ? "no-store" : "request-no-store")\""
+                    )
                     #expect(try !stage.isListed(place))
                     #expect(try !stage.get(place).isHit)
                 }
@@ -181,16 +202,25 @@ extension Scenarios {
 
         @Test(arguments: ["max-age=60, must-revalidate", "no-cache"], [503, nil])
         func whatItsOriginForbidsPlaysWithoutIt(cacheControl: String, status: Int?) async throws {
-            try await ruled { $0.playsStale = true } _: { stage in
+            try await ruled {
+                $0.playsStale = true
+            } _: { stage in
                 stage.serve(film, cacheControl)
                 for place in Place.allCases { _ = try stage.get(place) }
                 stage.wait(seconds: 1000)
-                if let status { for place in Place.allCases { stage.origin.script(place.path) { $0.status = status } } } else { stage.origin.stop() }
+                if let status {
+                    for place in Place.allCases { stage.origin.script(place.path) { $0.status = status } }
+                } else {
+                    stage.origin.stop()
+                }
                 for method in ["GET", "HEAD"] {
                     let played = try stage.get(.ruled, method: method)
                     if method == "GET" { expectWhole(played, film) }
                     #expect(played.status == 200 && played.headers["Content-Length"] == "3000000")
-                    #expect(played.cacheStatus.hasPrefix(status == nil ? "reelcache; fwd=stale; ttl=-" : "reelcache; fwd=stale; fwd-status=503; ttl=-"))
+                    #expect(
+                        played.cacheStatus.hasPrefix(
+                            status == nil
+                                ? "reelcache; fwd=stale; ttl=-" : "reelcache; fwd=stale; fwd-status=503; ttl=-"))
                     for place in Place.beside { expectRefused(try stage.get(place, method: method), method) }
                 }
             }
@@ -228,7 +258,9 @@ extension Scenarios {
         // MARK: pin
 
         @Test func whatARuleStoresIsPinnedWhenItsTransferHasEnded() async throws {
-            try await ruled { $0.pin = true } _: { stage in
+            try await ruled {
+                $0.pin = true
+            } _: { stage in
                 stage.serve()
                 for place in Place.beside { expectWhole(try stage.get(place), film) }
                 stage.origin.script(Place.ruled.path) { $0.stallAfter = 1_000_000 }
@@ -246,7 +278,9 @@ extension Scenarios {
         }
 
         @Test func aPinOfARuleOutlivesThatRule() async throws {
-            try await ruled { $0.pin = true } _: { stage in
+            try await ruled {
+                $0.pin = true
+            } _: { stage in
                 stage.serve()
                 expectPart(try stage.get(.ruled, range: "bytes=0-99"), 0..<100, of: film)
                 try stage.waitUntilListed(.ruled, "a pin") { $0.isPinned }
@@ -260,7 +294,9 @@ extension Scenarios {
 
         @Test(arguments: [(2_999_999, false), (3_000_000, true)])
         func whatIsLongerThanARuleSaysIsPassedOn(limit: Int64, isStored: Bool) async throws {
-            try await ruled { $0.maxObject = limit } _: { stage in
+            try await ruled {
+                $0.maxObject = limit
+            } _: { stage in
                 stage.serve()
                 for _ in 0..<2 {
                     let (part, whole) = (try stage.get(.ruled, range: "bytes=70000-99999"), try stage.get(.ruled))
@@ -281,9 +317,15 @@ extension Scenarios {
 
         @Test(arguments: [(1_000_000, false), (2_999_999, false), (3_000_000, true)], [true, false])
         func whatTurnsOutToBeLongerIsNotStored(sample: (limit: Int64, isStored: Bool), isChunked: Bool) async throws {
-            try await ruled { $0.maxObject = sample.limit } _: { stage in
+            try await ruled {
+                $0.maxObject = sample.limit
+            } _: { stage in
                 stage.serve()
-                for place in Place.allCases { stage.origin.script(place.path) { ($0.chunkedEncoding, $0.closeDelimited) = (isChunked, !isChunked) } }
+                for place in Place.allCases {
+                    stage.origin.script(place.path) {
+                        ($0.chunkedEncoding, $0.closeDelimited) = (isChunked, !isChunked)
+                    }
+                }
                 let first = try stage.get(.ruled)
                 #expect(first.status == 200 && film.difference(first.body, from: 0..<film.size) == nil)
                 try stage.settle()

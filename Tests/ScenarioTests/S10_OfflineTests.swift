@@ -15,7 +15,8 @@ enum WayOffline: CaseIterable {
 
 /// Plays a scenario in which the proxy goes offline when the story calls for it.
 private func withdrawal(
-    _ way: WayOffline, fill: FillMode = .ahead(bytes: 32 << 20), _ story: @escaping @Sendable (Stage, _ goOffline: () throws -> Void) throws -> Void
+    _ way: WayOffline, fill: FillMode = .ahead(bytes: 32 << 20),
+    _ story: @escaping @Sendable (Stage, _ goOffline: () throws -> Void) throws -> Void
 ) async throws {
     let isOffline = Monitor(false)
     try await scenario {
@@ -35,7 +36,12 @@ private func withdrawal(
 /// A proxy that never asks an origin.
 extension Scenarios {
     @Suite struct S10Offline {
-        @Test(arguments: WayOffline.allCases, ["max-age=60, must-revalidate", "no-cache", "max-age=60, stale-if-error=1", "max-age=60, stale-while-revalidate=9000"])
+        @Test(
+            arguments: WayOffline.allCases,
+            [
+                "max-age=60, must-revalidate", "no-cache", "max-age=60, stale-if-error=1",
+                "max-age=60, stale-while-revalidate=9000",
+            ])
         func whatIsCachedPlaysWhateverItsOriginSaid(way: WayOffline, cacheControl: String) async throws {
             try await withdrawal(way) { stage, goOffline in
                 stage.origin.serve("/film.mp4", film)
@@ -61,7 +67,9 @@ extension Scenarios {
 
         private func expectOffline(_ response: RawClient.Response, sourceLocation: SourceLocation = #_sourceLocation) {
             let status = response.cacheStatus
-            #expect(status.hasPrefix("reelcache; hit; ttl=-") && status.hasSuffix("; detail=\"offline\""), "\(status)", sourceLocation: sourceLocation)
+            #expect(
+                status.hasPrefix("reelcache; hit; ttl=-") && status.hasSuffix("; detail=\"offline\""), "\(status)",
+                sourceLocation: sourceLocation)
         }
 
         @Test(arguments: WayOffline.allCases)
@@ -128,7 +136,8 @@ extension Scenarios {
                 for range in [nil, "bytes=0-99"] {
                     let response = try stage.get("/film.mp4", range: range)
                     expectOneLine(response, status: 504)
-                    #expect(response.text.contains("offline") && response.cacheStatus == "reelcache; detail=\"offline\"")
+                    #expect(
+                        response.text.contains("offline") && response.cacheStatus == "reelcache; detail=\"offline\"")
                 }
                 let head = try stage.get("/film.mp4", method: "HEAD")
                 #expect(head.status == 504 && head.cacheStatus == "reelcache; detail=\"offline\"")
@@ -152,7 +161,9 @@ extension Scenarios {
                     expectOneLine(response, status: 504)
                     #expect(response.cacheStatus == "reelcache; detail=\"offline\"")
                 }
-                for target in ["/tv/in", stage.absolute("/vod/in")] { expectOneLine(try stage.ask(target, method: "OPTIONS"), status: 504) }
+                for target in ["/tv/in", stage.absolute("/vod/in")] {
+                    expectOneLine(try stage.ask(target, method: "OPTIONS"), status: 504)
+                }
                 // Nothing was changed by it either.
                 #expect(try stage.ask("/tv/film.mp4").isHit)
                 #expect(try stage.ask("/tv/none.mp4").status == 504)

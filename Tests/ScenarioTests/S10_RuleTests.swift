@@ -12,7 +12,9 @@ extension Scenarios {
 
         // The token of a link expires each hour; the film stays the same.
         @Test func parametersThatARuleIgnoresMakeNoOtherResource() async throws {
-            try await scenario { $0.configure { $0.rules = [.init { $0.ignoredQuery = .parameters(["token"]) }] } } _: { stage in
+            try await scenario {
+                $0.configure { $0.rules = [.init { $0.ignoredQuery = .parameters(["token"]) }] }
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4?token=1&part=1"), film)
                 let again = try stage.get("/film.mp4?part=1&token=2")
@@ -20,17 +22,23 @@ extension Scenarios {
                 #expect(again.isHit)
                 #expect(!(try stage.get("/film.mp4?token=1&part=2")).isHit)
                 // The origin is asked with all of them.
-                #expect(stage.origin.snapshot.requests.map(\.target) == ["/film.mp4?token=1&part=1", "/film.mp4?token=1&part=2"])
+                #expect(
+                    stage.origin.snapshot.requests.map(\.target) == [
+                        "/film.mp4?token=1&part=1", "/film.mp4?token=1&part=2",
+                    ])
             }
         }
 
         // What is missing is asked for with the token of now, as the one of then may have expired.
         @Test func gapIsAskedForAsTheOneWhoAsksDoes() async throws {
-            try await scenario { $0.configure { $0.rules = [.init { $0.ignoredQuery = .all }] } } _: { stage in
+            try await scenario {
+                $0.configure { $0.rules = [.init { $0.ignoredQuery = .all }] }
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 expectPart(try stage.get("/film.mp4?token=1", range: "bytes=0-99"), 0..<100, of: film)
                 stage.origin.script("/film.mp4?token=1") { $0.status = 403 }
-                expectPart(try stage.get("/film.mp4?token=2", range: "bytes=2900000-2999999"), 2_900_000..<3_000_000, of: film)
+                expectPart(
+                    try stage.get("/film.mp4?token=2", range: "bytes=2900000-2999999"), 2_900_000..<3_000_000, of: film)
                 // One that is refused is refused: there is no other URL to try.
                 stage.origin.script("/film.mp4?token=3") { $0.status = 403 }
                 #expect(try stage.get("/film.mp4?token=3", range: "bytes=1000000-1000099").status == 403)
@@ -42,7 +50,11 @@ extension Scenarios {
             try await scenario {
                 $0.allow = ["127.0.0.1", "localhost"]
                 $0.configure {
-                    $0.rules = [.init(hosts: ["127.0.0.1", "localhost"], paths: ["/vod/*"]) { $0.key = "http://cdn.example{path}" }]
+                    $0.rules = [
+                        .init(hosts: ["127.0.0.1", "localhost"], paths: ["/vod/*"]) {
+                            $0.key = "http://cdn.example{path}"
+                        }
+                    ]
                 }
             } _: { stage in
                 let other = "/http/localhost:\(stage.origin.port)"
@@ -84,7 +96,15 @@ extension Scenarios {
         @Test(arguments: ["/film.mp4?token=9", "key"])
         func resourceIsNamedByAnyOfItsURLs(name: String) async throws {
             try await scenario {
-                $0.configure { $0.rules = [.init { ($0.ignoredQuery, $0.key) = (.parameters(["token"]), "http://all.example/{host}{path}{query}") }] }
+                $0.configure {
+                    $0.rules = [
+                        .init {
+                            ($0.ignoredQuery, $0.key) = (
+                                .parameters(["token"]), "http://all.example/{host}{path}{query}"
+                            )
+                        }
+                    ]
+                }
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 _ = try stage.get("/film.mp4?token=1")
@@ -93,16 +113,24 @@ extension Scenarios {
                 let parameter = name == "key" ? "url=" + stage.percentEncoded(key) : stage.parameter(name)
                 let detail = try stage.read(ResourceDetail.self, "/resources?\(parameter)")
                 #expect(detail.resource.url == key && detail.resource.isComplete)
-                #expect(try stage.control("PATCH", "/resources?\(parameter)", body: "{\"pinned\": true}").decoded(ResourceDetail.self).resource.isPinned)
-                #expect(try stage.control("DELETE", "/resources?\(parameter)").decoded(RemovalReport.self).resources == 1)
+                #expect(
+                    try stage.control("PATCH", "/resources?\(parameter)", body: "{\"pinned\": true}").decoded(
+                        ResourceDetail.self
+                    ).resource.isPinned)
+                #expect(
+                    try stage.control("DELETE", "/resources?\(parameter)").decoded(RemovalReport.self).resources == 1)
                 expectRefusal(try stage.control("GET", "/resources?\(parameter)"), 404)
             }
         }
 
         @Test func importTakesItsKeyFromTheRules() async throws {
-            try await scenario { $0.configure { $0.rules = [.init { $0.ignoredQuery = .all }] } } _: { stage in
+            try await scenario {
+                $0.configure { $0.rules = [.init { $0.ignoredQuery = .all }] }
+            } _: { stage in
                 let bytes = film.bytes(0..<film.size)
-                #expect(try stage.control("PUT", "/resources?\(stage.parameter("/film.mp4?token=1"))", bytes: bytes).status == 201)
+                #expect(
+                    try stage.control("PUT", "/resources?\(stage.parameter("/film.mp4?token=1"))", bytes: bytes).status
+                        == 201)
                 let response = try stage.get("/film.mp4?token=2")
                 expectWhole(response, film)
                 #expect(response.isHit && stage.origin.snapshot.requests.isEmpty)
@@ -114,7 +142,13 @@ extension Scenarios {
         @Test(arguments: ["GET", "HEAD"])
         func fieldsOfARuleReplaceThePlayers(method: String) async throws {
             try await scenario {
-                $0.configure { $0.rules = [.init(hosts: ["http://127.0.0.1:*"]) { $0.headers = ["X-Key": "secret", "User-Agent": "rule/1"] }] }
+                $0.configure {
+                    $0.rules = [
+                        .init(hosts: ["http://127.0.0.1:*"]) {
+                            $0.headers = ["X-Key": "secret", "User-Agent": "rule/1"]
+                        }
+                    ]
+                }
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let headers = [("User-Agent", "player/1"), ("x-key", "guess"), ("X-Other", "stays")]
@@ -129,19 +163,28 @@ extension Scenarios {
         // The player's own would stand beside it, and the origin take either.
         @Test func whatARuleSaysOfCachesGoesAlone() async throws {
             try await scenario {
-                $0.configure { $0.rules = [.init(hosts: ["http://127.0.0.1:*"]) { $0.headers = ["Cache-Control": "max-age=60"] }] }
+                $0.configure {
+                    $0.rules = [.init(hosts: ["http://127.0.0.1:*"]) { $0.headers = ["Cache-Control": "max-age=60"] }]
+                }
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
-                expectWhole(try stage.get("/film.mp4", headers: [("cache-control", "no-cache"), ("Pragma", "no-cache")]), film)
+                expectWhole(
+                    try stage.get("/film.mp4", headers: [("cache-control", "no-cache"), ("Pragma", "no-cache")]), film)
                 let request = try #require(stage.origin.requests("/film.mp4").first)
-                #expect(request.headers.all("Cache-Control") == ["max-age=60"] && request.headers.all("Pragma") == ["no-cache"])
+                #expect(
+                    request.headers.all("Cache-Control") == ["max-age=60"]
+                        && request.headers.all("Pragma") == ["no-cache"])
             }
         }
 
         // A page that has a player ask the same host over http does not learn what is for https.
         @Test func fieldsOfARuleWithoutASchemeDoNotGoOverHTTP() async throws {
             try await scenario {
-                $0.configure { $0.rules = [.init(hosts: ["127.0.0.1:*"]) { ($0.headers, $0.ignoredQuery) = (["X-Key": "secret"], .all) }] }
+                $0.configure {
+                    $0.rules = [
+                        .init(hosts: ["127.0.0.1:*"]) { ($0.headers, $0.ignoredQuery) = (["X-Key": "secret"], .all) }
+                    ]
+                }
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 expectWhole(try stage.get("/film.mp4?a"), film)
@@ -160,12 +203,15 @@ extension Scenarios {
                 other.serve("/real.mp4", film)
                 stage.origin.script("/film.mp4") { $0.redirect = "/next.mp4" }
                 stage.origin.script("/next.mp4") { $0.redirect = other.url("/real.mp4") }
-                let first = try stage.get("/film.mp4", range: "bytes=0-99", headers: [("X-Key", "guess")], method: method)
+                let first = try stage.get(
+                    "/film.mp4", range: "bytes=0-99", headers: [("X-Key", "guess")], method: method)
                 #expect(first.status == (method == "GET" ? 206 : 200))
                 // A gap is asked for at the other one at once.
                 if method == "GET" { expectWhole(try stage.get("/film.mp4", headers: [("X-Key", "guess")]), film) }
                 #expect(stage.origin.snapshot.requests.map { $0.headers["X-Key"] } == ["secret", "secret"])
-                #expect(other.snapshot.requests.map { $0.headers["X-Key"] } == Array(repeating: nil, count: method == "GET" ? 2 : 1))
+                #expect(
+                    other.snapshot.requests.map { $0.headers["X-Key"] }
+                        == Array(repeating: nil, count: method == "GET" ? 2 : 1))
             }
         }
     }

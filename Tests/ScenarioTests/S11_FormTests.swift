@@ -12,7 +12,8 @@ extension Stage {
 
     /// Makes one request for a target in any form.
     func ask(
-        _ target: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET", version: String = "1.1"
+        _ target: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET",
+        version: String = "1.1"
     ) throws -> RawClient.Response {
         try player().get(target, range: range, headers: headers, method: method, version: version)
     }
@@ -20,7 +21,8 @@ extension Stage {
 
 /// Plays a scenario in which `/tv/` of the proxy is `/vod/` of the origin.
 func mounted(
-    at path: String = "/tv/", anyOrigin: Bool = false, largestBody: Int64? = nil, rules: [Rule] = [], _ story: @escaping @Sendable (Stage) throws -> Void
+    at path: String = "/tv/", anyOrigin: Bool = false, largestBody: Int64? = nil, rules: [Rule] = [],
+    _ story: @escaping @Sendable (Stage) throws -> Void
 ) async throws {
     // The mount needs the origin's port, which is known when it listens.
     let origin = try ScriptedOrigin()
@@ -33,7 +35,9 @@ func mounted(
     try await scenario { [policy] setting in
         setting.tuning.policy = policy
         setting.origin = origin
-    } _: { try story($0) }
+    } _: {
+        try story($0)
+    }
 }
 
 extension Scenarios {
@@ -90,10 +94,15 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 let kept = try stage.player()
-                expectWhole(try kept.get(stage.target("/film.mp4"), headers: [("Connection", "keep-alive")], version: "1.0"), film)
-                expectWhole(try kept.get(stage.target("/film.mp4"), headers: [("Connection", "keep-alive")], version: "1.0"), film)
+                expectWhole(
+                    try kept.get(stage.target("/film.mp4"), headers: [("Connection", "keep-alive")], version: "1.0"),
+                    film)
+                expectWhole(
+                    try kept.get(stage.target("/film.mp4"), headers: [("Connection", "keep-alive")], version: "1.0"),
+                    film)
                 let client = try stage.player()
-                let response = try client.get(stage.absolute("/film.mp4"), headers: [("Connection", "keep-alive")], version: "1.0")
+                let response = try client.get(
+                    stage.absolute("/film.mp4"), headers: [("Connection", "keep-alive")], version: "1.0")
                 expectWhole(response, film)
                 #expect(response.headers["Connection"] == "close")
                 #expect(try client.isClosedByPeer())
@@ -103,11 +112,14 @@ extension Scenarios {
         // RFC 9110 §9.3.6
         @Test func tunnelIsRefusedWithWhatToDoInstead() async throws {
             try await scenario { stage in
-                for (target, instead) in [("example.org:443", "example.org"), ("example.org:8443", "example.org:8443")] {
+                for (target, instead) in [("example.org:443", "example.org"), ("example.org:8443", "example.org:8443")]
+                {
                     let client = try stage.player()
                     let response = try client.get(target, headers: [("Host", target)], method: "CONNECT")
                     expectOneLine(response, status: 405)
-                    #expect(response.text.contains("http://127.0.0.1:\(stage.proxy.port)/https/\(instead)/PATH"), "\(response.text)")
+                    #expect(
+                        response.text.contains("http://127.0.0.1:\(stage.proxy.port)/https/\(instead)/PATH"),
+                        "\(response.text)")
                     #expect(response.headers["Allow"] == "GET, HEAD, OPTIONS")
                     #expect(try client.isClosedByPeer())
                 }
@@ -159,7 +171,9 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: ["/tv/../secret", "/tv/%2e%2e/secret", "/tv/a/..%2f..%2fsecret", "/tv/..\\secret", "/tv/..;/secret"])
+        @Test(arguments: [
+            "/tv/../secret", "/tv/%2e%2e/secret", "/tv/a/..%2f..%2fsecret", "/tv/..\\secret", "/tv/..;/secret",
+        ])
         func nobodyClimbsOutOfAMount(target: String) async throws {
             try await mounted { stage in
                 stage.origin.serve("/secret", film)
@@ -175,7 +189,9 @@ extension Scenarios {
         @Test func mountOfTheRootHidesNothingOfTheProxy() async throws {
             try await mounted(at: "/") { stage in
                 stage.origin.serve("/vod/film.mp4", film)
-                for path in ["/vod/healthz", "/vod/stats", "/vod/api/v1/cache", "/vod/"] { stage.origin.serve(path, bytes: Array("the origin's".utf8)) }
+                for path in ["/vod/healthz", "/vod/stats", "/vod/api/v1/cache", "/vod/"] {
+                    stage.origin.serve(path, bytes: Array("the origin's".utf8))
+                }
                 expectWhole(try stage.ask("/film.mp4"), film)
                 #expect(try stage.ask("/").text == "the origin's")
                 #expect(try stage.ask("/healthz").text == "ok\n")
@@ -188,7 +204,10 @@ extension Scenarios {
         @Test func mountsAloneMeansNoOtherOrigin() async throws {
             try await mounted { stage in
                 stage.origin.serve("/vod/film.mp4", film)
-                for target in [stage.target("/vod/film.mp4"), "/http://127.0.0.1:\(stage.origin.port)/vod/film.mp4", stage.absolute("/vod/film.mp4")] {
+                for target in [
+                    stage.target("/vod/film.mp4"), "/http://127.0.0.1:\(stage.origin.port)/vod/film.mp4",
+                    stage.absolute("/vod/film.mp4"),
+                ] {
                     let response = try stage.ask(target)
                     expectOneLine(response, status: 403)
                     #expect(response.text.contains("mount"))
@@ -217,7 +236,9 @@ extension Scenarios {
                 _ = try stage.ask(stage.absolute("/vod/absolute"), headers: headers)
                 _ = try stage.ask("/tv/mount", headers: headers)
                 // A mount beside other origins has not the host to itself.
-                for (name, isSent) in anyOrigin ? [("path", false), ("absolute", true), ("mount", false)] : [("mount", true)] {
+                for (name, isSent) in anyOrigin
+                    ? [("path", false), ("absolute", true), ("mount", false)] : [("mount", true)]
+                {
                     let sent = try #require(stage.origin.requests("/vod/\(name)").first?.headers)
                     #expect(sent["Cookie"] == (isSent ? "a=1" : nil), "\(name)")
                     #expect(sent["Origin"] == (name == "path" ? nil : "http://page.example"), "\(name)")
@@ -261,7 +282,8 @@ extension Scenarios {
             try await mounted(anyOrigin: true) { stage in
                 for name in ["path", "absolute", "mount"] { stage.origin.serve("/vod/\(name)", bytes: [1, 2, 3]) }
                 let names = [
-                    "Referer", "Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-HTTP-Method-Override", "X-HTTP-Method", "X-Original-URL",
+                    "Referer", "Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-HTTP-Method-Override",
+                    "X-HTTP-Method", "X-Original-URL",
                     "X-Rewrite-URL",
                 ]
                 let headers = names.map { ($0, "1") } + [("X-Player", "1")]
@@ -303,8 +325,12 @@ extension Scenarios {
                 let path = try stage.ask(stage.target("/vod/path"), headers: headers)
                 let absolute = try stage.ask(stage.absolute("/vod/absolute"), headers: headers)
                 _ = try stage.ask("/tv/mount")
-                #expect(stage.origin.requests("/vod/path").first?.headers["Via"]?.hasPrefix("1.0 fred, 1.1 other (x), 1.1 reelcache-") == true)
-                #expect(stage.origin.requests("/vod/absolute").first?.headers["Via"]?.hasPrefix("1.0 fred, 1.1 other (x), 1.1 reelcache-") == true)
+                #expect(
+                    stage.origin.requests("/vod/path").first?.headers["Via"]?.hasPrefix(
+                        "1.0 fred, 1.1 other (x), 1.1 reelcache-") == true)
+                #expect(
+                    stage.origin.requests("/vod/absolute").first?.headers["Via"]?.hasPrefix(
+                        "1.0 fred, 1.1 other (x), 1.1 reelcache-") == true)
                 #expect(stage.origin.requests("/vod/mount").first?.headers["Via"]?.hasPrefix("1.1 reelcache-") == true)
                 #expect(absolute.headers["Via"]?.hasPrefix("1.1 reelcache-") == true)
                 #expect(path.headers["Via"] == nil)
@@ -324,13 +350,17 @@ extension Scenarios {
         // MARK: Pages and scripts of origins
 
         private static let site = [
-            ("Content-Security-Policy", "script-src *"), ("Service-Worker-Allowed", "/"), ("Clear-Site-Data", "\"*\""), ("Alt-Svc", "h3=\":443\""),
-            ("Refresh", "0; url=/stats"), ("Strict-Transport-Security", "max-age=1"), ("NEL", "{}"), ("Report-To", "{}"), ("Public-Key-Pins", "x"),
+            ("Content-Security-Policy", "script-src *"), ("Service-Worker-Allowed", "/"), ("Clear-Site-Data", "\"*\""),
+            ("Alt-Svc", "h3=\":443\""),
+            ("Refresh", "0; url=/stats"), ("Strict-Transport-Security", "max-age=1"), ("NEL", "{}"),
+            ("Report-To", "{}"), ("Public-Key-Pins", "x"),
             ("X-Content-Type-Options", "none"),
         ]
 
         /// Of each way to an answer.
-        private static func answers(_ stage: Stage, _ target: (String) -> String) throws -> [(String, RawClient.Response)] {
+        private static func answers(_ stage: Stage, _ target: (String) -> String) throws -> [(
+            String, RawClient.Response
+        )] {
             for name in ["page", "other", "gone"] {
                 stage.origin.serve("/vod/\(name)", film, contentType: "text/html")
                 stage.origin.script("/vod/\(name)") { $0.headers = Self.site }
@@ -338,10 +368,14 @@ extension Scenarios {
             stage.origin.script("/vod/gone") { ($0.status, $0.body) = (404, Array("<script>".utf8)) }
             let page = target("/vod/page")
             return [
-                ("miss", try stage.ask(page)), ("hit", try stage.ask(page)), ("part", try stage.ask(page, range: "bytes=5-9")),
-                ("parts", try stage.ask(page, range: "bytes=5-9,300-309")), ("known", try stage.ask(page, headers: [("If-None-Match", "\"v1\"")])),
-                ("head", try stage.ask(page, method: "HEAD")), ("origin's head", try stage.ask(target("/vod/other"), method: "HEAD")),
-                ("error", try stage.ask(target("/vod/gone"))), ("head of the error", try stage.ask(target("/vod/gone"), method: "HEAD")),
+                ("miss", try stage.ask(page)), ("hit", try stage.ask(page)),
+                ("part", try stage.ask(page, range: "bytes=5-9")),
+                ("parts", try stage.ask(page, range: "bytes=5-9,300-309")),
+                ("known", try stage.ask(page, headers: [("If-None-Match", "\"v1\"")])),
+                ("head", try stage.ask(page, method: "HEAD")),
+                ("origin's head", try stage.ask(target("/vod/other"), method: "HEAD")),
+                ("error", try stage.ask(target("/vod/gone"))),
+                ("head of the error", try stage.ask(target("/vod/gone"), method: "HEAD")),
             ]
         }
 
@@ -355,7 +389,9 @@ extension Scenarios {
                 for (way, response) in answers {
                     #expect(response.headers.all("Content-Security-Policy") == ["sandbox"], "\(way)")
                     #expect(response.headers.all("X-Content-Type-Options") == ["nosniff"], "\(way)")
-                    for (name, _) in Self.site.dropFirst().dropLast() { #expect(response.headers[name] == nil, "\(way): \(name)") }
+                    for (name, _) in Self.site.dropFirst().dropLast() {
+                        #expect(response.headers[name] == nil, "\(way): \(name)")
+                    }
                 }
             }
         }
@@ -363,10 +399,14 @@ extension Scenarios {
         @Test func originSpeaksForItsSiteInTheOtherForms() async throws {
             for isMounted in [false, true] {
                 try await mounted(anyOrigin: !isMounted) { stage in
-                    let answers = try Self.answers(stage) { isMounted ? $0.replacingOccurrences(of: "/vod/", with: "/tv/") : stage.absolute($0) }
+                    let answers = try Self.answers(stage) {
+                        isMounted ? $0.replacingOccurrences(of: "/vod/", with: "/tv/") : stage.absolute($0)
+                    }
                     #expect(answers.map(\.1.status) == Self.statuses)
                     for (way, response) in answers where response.status != 304 {
-                        for (name, value) in Self.site { #expect(response.headers.all(name) == [value], "\(way): \(name)") }
+                        for (name, value) in Self.site {
+                            #expect(response.headers.all(name) == [value], "\(way): \(name)")
+                        }
                     }
                 }
             }
@@ -378,7 +418,8 @@ extension Scenarios {
                 let headers = [("Service-Worker", "script")]
                 for _ in 0..<2 {
                     expectOneLine(try stage.ask(stage.target("/vod/worker.js"), headers: headers), status: 403)
-                    #expect(try stage.ask(stage.target("/vod/worker.js"), headers: headers, method: "HEAD").status == 403)
+                    #expect(
+                        try stage.ask(stage.target("/vod/worker.js"), headers: headers, method: "HEAD").status == 403)
                     expectWhole(try stage.ask(stage.target("/vod/worker.js")), film)
                 }
                 expectWhole(try stage.ask("/tv/worker.js", headers: headers), film)
@@ -389,22 +430,29 @@ extension Scenarios {
         /// As a rule adds the operator's credentials.
         @Test func pageOfAnotherSiteChangesNothingWhereARuleAddsFields() async throws {
             var effects = RuleEffects()
-            effects.headers = FieldLines([.init(name: "Authorization", value: "Bearer x")])
+            effects.headers = HeaderFields([.init(name: "Authorization", value: "Bearer x")])
             for isRuled in [false, true] {
-                try await mounted(rules: isRuled ? [Rule(hosts: [try HostPattern("http://127.0.0.1:*")], effects: effects)] : []) { stage in
+                try await mounted(
+                    rules: isRuled ? [Rule(hosts: [try HostPattern("http://127.0.0.1:*")], effects: effects)] : []
+                ) { stage in
                     stage.origin.script("/vod/a") { $0.status = 201 }
                     let foreign = [
-                        [("Origin", "http://evil.example")], [("Origin", "null")], [("Origin", "http://127.0.0.1:1")], [("Sec-Fetch-Site", "cross-site")],
+                        [("Origin", "http://evil.example")], [("Origin", "null")], [("Origin", "http://127.0.0.1:1")],
+                        [("Sec-Fetch-Site", "cross-site")],
                         [("Origin", "http://127.0.0.1:\(stage.proxy.port).evil.example")],
                     ]
-                    let own = [[("Origin", "http://127.0.0.1:\(stage.proxy.port)"), ("Sec-Fetch-Site", "same-origin")], []]
+                    let own = [
+                        [("Origin", "http://127.0.0.1:\(stage.proxy.port)"), ("Sec-Fetch-Site", "same-origin")], [],
+                    ]
                     for method in ["POST", "DELETE"] {
                         for headers in foreign {
                             let response = try stage.send(method, "/tv/a", [1], headers: headers)
                             #expect(response.status == (isRuled ? 403 : 201), "\(method) \(headers)")
                             if isRuled { expectOneLine(response) }
                         }
-                        for headers in own { #expect(try stage.send(method, "/tv/a", [1], headers: headers).status == 201) }
+                        for headers in own {
+                            #expect(try stage.send(method, "/tv/a", [1], headers: headers).status == 201)
+                        }
                     }
                     #expect(stage.origin.requestCount("/vod/a") == (isRuled ? 4 : 14))
                 }
@@ -418,13 +466,18 @@ extension Scenarios {
                 setting.allow = ["127.0.0.1", "nas.local"]
             } _: { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.headers = [("Access-Control-Allow-Origin", "*"), ("Access-Control-Allow-Credentials", "true")] }
+                stage.origin.script("/film.mp4") {
+                    $0.headers = [("Access-Control-Allow-Origin", "*"), ("Access-Control-Allow-Credentials", "true")]
+                }
                 for origin in ["http://evil.example", "null", "http://127.0.0.1:8000", "http://nas.local"] {
                     let isAllowed = origin.hasPrefix("http://127") || origin.hasPrefix("http://nas")
                     for method in ["GET", "HEAD"] {
-                        let response = try stage.ask(stage.target("/film.mp4"), headers: [("Origin", origin)], method: method)
+                        let response = try stage.ask(
+                            stage.target("/film.mp4"), headers: [("Origin", origin)], method: method)
                         #expect(response.status == 200)
-                        #expect(response.headers["Access-Control-Allow-Origin"] == (isAllowed ? origin : nil), "\(method) \(origin)")
+                        #expect(
+                            response.headers["Access-Control-Allow-Origin"] == (isAllowed ? origin : nil),
+                            "\(method) \(origin)")
                         #expect(response.headers["Access-Control-Allow-Credentials"] == nil)
                         #expect(response.headers["Vary"] == "Origin")
                         #expect(response.headers["Cross-Origin-Resource-Policy"] == (isAllowed ? nil : "same-origin"))
@@ -432,7 +485,8 @@ extension Scenarios {
                 }
                 // Nothing is cached: the same from the origin's own HEAD.
                 stage.origin.serve("/other.mp4", film)
-                let head = try stage.ask(stage.target("/other.mp4"), headers: [("Origin", "http://evil.example")], method: "HEAD")
+                let head = try stage.ask(
+                    stage.target("/other.mp4"), headers: [("Origin", "http://evil.example")], method: "HEAD")
                 #expect(head.headers["Access-Control-Allow-Origin"] == nil && head.headers["Vary"] == "Origin")
             }
         }
@@ -440,10 +494,15 @@ extension Scenarios {
         @Test func originSaysItselfWhoMayReadInTheOtherForms() async throws {
             try await mounted(anyOrigin: true) { stage in
                 stage.origin.serve("/vod/film.mp4", film)
-                stage.origin.script("/vod/film.mp4") { $0.headers = [("Access-Control-Allow-Origin", "https://page.example"), ("Timing-Allow-Origin", "*")] }
+                stage.origin.script("/vod/film.mp4") {
+                    $0.headers = [
+                        ("Access-Control-Allow-Origin", "https://page.example"), ("Timing-Allow-Origin", "*"),
+                    ]
+                }
                 for target in ["/tv/film.mp4", stage.absolute("/vod/film.mp4")] {
                     for method in ["HEAD", "GET", "HEAD"] {
-                        let response = try stage.ask(target, headers: [("Origin", "https://page.example")], method: method)
+                        let response = try stage.ask(
+                            target, headers: [("Origin", "https://page.example")], method: method)
                         #expect(response.headers.all("Access-Control-Allow-Origin") == ["https://page.example"])
                         #expect(response.headers["Timing-Allow-Origin"] == "*")
                     }
@@ -453,11 +512,12 @@ extension Scenarios {
 
         @Test func preflightIsAnsweredByTheProxy() async throws {
             var effects = RuleEffects()
-            effects.headers = FieldLines([.init(name: "Authorization", value: "Bearer x")])
+            effects.headers = HeaderFields([.init(name: "Authorization", value: "Bearer x")])
             let rule = Rule(hosts: [try HostPattern("paid.example")], effects: effects)
             try await mounted(anyOrigin: true, rules: [rule]) { stage in
                 let asked = [
-                    ("Origin", "https://page.example"), ("Access-Control-Request-Method", "GET"), ("Access-Control-Request-Headers", "range,x-player"),
+                    ("Origin", "https://page.example"), ("Access-Control-Request-Method", "GET"),
+                    ("Access-Control-Request-Headers", "range,x-player"),
                     ("Access-Control-Request-Private-Network", "true"),
                 ]
                 let response = try stage.ask("/https/media.example/film.mp4", headers: asked, method: "OPTIONS")
@@ -467,12 +527,15 @@ extension Scenarios {
                 #expect(response.headers["Access-Control-Allow-Headers"]?.hasPrefix("Range, ") == true)
                 #expect(response.headers["Access-Control-Allow-Headers"]?.contains("x-player") == false)
                 #expect(response.headers["Access-Control-Allow-Private-Network"] == nil)
-                #expect(try stage.ask("/https/media.example/film.mp4", method: "OPTIONS").headers["Access-Control-Allow-Origin"] == nil)
+                #expect(
+                    try stage.ask("/https/media.example/film.mp4", method: "OPTIONS").headers[
+                        "Access-Control-Allow-Origin"] == nil)
                 for target in [stage.target("/film.mp4"), "/https/paid.example/film.mp4"] {
                     let refused = try stage.ask(target, headers: asked, method: "OPTIONS")
                     #expect(refused.status == 204)
                     #expect(!refused.headers.description.contains("Access-Control-Allow-"), "\(target)")
-                    let allowed = try stage.ask(target, headers: [("Origin", "http://127.0.0.1:8000")] + asked.dropFirst(), method: "OPTIONS")
+                    let allowed = try stage.ask(
+                        target, headers: [("Origin", "http://127.0.0.1:8000")] + asked.dropFirst(), method: "OPTIONS")
                     #expect(allowed.headers["Access-Control-Allow-Origin"] == "http://127.0.0.1:8000")
                 }
                 #expect(stage.origin.snapshot.connectionCount == 0)

@@ -9,7 +9,9 @@ private let newer = Media(seed: 13, size: 400_000)
 
 extension Stage {
     /// Sends a request with a body, of a length that is told.
-    func send(_ method: String, _ target: String, _ body: [UInt8], headers: [(String, String)] = []) throws -> RawClient.Response {
+    func send(_ method: String, _ target: String, _ body: [UInt8], headers: [(String, String)] = []) throws
+        -> RawClient.Response
+    {
         let client = try player()
         let head = client.request(target, headers: headers + [("Content-Length", "\(body.count)")], method: method)
         try client.send(Array(head.utf8) + body)
@@ -41,7 +43,8 @@ extension Scenarios {
                 stage.origin.script("/vod/new.mp4") { ($0.status, $0.body) = (201, Array("made".utf8)) }
                 let client = try stage.player()
                 for isChunked in [false, true] {
-                    let framing = isChunked ? ("Transfer-Encoding", "chunked") : ("Content-Length", "\(Self.body.count)")
+                    let framing =
+                        isChunked ? ("Transfer-Encoding", "chunked") : ("Content-Length", "\(Self.body.count)")
                     let head = client.request("/tv/new.mp4?a=b", headers: [framing], method: method)
                     try client.send(Array(head.utf8) + (isChunked ? chunked(Self.body) : Self.body))
                     let response = try client.readResponse(method: method)
@@ -68,7 +71,10 @@ extension Scenarios {
                 #expect(try client.get("/tv/a", method: "POST").status == 204)
                 #expect(try client.get("/tv/a", headers: [("Content-Length", "0")], method: "LOCK").status == 204)
                 #expect(stage.origin.requests("/vod/a").map { $0.headers["Content-Length"] } == [nil, "0", "0"])
-                #expect(stage.origin.requests("/vod/a").allSatisfy { $0.headers["Transfer-Encoding"] == nil && $0.body.isEmpty })
+                #expect(
+                    stage.origin.requests("/vod/a").allSatisfy {
+                        $0.headers["Transfer-Encoding"] == nil && $0.body.isEmpty
+                    })
             }
         }
 
@@ -76,27 +82,39 @@ extension Scenarios {
             try await mounted { stage in
                 let answer = Media(seed: 15, size: 5_000_000)
                 stage.origin.script("/vod/report") { behaviour in
-                    (behaviour.status, behaviour.body, behaviour.contentType) = (202, answer.bytes(0..<answer.size), "text/csv")
+                    (behaviour.status, behaviour.body, behaviour.contentType) = (
+                        202, answer.bytes(0..<answer.size), "text/csv"
+                    )
                     behaviour.headers = [
-                        ("Set-Cookie", "a=1"), ("Location", "/vod/jobs/1"), ("Content-Location", "report?1"), ("Connection", "X-Hop"), ("X-Hop", "1"),
-                        ("X-End", "2"), ("Content-Encoding", "br"), ("Cache-Status", "cdn; hit"), ("Access-Control-Allow-Origin", "https://page.example"),
+                        ("Set-Cookie", "a=1"), ("Location", "/vod/jobs/1"), ("Content-Location", "report?1"),
+                        ("Connection", "X-Hop"), ("X-Hop", "1"),
+                        ("X-End", "2"), ("Content-Encoding", "br"), ("Cache-Status", "cdn; hit"),
+                        ("Access-Control-Allow-Origin", "https://page.example"),
                         ("Date", "Sun, 06 Nov 1994 08:49:37 GMT"),
                     ]
                 }
                 for isChunked in [false, true] {
                     stage.origin.script("/vod/report") { $0.chunkedEncoding = isChunked }
-                    let response = try stage.send("POST", "/tv/report", Array("all".utf8), headers: [("Cookie", "b=2"), ("If-Match", "\"x\""), ("TE", "trailers")])
+                    let response = try stage.send(
+                        "POST", "/tv/report", Array("all".utf8),
+                        headers: [("Cookie", "b=2"), ("If-Match", "\"x\""), ("TE", "trailers")])
                     #expect(response.status == 202)
                     #expect(response.headers["Content-Length"] == (isChunked ? nil : "5000000"))
                     #expect(answer.difference(response.body, from: 0..<answer.size) == nil)
                     for (name, value) in [
-                        ("Set-Cookie", "a=1"), ("Location", "/vod/jobs/1"), ("Content-Location", "report?1"), ("X-End", "2"), ("Content-Encoding", "br"),
+                        ("Set-Cookie", "a=1"), ("Location", "/vod/jobs/1"), ("Content-Location", "report?1"),
+                        ("X-End", "2"), ("Content-Encoding", "br"),
                         ("Content-Type", "text/csv"), ("Access-Control-Allow-Origin", "https://page.example"),
-                        ("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Cache-Status", "cdn; hit, reelcache; fwd=method; fwd-status=202"),
+                        ("Date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                        ("Cache-Status", "cdn; hit, reelcache; fwd=method; fwd-status=202"),
                     ] { #expect(response.headers[name] == value) }
-                    #expect(response.headers["X-Hop"] == nil && response.headers["Connection"] == nil && response.headers.all("Date").count == 1)
+                    #expect(
+                        response.headers["X-Hop"] == nil && response.headers["Connection"] == nil
+                            && response.headers.all("Date").count == 1)
                     let asked = try #require(stage.origin.requests("/vod/report").last)
-                    #expect(asked.headers["Cookie"] == "b=2" && asked.headers["If-Match"] == "\"x\"" && asked.headers["TE"] == nil)
+                    #expect(
+                        asked.headers["Cookie"] == "b=2" && asked.headers["If-Match"] == "\"x\""
+                            && asked.headers["TE"] == nil)
                     #expect(asked.headers["Host"] == "127.0.0.1:\(stage.origin.port)")
                 }
             }
@@ -123,9 +141,15 @@ extension Scenarios {
 
         @Test func optionsGoesThroughWithItsAnswer() async throws {
             try await mounted(anyOrigin: true) { stage in
-                stage.origin.script("/vod/a") { ($0.status, $0.headers) = (204, [("Allow", "GET, PUT"), ("Access-Control-Allow-Origin", "https://page.example")]) }
+                stage.origin.script("/vod/a") {
+                    ($0.status, $0.headers) = (
+                        204, [("Allow", "GET, PUT"), ("Access-Control-Allow-Origin", "https://page.example")]
+                    )
+                }
                 for target in ["/tv/a", stage.absolute("/vod/a")] {
-                    let response = try stage.ask(target, headers: [("Access-Control-Request-Method", "PUT"), ("Max-Forwards", "5")], method: "OPTIONS")
+                    let response = try stage.ask(
+                        target, headers: [("Access-Control-Request-Method", "PUT"), ("Max-Forwards", "5")],
+                        method: "OPTIONS")
                     #expect(response.status == 204 && response.headers["Allow"] == "GET, PUT")
                     #expect(response.headers["Access-Control-Allow-Origin"] == "https://page.example")
                     #expect(stage.origin.requests("/vod/a").last?.headers["Max-Forwards"] == "4")
@@ -153,7 +177,9 @@ extension Scenarios {
             try await mounted { stage in
                 stage.origin.script("/vod/a") { $0.status = 201 }
                 let client = try stage.player()
-                try client.send(client.request("/tv/a", headers: [("Expect", "100-continue"), ("Content-Length", "3")], method: "PUT"))
+                try client.send(
+                    client.request(
+                        "/tv/a", headers: [("Expect", "100-continue"), ("Content-Length", "3")], method: "PUT"))
                 #expect(try client.readInterimHead().status == 100)
                 try client.send([1, 2, 3])
                 #expect(try client.readResponse(method: "PUT").status == 201)
@@ -162,7 +188,9 @@ extension Scenarios {
                 // Nobody to send it to.
                 stage.origin.stop()
                 let late = try stage.player()
-                try late.send(late.request("/tv/a", headers: [("Expect", "100-continue"), ("Content-Length", "3")], method: "PUT"))
+                try late.send(
+                    late.request(
+                        "/tv/a", headers: [("Expect", "100-continue"), ("Content-Length", "3")], method: "PUT"))
                 #expect(try late.readInterimHead().status == 502)
             }
         }
@@ -199,7 +227,9 @@ extension Scenarios {
                 let client = try stage.player(receiveBuffer: 16_384), other = try stage.player()
                 try client.send(client.request("/tv/a", headers: [("Content-Length", "0")], method: "POST"))
                 #expect(try client.readHead(method: "POST").status == 200)
-                for _ in 0..<500 where stage.origin.bytesSent("/vod/a") < answer.size { #expect(try other.get("/healthz").status == 200) }
+                for _ in 0..<500 where stage.origin.bytesSent("/vod/a") < answer.size {
+                    #expect(try other.get("/healthz").status == 200)
+                }
                 #expect(stage.origin.bytesSent("/vod/a") < answer.size, "all of it is on its way")
                 #expect(try client.difference(from: answer, in: 0..<answer.size) == nil)
             }
@@ -209,9 +239,12 @@ extension Scenarios {
 
         @Test func originThatAnswersEarlyIsHeardWhileTheBodyGoesOn() async throws {
             try await mounted { stage in
-                stage.origin.script("/vod/a") { ($0.status, $0.body, $0.answersEarly) = (200, Array("heard".utf8), true) }
+                stage.origin.script("/vod/a") {
+                    ($0.status, $0.body, $0.answersEarly) = (200, Array("heard".utf8), true)
+                }
                 let client = try stage.player()
-                try client.send(client.request("/tv/a", headers: [("Content-Length", "\(Self.body.count)")], method: "POST"))
+                try client.send(
+                    client.request("/tv/a", headers: [("Content-Length", "\(Self.body.count)")], method: "POST"))
                 try client.send(Array(Self.body[..<100_000]))
                 let response = try client.readResponse(method: "POST")
                 #expect(response.status == 200 && response.text == "heard")
@@ -226,7 +259,10 @@ extension Scenarios {
             try await mounted { stage in
                 stage.origin.script("/vod/a") { ($0.status, $0.answersEarly) = (204, true) }
                 let client = try stage.player()
-                let (framing, bytes) = isChunked ? (("Transfer-Encoding", "chunked"), chunked(Self.body)) : (("Content-Length", "6000000"), Self.body)
+                let (framing, bytes) =
+                    isChunked
+                    ? (("Transfer-Encoding", "chunked"), chunked(Self.body))
+                    : (("Content-Length", "6000000"), Self.body)
                 try client.send(client.request("/tv/a", headers: [framing], method: "PUT"))
                 try client.send(Array(bytes[..<100_000]))
                 let response = try client.readResponse(method: "PUT")
@@ -238,7 +274,9 @@ extension Scenarios {
 
         @Test func originThatRefusesEarlyEndsTheUpload() async throws {
             try await mounted { stage in
-                stage.origin.script("/vod/a") { ($0.status, $0.body, $0.answersEarly) = (413, Array("too large".utf8), true) }
+                stage.origin.script("/vod/a") {
+                    ($0.status, $0.body, $0.answersEarly) = (413, Array("too large".utf8), true)
+                }
                 let client = try stage.player()
                 try client.send(client.request("/tv/a", headers: [("Content-Length", "6000000")], method: "POST"))
                 let response = try client.readResponse(method: "POST")
@@ -265,7 +303,9 @@ extension Scenarios {
                 try waiting.send(waiting.request("/tv/a", headers: [("Content-Length", "0")], method: "POST"))
                 try stage.origin.waitForRequests("/vod/a", count: 1)
                 waiting.close()
-                try stage.origin.waitUntil("its end") { $0.requests("/vod/a").first?.aborted == true && $0.openConnections == 0 }
+                try stage.origin.waitUntil("its end") {
+                    $0.requests("/vod/a").first?.aborted == true && $0.openConnections == 0
+                }
             }
         }
 
@@ -281,7 +321,9 @@ extension Scenarios {
 
         @Test func answerThatBreaksOffIsCut() async throws {
             try await mounted { stage in
-                stage.origin.script("/vod/a") { ($0.status, $0.body, $0.cutAfter) = (200, film.bytes(0..<film.size), 200_000) }
+                stage.origin.script("/vod/a") {
+                    ($0.status, $0.body, $0.cutAfter) = (200, film.bytes(0..<film.size), 200_000)
+                }
                 for isChunked in [false, true] {
                     stage.origin.script("/vod/a") { ($0.chunkedEncoding, $0.cutTimes) = (isChunked, 1) }
                     expectCut { try stage.send("POST", "/tv/a", [1]) }
@@ -293,7 +335,9 @@ extension Scenarios {
             try await mounted { stage in
                 stage.origin.script("/vod/a") { $0.status = 201 }
                 let client = try stage.player()
-                try client.send(client.request("/tv/a", headers: [("Transfer-Encoding", "chunked")], method: "PUT") + "5\r\nhello\r\nnonsense\r\n")
+                try client.send(
+                    client.request("/tv/a", headers: [("Transfer-Encoding", "chunked")], method: "PUT")
+                        + "5\r\nhello\r\nnonsense\r\n")
                 expectOneLine(try client.readResponse(method: "PUT"), status: 400)
                 #expect(try client.isClosedByPeer())
                 try stage.origin.waitUntil("its end") { $0.openConnections == 0 }
@@ -308,7 +352,9 @@ extension Scenarios {
                 expectOneLine(try stage.send("PUT", "/tv/a", Array(repeating: 1, count: 1001)), status: 413)
                 #expect(stage.origin.snapshot.connectionCount == 1)
                 let client = try stage.player()
-                try client.send(Array(client.request("/tv/a", headers: [("Transfer-Encoding", "chunked")], method: "PUT").utf8) + chunked(Array(repeating: 1, count: 1001)))
+                try client.send(
+                    Array(client.request("/tv/a", headers: [("Transfer-Encoding", "chunked")], method: "PUT").utf8)
+                        + chunked(Array(repeating: 1, count: 1001)))
                 expectOneLine(try client.readResponse(method: "PUT"), status: 413)
                 #expect(stage.origin.requestCount("/vod/a") == 1)
             }

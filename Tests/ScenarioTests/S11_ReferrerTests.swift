@@ -7,16 +7,20 @@ extension Scenarios {
     @Suite struct S11Referrer {
         @Test func pageBehindTheProxyIsNamedToItsOrigin() async throws {
             try await mounted(anyOrigin: true) { (stage) throws in
-                for name in ["own", "foreign", "proxy", "mount", "none"] { stage.origin.serve("/vod/\(name)", bytes: [1, 2, 3]) }
+                for name in ["own", "foreign", "proxy", "mount", "none"] {
+                    stage.origin.serve("/vod/\(name)", bytes: [1, 2, 3])
+                }
                 let own = "http://127.0.0.1:\(stage.proxy.port)"
                 func sent(_ name: String, _ referrer: String?, target: String? = nil) throws -> String? {
-                    _ = try stage.ask(target ?? stage.target("/vod/\(name)"), headers: referrer.map { [("Referer", $0)] } ?? [])
+                    _ = try stage.ask(
+                        target ?? stage.target("/vod/\(name)"), headers: referrer.map { [("Referer", $0)] } ?? [])
                     return try #require(stage.origin.requests("/vod/\(name)").last).headers["Referer"]
                 }
                 #expect(try sent("own", own + stage.target("/watch?v=1")) == stage.absolute("/watch?v=1"))
                 #expect(try sent("foreign", own + "/http/other.example/secret?token=1") == "http://other.example/")
                 #expect(try sent("proxy", own + "/stats") == nil)
-                #expect(try sent("mount", own + "/tv/index.html", target: "/tv/mount") == stage.absolute("/vod/index.html"))
+                #expect(
+                    try sent("mount", own + "/tv/index.html", target: "/tv/mount") == stage.absolute("/vod/index.html"))
                 #expect(try sent("none", nil) == nil)
             }
         }
@@ -24,7 +28,11 @@ extension Scenarios {
         /// The rule says what the origin wants to hear, whatever the player is on.
         @Test func ruleOverridesThePage() async throws {
             try await scenario {
-                $0.configure { $0.rules = [.init(hosts: ["http://127.0.0.1:*"]) { $0.headers = ["Referer": "https://site.example/"] }] }
+                $0.configure {
+                    $0.rules = [
+                        .init(hosts: ["http://127.0.0.1:*"]) { $0.headers = ["Referer": "https://site.example/"] }
+                    ]
+                }
             } _: { stage in
                 stage.origin.serve("/film", bytes: [1, 2, 3])
                 _ = try stage.get("/film", headers: [("Referer", "https://b.example/x")])

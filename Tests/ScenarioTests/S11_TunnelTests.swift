@@ -9,7 +9,8 @@ extension Scenarios {
     @Suite struct S11Tunnels {
         /// Plays a scenario in which tunnels may lead to the origin's port.
         private func tunnelled(
-            allow: [String] = ["127.0.0.1"], ports: [Int]? = nil, idleTimeout: Double = 300, _ story: @escaping @Sendable (Stage) throws -> Void
+            allow: [String] = ["127.0.0.1"], ports: [Int]? = nil, idleTimeout: Double = 300,
+            _ story: @escaping @Sendable (Stage) throws -> Void
         ) async throws {
             let origin = try ScriptedOrigin()
             defer { origin.stop() }
@@ -19,14 +20,17 @@ extension Scenarios {
                 $0.allow = allow
                 $0.tuning.upstream.tunnelIdleTimeout = idleTimeout
                 $0.configure { ($0.tunnels, $0.tunnelPorts) = (true, ports) }
-            } _: { try story($0) }
+            } _: {
+                try story($0)
+            }
         }
 
         private func connect(
             _ stage: Stage, to target: String? = nil, early: String = "", receiveBuffer: Int? = nil
         ) throws -> (client: RawClient, head: RawClient.ResponseHead) {
             let client = try stage.player(receiveBuffer: receiveBuffer)
-            try client.send("CONNECT \(target ?? "127.0.0.1:\(stage.origin.port)") HTTP/1.1\r\nHost: any.example\r\n\r\n" + early)
+            try client.send(
+                "CONNECT \(target ?? "127.0.0.1:\(stage.origin.port)") HTTP/1.1\r\nHost: any.example\r\n\r\n" + early)
             return (client, try client.readHead(method: "CONNECT"))
         }
 
@@ -34,7 +38,9 @@ extension Scenarios {
             try await tunnelled { stage in
                 stage.origin.serve("/film.mp4", film)
                 let (client, head) = try connect(stage)
-                #expect(head.status == 200 && head.headers["Content-Length"] == nil && head.headers["Transfer-Encoding"] == nil)
+                #expect(
+                    head.status == 200 && head.headers["Content-Length"] == nil
+                        && head.headers["Transfer-Encoding"] == nil)
                 try client.send("GET /film.mp4 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 var received: [UInt8] = []
                 while case let piece = try client.readBody(upTo: 1 << 20), !piece.isEmpty { received += piece }
@@ -52,7 +58,8 @@ extension Scenarios {
         @Test func whatComesWithTheRequestGoesThrough() async throws {
             try await tunnelled { stage in
                 stage.origin.serve("/a", bytes: Array("hello".utf8))
-                let (client, head) = try connect(stage, early: "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                let (client, head) = try connect(
+                    stage, early: "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 #expect(head.status == 200)
                 var received: [UInt8] = []
                 while case let piece = try client.readBody(upTo: 1 << 20), !piece.isEmpty { received += piece }
@@ -140,7 +147,10 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: ["127.0.0.1", "127.0.0.1:", "127.0.0.1:443/x", "user@127.0.0.1:443", "127.0.0.1:99999", "https://127.0.0.1:443"])
+        @Test(arguments: [
+            "127.0.0.1", "127.0.0.1:", "127.0.0.1:443/x", "user@127.0.0.1:443", "127.0.0.1:99999",
+            "https://127.0.0.1:443",
+        ])
         func whatIsNoHostAndPortIsRefused(target: String) async throws {
             try await tunnelled { (stage) throws in
                 #expect(try connect(stage, to: target).head.status == 400)

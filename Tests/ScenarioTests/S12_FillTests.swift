@@ -36,7 +36,9 @@ extension Scenarios {
         // MARK: How far past a reader
 
         @Test func readGoesShortlyPastItsReaderAndNoFurther() async throws {
-            try await scenario { $0.fill(.read) } _: { stage in
+            try await scenario {
+                $0.fill(.read)
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 let (paused, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
                 #expect(try paused.difference(from: long, in: 0..<100_000) == nil)
@@ -48,12 +50,16 @@ extension Scenarios {
         }
 
         @Test func aheadGoesTwiceAsFarAsWasReadUpToItsLimit() async throws {
-            try await scenario { $0.fill(.ahead(24 << 20)) } _: { stage in
+            try await scenario {
+                $0.fill(.ahead(24 << 20))
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 let (player, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
                 #expect(try player.difference(from: long, in: 0..<100_000) == nil)
                 // What the proxy has given away is more than that, by what the kernel takes.
-                try stage.waitForStats("a transfer ahead of its reader") { $0.bytes.fromUpstream >= 100_000 && $0.lead >= 96 << 10 + Int64($0.bytes.fromUpstream) / 2 }
+                try stage.waitForStats("a transfer ahead of its reader") {
+                    $0.bytes.fromUpstream >= 100_000 && $0.lead >= 96 << 10 + Int64($0.bytes.fromUpstream) / 2
+                }
                 try stage.passTime()
                 let stats = try stage.stats
                 let given = Int64(stats.bytes.fromUpstream) - other.size
@@ -68,13 +74,17 @@ extension Scenarios {
         }
 
         @Test func severalCursorsInOneFileHaveATransferEach() async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 60
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 let (video, _) = try stage.playerOf("/long.mp4", range: "bytes=0-")
                 let (audio, _) = try stage.playerOf("/long.mp4", range: "bytes=80000000-")
                 for step in 0..<Int64(16) {
                     #expect(try video.difference(from: long, in: step * 1_000_000..<(step + 1) * 1_000_000) == nil)
-                    #expect(try audio.difference(from: long, in: 80_000_000 + step * 1_000_000..<80_000_000 + (step + 1) * 1_000_000) == nil)
+                    #expect(
+                        try audio.difference(
+                            from: long, in: 80_000_000 + step * 1_000_000..<80_000_000 + (step + 1) * 1_000_000) == nil)
                 }
                 #expect(stage.origin.requestCount("/long.mp4") == 2)
             }
@@ -83,7 +93,9 @@ extension Scenarios {
         // MARK: To the end
 
         @Test func endIsFilledWhenItsReaderHasLeft() async throws {
-            try await scenario { $0.fill(.end) } _: { stage in
+            try await scenario {
+                $0.fill(.end)
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
                 try stage.settle()
@@ -97,14 +109,21 @@ extension Scenarios {
         }
 
         @Test func endIsFilledFromWhereItIsReadAndThenFromWhereTheNextOneReads() async throws {
-            try await scenario { $0.fill(.end) } _: { stage in
+            try await scenario {
+                $0.fill(.end)
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let (seek, last) = (3_000_000 / chunk * chunk, (film.size - 1) / chunk * chunk)
-                expectPart(try stage.get("/film.mp4", range: "bytes=4999999-4999999"), film.size - 1..<film.size, of: film)
+                expectPart(
+                    try stage.get("/film.mp4", range: "bytes=4999999-4999999"), film.size - 1..<film.size, of: film)
                 expectPart(try stage.get("/film.mp4", range: "bytes=3000000-3000009"), 3_000_000..<3_000_010, of: film)
-                try stage.waitForStats("filling to the end") { $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size - seek }
+                try stage.waitForStats("filling to the end") {
+                    $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size - seek
+                }
                 expectPart(try stage.get("/film.mp4", range: "bytes=1000000-1000009"), 1_000_000..<1_000_010, of: film)
-                try stage.waitForStats("filling up to what is there") { $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size - 1_000_000 / chunk * chunk }
+                try stage.waitForStats("filling up to what is there") {
+                    $0.upstream.openFetches == 0 && $0.upstream.bytes == film.size - 1_000_000 / chunk * chunk
+                }
                 let asked = stage.origin.ranges("/film.mp4", of: film)
                 #expect(asked.allSatisfy { $0.lowerBound >= 1_000_000 / chunk * chunk })
                 #expect(asked.first == last..<film.size)
@@ -113,7 +132,9 @@ extension Scenarios {
         }
 
         @Test func wholeIsFilledFromItsReaderToTheEndAndThenFromTheStart() async throws {
-            try await scenario { $0.fill(.whole) } _: { stage in
+            try await scenario {
+                $0.fill(.whole)
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let (start, end) = (3_000_000 / chunk * chunk, (3_000_009 / chunk + 1) * chunk)
                 expectPart(try stage.get("/film.mp4", range: "bytes=3000000-3000009"), 3_000_000..<3_000_010, of: film)
@@ -126,7 +147,9 @@ extension Scenarios {
         }
 
         @Test func manyReadersOfOneFileHaveItFilledOnce() async throws {
-            try await scenario { $0.fill(.whole) } _: { stage in
+            try await scenario {
+                $0.fill(.whole)
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let parts = try concurrently(16) { index in
                     let range = Int64(index) * 300_000..<Int64(index) * 300_000 + 10
@@ -142,7 +165,9 @@ extension Scenarios {
 
         // The gap that somebody waits for is not last in a long row.
         @Test func readerFarFromWhatIsFilledHasATransferOfItsOwn() async throws {
-            try await scenario { $0.fill(.whole) } _: { stage in
+            try await scenario {
+                $0.fill(.whole)
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.stallAfter = 100_000 }
                 try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
@@ -157,13 +182,19 @@ extension Scenarios {
         }
 
         @Test func fillingThatFailedIsTakenUpByTheNextReader() async throws {
-            try await scenario { $0.fill(.whole) } _: { stage in
+            try await scenario {
+                $0.fill(.whole)
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.cutAfter = 1_000_000; $0.stallAfter = 500_000 }
+                stage.origin.script("/film.mp4") {
+                    $0.cutAfter = 1_000_000; $0.stallAfter = 500_000
+                }
                 try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
                 stage.origin.script("/film.mp4") { $0.status = 403 }
                 stage.origin.release("/film.mp4")
-                try stage.waitForStats("the failure") { $0.upstream.openFetches == 0 && $0.errors["upstream-status"] == 1 }
+                try stage.waitForStats("the failure") {
+                    $0.upstream.openFetches == 0 && $0.errors["upstream-status"] == 1
+                }
                 stage.origin.script("/film.mp4") { $0.status = nil }
                 #expect(try stage.get("/film.mp4", range: "bytes=0-9").isHit)
                 try stage.waitForStats("the whole") { $0.upstream.openFetches == 0 && $0.upstream.bytes >= film.size }
@@ -173,7 +204,9 @@ extension Scenarios {
         }
 
         @Test func fillingEndsWithTheProxy() async throws {
-            try await scenario { $0.fill(.whole) } _: { stage in
+            try await scenario {
+                $0.fill(.whole)
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.stallAfter = 500_000 }
                 try stage.glance("/film.mp4", of: film, at: 0, count: 1000)
@@ -188,27 +221,35 @@ extension Scenarios {
         // MARK: With little room
 
         @Test func whatIsMoreThanHalfOfTheCacheIsNotFilled() async throws {
-            try await scenario { $0.maxSize = 32_000_000; $0.fill(.whole) } _: { stage in
+            try await scenario {
+                $0.maxSize = 32_000_000; $0.fill(.whole)
+            } _: { stage in
                 let large = Media(seed: 122, size: 16_000_001), small = Media(seed: 123, size: 12_000_000)
                 stage.origin.serve("/large.mp4", large)
                 stage.origin.serve("/small.mp4", small)
                 expectPart(try stage.get("/large.mp4", range: "bytes=0-9"), 0..<10, of: large)
                 expectPart(try stage.get("/small.mp4", range: "bytes=0-9"), 0..<10, of: small)
-                try stage.waitForStats("the end of filling") { $0.upstream.openFetches == 0 && $0.upstream.bytes >= small.size }
+                try stage.waitForStats("the end of filling") {
+                    $0.upstream.openFetches == 0 && $0.upstream.bytes >= small.size
+                }
                 #expect(stage.origin.bytesSent("/small.mp4") == small.size)
                 #expect(stage.origin.bytesSent("/large.mp4") == chunk)
             }
         }
 
         @Test func fillingEvictsNothingThatIsBeingRead() async throws {
-            try await scenario { $0.maxSize = 40_000_000; $0.fill(.whole) } _: { stage in
+            try await scenario {
+                $0.maxSize = 40_000_000; $0.fill(.whole)
+            } _: { stage in
                 let films = (0..<6).map { Media(seed: 130 + UInt64($0), size: 16_000_000) }
                 for (index, film) in films.enumerated() { stage.origin.serve("/\(index)", film) }
                 let (reader, _) = try stage.playerOf("/0", receiveBuffer: 16_384)
                 #expect(try reader.difference(from: films[0], in: 0..<5_000_000) == nil)
                 for index in 1..<films.count {
                     try stage.glance("/\(index)", of: films[index], at: 8_000_000, count: 1000)
-                    try stage.waitForStats("the end of filling") { $0.upstream.openFetches <= 1 && stage.origin.bytesSent("/\(index)") >= films[index].size }
+                    try stage.waitForStats("the end of filling") {
+                        $0.upstream.openFetches <= 1 && stage.origin.bytesSent("/\(index)") >= films[index].size
+                    }
                     #expect(try stage.oversize() == nil)
                 }
                 #expect(try stage.stats.cache.evictedBytes > 0)
@@ -219,7 +260,9 @@ extension Scenarios {
         // MARK: When a reader leaves
 
         @Test func readerThatComesBackFindsItsTransfer() async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 60
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 for offset in stride(from: Int64(0), to: 20_000_000, by: 2_000_000) {
                     try stage.glance("/long.mp4", of: long, at: offset, count: 2_000_000)
@@ -233,8 +276,10 @@ extension Scenarios {
             }
         }
 
-        @Test func transferThatNobodyFollowsGoesUpToItsHorizonAndWaitsThere() async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+        @Test func transferThatNobodyFollowsGoesUpToTheEndOfItsWindowAndWaitsThere() async throws {
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 60
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 let (player, _) = try stage.playerOf("/long.mp4", receiveBuffer: 16_384)
                 #expect(try player.difference(from: long, in: 0..<100_000) == nil)
@@ -250,7 +295,9 @@ extension Scenarios {
         }
 
         @Test func transferToWhichNobodyComesBackEndsAndKeepsItsChunks() async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 0.05 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 0.05
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 100_000)
                 try stage.settle()
@@ -265,7 +312,9 @@ extension Scenarios {
         }
 
         @Test func transferThatLingersEndsWhenTheNextBegins() async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 60
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
                 try stage.waitForStats("the reader's leaving") { $0.connections == 0 }
@@ -278,7 +327,9 @@ extension Scenarios {
         }
 
         @Test func transferThatFetchesOnlyWhatIsReadDoesNotLinger() async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 60; $0.fill(.read) } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 60; $0.fill(.read)
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
                 try stage.settle()
@@ -287,7 +338,9 @@ extension Scenarios {
         }
 
         @Test func transferOfWhatIsNotStoredDoesNotLinger() async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 60
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 stage.origin.script("/long.mp4") { $0.headers = [("Cache-Control", "no-store")] }
                 try stage.glance("/long.mp4", of: long, at: 0, count: 1000)
@@ -298,14 +351,18 @@ extension Scenarios {
 
         // Each is in the middle of a chunk, and keeps its extent.
         @Test func transfersThatLingerLeaveRoomForOthers() async throws {
-            try await scenario { ($0.maxSize, $0.tuning.fill.lingerSeconds, $0.tuning.fill.lastChunkSeconds) = (40_000_000, 60, 0.05) } _: { stage in
+            try await scenario {
+                ($0.maxSize, $0.tuning.fill.lingerSeconds, $0.tuning.fill.lastChunkSeconds) = (40_000_000, 60, 0.05)
+            } _: { stage in
                 for index in 0..<16 {
                     let film = Media(seed: 140 + UInt64(index), size: 6_000_000)
                     stage.origin.serve("/\(index)", film)
                     stage.origin.script("/\(index)") { $0.stallAfter = 3_500_000 }
                     try stage.glance("/\(index)", of: film, at: 0, count: 3_500_000)
                 }
-                try stage.waitForStats("one transfer that lingers") { $0.connections == 0 && $0.upstream.openFetches == 1 }
+                try stage.waitForStats("one transfer that lingers") {
+                    $0.connections == 0 && $0.upstream.openFetches == 1
+                }
                 try stage.passTime()
                 #expect(try stage.get("/other.mp4").isHit)
                 #expect(try stage.oversize() == nil)
@@ -315,7 +372,9 @@ extension Scenarios {
         // MARK: Dragging the slider
 
         @Test func twoHundredSeeksLeaveAtMostTwoTransfersAndFetchLittleMoreThanIsRead() async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 60
+            } _: { stage in
                 let (huge, glanced): (Media, Int64) = (Media(seed: 124, size: 2_000_000_000), 65_536)
                 stage.origin.serve("/huge.mp4", huge)
                 stage.origin.script("/huge.mp4") { $0.bytesPerSecond = 4_000_000 }
@@ -326,7 +385,9 @@ extension Scenarios {
                     #expect(try player.difference(from: huge, in: offset..<offset + glanced) == nil)
                     // Each ends as soon as its loop hears of it.
                     try stage.waitForStats("at most two transfers") { $0.upstream.openFetches <= 2 }
-                    try stage.origin.waitUntil("at most two responses") { $0.requests.count { !$0.finished && !$0.aborted } <= 2 }
+                    try stage.origin.waitUntil("at most two responses") {
+                        $0.requests.count { !$0.finished && !$0.aborted } <= 2
+                    }
                     player.close()
                 }
                 // Each seek begins and ends somewhere in a chunk.
@@ -377,7 +438,9 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 _ = try stage.get("/film.mp4", range: "bytes=0-0")
-                stage.origin.script("/film.mp4") { $0.chunkedEncoding = true; $0.wrongContentRange = .value("bytes 983040-1114111/5000000") }
+                stage.origin.script("/film.mp4") {
+                    $0.chunkedEncoding = true; $0.wrongContentRange = .value("bytes 983040-1114111/5000000")
+                }
                 expectPart(try stage.get("/film.mp4", range: "bytes=1000000-1114111"), 1_000_000..<1_114_112, of: film)
                 let (player, _) = try stage.playerOf("/film.mp4", range: "bytes=983040-")
                 #expect(try player.difference(from: film, in: 983_040..<1_114_112) == nil)
@@ -394,10 +457,13 @@ extension Scenarios {
             func pass(seconds: UInt64) { nanoseconds.add(seconds * 1_000_000_000, ordering: .relaxed) }
         }
 
-        @Test(arguments: [429, 503], [("120", nil), ("Sun, 06 Nov 1994 08:51:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT")])
+        @Test(
+            arguments: [429, 503], [("120", nil), ("Sun, 06 Nov 1994 08:51:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT")])
         func hostThatWantsToBeLeftAloneIs(status: Int, retryAfter: (String, date: String?)) async throws {
             let clock = Clock()
-            try await scenario { $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) } } _: { stage in
+            try await scenario {
+                $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) }
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 let small = Media(seed: 125, size: 1000)
                 stage.origin.serve("/other.mp4", small)
@@ -407,7 +473,9 @@ extension Scenarios {
                     $0.headers = [("Retry-After", retryAfter.0)] + (retryAfter.date.map { [("Date", $0)] } ?? [])
                 }
                 let refused = try stage.get("/film.mp4")
-                #expect(refused.status == status && refused.text == "later\n" && refused.headers["Retry-After"] == retryAfter.0)
+                #expect(
+                    refused.status == status && refused.text == "later\n"
+                        && refused.headers["Retry-After"] == retryAfter.0)
                 clock.pass(seconds: 20)
                 for method in ["GET", "HEAD"] {
                     let response = try stage.get("/other.mp4", method: method)
@@ -419,7 +487,8 @@ extension Scenarios {
                 let second = try ScriptedOrigin()
                 defer { second.stop() }
                 second.serve("/film.mp4", film)
-                expectWhole(try RawClient.get(port: stage.proxy.port, path: "/http/127.0.0.1:\(second.port)/film.mp4"), film)
+                expectWhole(
+                    try RawClient.get(port: stage.proxy.port, path: "/http/127.0.0.1:\(second.port)/film.mp4"), film)
                 clock.pass(seconds: 100)
                 expectWhole(try stage.get("/other.mp4"), small)
             }
@@ -427,9 +496,13 @@ extension Scenarios {
 
         @Test func whatIsCachedPlaysWhileItsHostIsLeftAlone() async throws {
             let clock = Clock()
-            try await scenario { $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) } } _: { stage in
+            try await scenario {
+                $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) }
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/busy") { $0.status = 503; $0.retryAfter = 120 }
+                stage.origin.script("/busy") {
+                    $0.status = 503; $0.retryAfter = 120
+                }
                 expectPart(try stage.get("/film.mp4", range: "bytes=0-999999"), 0..<1_000_000, of: film)
                 #expect(try stage.get("/busy").status == 503)
                 expectPart(try stage.get("/film.mp4", range: "bytes=0-999999"), 0..<1_000_000, of: film)
@@ -442,9 +515,13 @@ extension Scenarios {
 
         @Test func requestWaitsForAHostThatWantsToBeLeftAloneShortly() async throws {
             let clock = Clock()
-            try await scenario { $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) } } _: { stage in
+            try await scenario {
+                $0.tuning.fill.clock = { clock.nanoseconds.load(ordering: .relaxed) }
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/busy") { $0.status = 429; $0.retryAfter = 1 }
+                stage.origin.script("/busy") {
+                    $0.status = 429; $0.retryAfter = 1
+                }
                 #expect(try stage.get("/busy").status == 429)
                 let waiting = try Background { try stage.get("/film.mp4") }
                 try stage.waitForStats("the request") { $0.requests.total == 2 && $0.upstream.openFetches == 1 }
@@ -456,12 +533,20 @@ extension Scenarios {
 
         @Test func brokenTransferGoesOnWhenItsHostIsReadyAgain() async throws {
             let clock = Clock()
-            try await scenario { ($0.tuning.fill.clock, $0.tuning.fill.longestWait) = ({ clock.nanoseconds.load(ordering: .relaxed) }, 0.5) } _: { stage in
+            try await scenario {
+                ($0.tuning.fill.clock, $0.tuning.fill.longestWait) = (
+                    { clock.nanoseconds.load(ordering: .relaxed) }, 0.5
+                )
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.cutAfter = 1_000_000; $0.stallAfter = 500_000 }
+                stage.origin.script("/film.mp4") {
+                    $0.cutAfter = 1_000_000; $0.stallAfter = 500_000
+                }
                 let (player, _) = try stage.playerOf("/film.mp4")
                 #expect(try player.difference(from: film, in: 0..<500_000) == nil)
-                stage.origin.script("/film.mp4") { $0.status = 429; $0.retryAfter = 1 }
+                stage.origin.script("/film.mp4") {
+                    $0.status = 429; $0.retryAfter = 1
+                }
                 stage.origin.release("/film.mp4")
                 // Others are told to come again as soon as the proxy knows of it.
                 let end = ContinuousClock.now + .patience
@@ -477,10 +562,14 @@ extension Scenarios {
         @Test func brokenTransferWhoseHostWantsToBeLeftAloneForLongCutsThePlayer() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.cutAfter = 1_000_000; $0.stallAfter = 500_000 }
+                stage.origin.script("/film.mp4") {
+                    $0.cutAfter = 1_000_000; $0.stallAfter = 500_000
+                }
                 let (player, _) = try stage.playerOf("/film.mp4")
                 #expect(try player.difference(from: film, in: 0..<500_000) == nil)
-                stage.origin.script("/film.mp4") { $0.status = 503; $0.retryAfter = 61 }
+                stage.origin.script("/film.mp4") {
+                    $0.status = 503; $0.retryAfter = 61
+                }
                 stage.origin.release("/film.mp4")
                 expectCut { try player.readBody(exactly: Int(film.size)) }
                 #expect(stage.origin.requestCount("/film.mp4") == 2)

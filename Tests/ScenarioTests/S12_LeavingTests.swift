@@ -9,7 +9,8 @@ private let other = Media(seed: 128, size: 16_000_000)
 private let piece: Int64 = 65_536
 
 extension Stage {
-    /// Opens a film whose origin stops after so many bytes, reads them, and leaves. What is asked for next does not stop.
+    /// Opens a film whose origin stops after so many bytes, reads them, and leaves. What is asked for next does not
+    /// stop.
     fileprivate func readAndLeave(_ path: String, count: Int64) throws {
         origin.script(path) { $0.stallAfter = count }
         let (player, _) = try playerOf(path, receiveBuffer: 16_384)
@@ -37,10 +38,13 @@ extension Scenarios {
 
         // Most of a chunk was played: the rest costs less than all of it again.
         @Test func seekLeavesNoChunkBehindThatIsNearlyThere() async throws {
-            try await scenario { ($0.tuning.fill.lingerSeconds, $0.tuning.fill.lastChunkSeconds) = (60, 60) } _: { stage in
+            try await scenario {
+                ($0.tuning.fill.lingerSeconds, $0.tuning.fill.lastChunkSeconds) = (60, 60)
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.readAndLeave("/long.mp4", count: 3 * chunk + 50_000)
-                expectPart(try stage.get("/long.mp4", range: "bytes=60000000-60000999"), 60_000_000..<60_001_000, of: long)
+                expectPart(
+                    try stage.get("/long.mp4", range: "bytes=60000000-60000999"), 60_000_000..<60_001_000, of: long)
                 #expect(try stage.stats.upstream.openFetches == 1)
                 stage.origin.release("/long.mp4")
                 try stage.settle()
@@ -54,10 +58,13 @@ extension Scenarios {
         }
 
         @Test func seekGivesUpAChunkThatHasHardlyBegun() async throws {
-            try await scenario { ($0.tuning.fill.lingerSeconds, $0.tuning.fill.lastChunkSeconds) = (60, 60) } _: { stage in
+            try await scenario {
+                ($0.tuning.fill.lingerSeconds, $0.tuning.fill.lastChunkSeconds) = (60, 60)
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.readAndLeave("/long.mp4", count: 3 * chunk + 5000)
-                expectPart(try stage.get("/long.mp4", range: "bytes=60000000-60000999"), 60_000_000..<60_001_000, of: long)
+                expectPart(
+                    try stage.get("/long.mp4", range: "bytes=60000000-60000999"), 60_000_000..<60_001_000, of: long)
                 try stage.origin.waitForAbort("/long.mp4")
                 try stage.settle()
             }
@@ -67,7 +74,9 @@ extension Scenarios {
 
         @Test(arguments: [(1_000_000, 1_000_000), (20_000_000, 8 << 20)] as [(Int64, Int64)])
         func noMoreIsFetchedForAPlayerThatLeftThanItHasRead(read: Int64, most: Int64) async throws {
-            try await scenario { $0.tuning.fill.lingerSeconds = 60 } _: { stage in
+            try await scenario {
+                $0.tuning.fill.lingerSeconds = 60
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 try stage.readAndLeave("/long.mp4", count: read)
                 stage.origin.release("/long.mp4")

@@ -19,7 +19,9 @@ extension Scenarios {
             #expect(film.difference(response.body, from: 0..<film.size) == nil && response.head.status == 200)
         }
 
-        private static func play(_ stage: Stage, _ headers: [(String, String)] = [], range: String? = nil) throws -> RawClient.Response {
+        private static func play(_ stage: Stage, _ headers: [(String, String)] = [], range: String? = nil) throws
+            -> RawClient.Response
+        {
             try stage.get(path, range: range, headers: headers)
         }
 
@@ -49,14 +51,18 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: [
-            ("Expires", -60, false), ("Expires", 60, true), ("Age", 0, true),
-        ] as [(String, Int64, Bool)])
+        @Test(
+            arguments: [
+                ("Expires", -60, false), ("Expires", 60, true), ("Age", 0, true),
+            ] as [(String, Int64, Bool)])
         func expiresAndAgeCount(name: String, delay: Int64, isFresh: Bool) async throws {
             try await scenario { stage in
                 stage.origin.serve(Self.path, Self.film)
                 stage.origin.script(Self.path) {
-                    $0.headers = name == "Expires" ? [(name, HTTPDate.format(stage.clock.now + delay))] : [(name, "50"), ("Cache-Control", "max-age=60")]
+                    $0.headers =
+                        name == "Expires"
+                        ? [(name, HTTPDate.format(stage.clock.now + delay))]
+                        : [(name, "50"), ("Cache-Control", "max-age=60")]
                 }
                 let (first, second) = (try Self.play(stage), try Self.play(stage))
                 #expect(first.headers["Age"] == (name == "Age" ? "50" : nil) && second.isHit == isFresh)
@@ -93,7 +99,9 @@ extension Scenarios {
                 stage.origin.release(Self.path)
                 for player in players {
                     let response = try player.readResponse()
-                    #expect(Self.isFilm(response) && response.headers["Cache-Status"]?.contains("fwd=stale; fwd-status=304") == true)
+                    #expect(
+                        Self.isFilm(response)
+                            && response.headers["Cache-Status"]?.contains("fwd=stale; fwd-status=304") == true)
                 }
                 #expect(stage.origin.requestCount(Self.path) == 2)
             }
@@ -108,7 +116,9 @@ extension Scenarios {
                 stage.wait(seconds: 61)
                 let response = try Self.play(stage, range: range)
                 let from: Int64 = range == nil ? 0 : 500_000
-                #expect(Self.remake.difference(response.body, from: from..<Self.remake.size) == nil && response.headers["ETag"] == "\"v2\"")
+                #expect(
+                    Self.remake.difference(response.body, from: from..<Self.remake.size) == nil
+                        && response.headers["ETag"] == "\"v2\"")
                 #expect(response.cacheStatus == "reelcache; fwd=stale; fwd-status=\(range == nil ? 200 : 206); stored")
                 let whole = try Self.play(stage)
                 #expect(Self.remake.difference(whole.body, from: 0..<Self.remake.size) == nil)
@@ -133,12 +143,15 @@ extension Scenarios {
             try await scenario { stage in
                 try Self.cache(stage, "max-age=60")
                 let first = try Self.play(stage)
-                stage.origin.script(Self.path) { $0.headers = [("Cache-Control", "max-age=3600"), ("X-Note", "new"), ("Content-Type", "text/plain")] }
+                stage.origin.script(Self.path) {
+                    $0.headers = [("Cache-Control", "max-age=3600"), ("X-Note", "new"), ("Content-Type", "text/plain")]
+                }
                 stage.wait(seconds: 61)
                 _ = try Self.play(stage)
                 stage.wait(seconds: 600)
                 let later = try Self.play(stage)
-                #expect(later.isHit && later.headers["X-Note"] == "new" && later.headers["Cache-Control"] == "max-age=3600")
+                #expect(
+                    later.isHit && later.headers["X-Note"] == "new" && later.headers["Cache-Control"] == "max-age=3600")
                 #expect(later.headers["Content-Type"] == "video/mp4" && first.headers["X-Note"] == nil)
             }
         }
@@ -164,11 +177,16 @@ extension Scenarios {
         // MARK: What the client wants
 
         @Test(arguments: [
-            ("max-age=60", "no-cache", "fwd=request; fwd-status=304"), ("max-age=60", "max-age=0", "fwd=request; fwd-status=304"),
-            ("max-age=60, immutable", "max-age=0", "hit; ttl=50"), ("max-age=60, immutable", "no-cache", "fwd=request; fwd-status=304"),
-            ("max-age=60", "min-fresh=55", "fwd=request; fwd-status=304"), ("max-age=60", "min-fresh=30", "hit; ttl=50"),
-            ("max-age=5", "max-stale=10", "hit; ttl=-5"), ("max-age=5", "max-stale", "hit; ttl=-5"), ("max-age=5", "max-stale=1", "fwd=stale; fwd-status=304"),
-            ("max-age=5, must-revalidate", "max-stale", "fwd=stale; fwd-status=304"), ("no-cache", "max-stale", "fwd=stale; fwd-status=304"),
+            ("max-age=60", "no-cache", "fwd=request; fwd-status=304"),
+            ("max-age=60", "max-age=0", "fwd=request; fwd-status=304"),
+            ("max-age=60, immutable", "max-age=0", "hit; ttl=50"),
+            ("max-age=60, immutable", "no-cache", "fwd=request; fwd-status=304"),
+            ("max-age=60", "min-fresh=55", "fwd=request; fwd-status=304"),
+            ("max-age=60", "min-fresh=30", "hit; ttl=50"),
+            ("max-age=5", "max-stale=10", "hit; ttl=-5"), ("max-age=5", "max-stale", "hit; ttl=-5"),
+            ("max-age=5", "max-stale=1", "fwd=stale; fwd-status=304"),
+            ("max-age=5, must-revalidate", "max-stale", "fwd=stale; fwd-status=304"),
+            ("no-cache", "max-stale", "fwd=stale; fwd-status=304"),
         ])
         func directivesOfARequestCount(response: String, request: String, expected: String) async throws {
             try await scenario { stage in
@@ -183,7 +201,9 @@ extension Scenarios {
         @Test func pragmaIsNoCacheWhereThereIsNoCacheControl() async throws {
             try await scenario { stage in
                 try Self.cache(stage, "max-age=60")
-                #expect(try Self.play(stage, [("Pragma", "no-cache")]).cacheStatus == "reelcache; fwd=request; fwd-status=304")
+                #expect(
+                    try Self.play(stage, [("Pragma", "no-cache")]).cacheStatus
+                        == "reelcache; fwd=request; fwd-status=304")
                 #expect(try Self.play(stage, [("Pragma", "no-cache"), ("Cache-Control", "max-age=100")]).isHit)
             }
         }
@@ -209,7 +229,11 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve(Self.path, Self.film)
                 let response = try Self.play(stage, [("Cache-Control", "no-store")])
-                #expect(Self.isFilm(response) && response.cacheStatus == "reelcache; fwd=uri-miss; fwd-status=200; detail=\"request-no-store\"")
+                #expect(
+                    Self.isFilm(response)
+                        && response.cacheStatus
+                            == "reelcache; fwd=uri-miss; fwd-status=200; detail=\"request-no-store\""
+                )
                 #expect(stage.origin.requests(Self.path).first?.headers["Cache-Control"] == "no-store")
                 #expect(try !Self.play(stage).isHit)
                 #expect(try Self.play(stage).isHit)
@@ -220,7 +244,9 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve(Self.path, Self.film)
                 let response = try Self.play(stage, [("If-None-Match", "\"v1\"")])
-                #expect(response.status == 304 && response.headers["ETag"] == "\"v1\"" && response.headers["Content-Type"] == nil)
+                #expect(
+                    response.status == 304 && response.headers["ETag"] == "\"v1\""
+                        && response.headers["Content-Type"] == nil)
                 // Nobody waits for the body: it is given up where its bytes are not there yet.
                 try stage.settle()
                 #expect(stage.origin.bytesSent(Self.path) <= 65_536)
@@ -239,7 +265,11 @@ extension Scenarios {
                 stage.wait(seconds: 100)
                 stage.origin.script(Self.path) { $0.status = status }
                 let stale = try Self.play(stage)
-                #expect(Self.isFilm(stale) && stale.cacheStatus == "reelcache; fwd=stale; fwd-status=\(status); ttl=-40; detail=\"origin-error\"")
+                #expect(
+                    Self.isFilm(stale)
+                        && stale.cacheStatus
+                            == "reelcache; fwd=stale; fwd-status=\(status); ttl=-40; detail=\"origin-error\""
+                )
                 #expect(stale.headers["Age"] == "100")
                 #expect(try stage.stats.requests.stale == 1)
                 let head = try stage.get(Self.path, method: "HEAD")
@@ -321,7 +351,9 @@ extension Scenarios {
                 stage.wait(seconds: 70)
                 stage.origin.holdHeads(Self.path)
                 let stale = try Self.play(stage)
-                #expect(Self.isFilm(stale) && stale.cacheStatus.hasPrefix("reelcache; hit; ttl=-1") && stale.cacheStatus.hasSuffix("detail=\"revalidating\""))
+                #expect(
+                    Self.isFilm(stale) && stale.cacheStatus.hasPrefix("reelcache; hit; ttl=-1")
+                        && stale.cacheStatus.hasSuffix("detail=\"revalidating\""))
                 try stage.origin.waitForRequests(Self.path, count: 2)
                 // Another one meanwhile asks nothing.
                 #expect(Self.isFilm(try Self.play(stage)))
@@ -348,13 +380,21 @@ extension Scenarios {
 
         // MARK: What may not be kept, or is gone
 
-        /// Of each kind of answer that is not kept, a client with a copy of its own or another version's range gets the whole.
-        @Test(arguments: ["W/\"v1\"", nil, "\"v1\""], [("If-None-Match", "\"v0\"", nil), ("If-Range", "\"v0\"", "bytes=500000-")] as [(String, String, String?)])
-        func conditionThatDoesNotHoldIsAnsweredWithTheWhole(etag: String?, condition: (name: String, value: String, range: String?)) async throws {
+        /// Of each kind of answer that is not kept, a client with a copy of its own or another version's range gets the
+        /// whole.
+        @Test(
+            arguments: ["W/\"v1\"", nil, "\"v1\""],
+            [("If-None-Match", "\"v0\"", nil), ("If-Range", "\"v0\"", "bytes=500000-")] as [(String, String, String?)])
+        func conditionThatDoesNotHoldIsAnsweredWithTheWhole(
+            etag: String?, condition: (name: String, value: String, range: String?)
+        ) async throws {
             try await scenario { stage in
                 stage.origin.serve(Self.path, Self.film, etag: etag)
                 if etag == "\"v1\"" { stage.origin.script(Self.path) { $0.headers = [("Cache-Control", "no-store")] } }
-                for _ in 0..<2 { expectWhole(try Self.play(stage, [(condition.name, condition.value)], range: condition.range), Self.film) }
+                for _ in 0..<2 {
+                    expectWhole(
+                        try Self.play(stage, [(condition.name, condition.value)], range: condition.range), Self.film)
+                }
             }
         }
 
@@ -391,12 +431,16 @@ extension Scenarios {
             try await scenario { stage in
                 try Self.cache(stage, "max-age=60")
                 stage.wait(seconds: 61)
-                stage.origin.script(Self.path) { ($0.status, $0.body, $0.holdHead) = (404, Array("no more".utf8), true) }
+                stage.origin.script(Self.path) {
+                    ($0.status, $0.body, $0.holdHead) = (404, Array("no more".utf8), true)
+                }
                 let players = try Background { try concurrently(20) { _ in try Self.play(stage) } }
                 try stage.waitForStats("all to wait") { $0.requests.collapsed == 19 }
                 stage.origin.release(Self.path)
                 for response in try players.value() {
-                    #expect(response.status == 404 && response.text == "no more" && response.cacheStatus.hasPrefix("reelcache; fwd=stale; fwd-status=404"))
+                    #expect(
+                        response.status == 404 && response.text == "no more"
+                            && response.cacheStatus.hasPrefix("reelcache; fwd=stale; fwd-status=404"))
                 }
                 #expect(stage.origin.requestCount(Self.path) == 2)
             }
@@ -452,9 +496,13 @@ extension Scenarios {
                 try Self.cache(stage, "max-age=60")
                 stage.origin.serve(Self.path, Self.remake, etag: "\"v2\"")
                 let head = try stage.get(Self.path, headers: [("Cache-Control", "no-cache")], method: "HEAD")
-                #expect(head.status == 200 && head.headers["ETag"] == "\"v2\"" && head.headers["Content-Length"] == "\(Self.remake.size)")
+                #expect(
+                    head.status == 200 && head.headers["ETag"] == "\"v2\""
+                        && head.headers["Content-Length"] == "\(Self.remake.size)")
                 let next = try Self.play(stage)
-                #expect(Self.remake.difference(next.body, from: 0..<Self.remake.size) == nil && next.headers["ETag"] == "\"v2\"")
+                #expect(
+                    Self.remake.difference(next.body, from: 0..<Self.remake.size) == nil
+                        && next.headers["ETag"] == "\"v2\"")
             }
         }
 
@@ -465,11 +513,17 @@ extension Scenarios {
                 try Self.cache(stage, "max-age=60")
                 stage.origin.serve("/talk.mp3", Self.film, etag: "\"en\"")
                 stage.origin.script("/talk.mp3") { $0.headers = [("Vary", "Accept-Language, Accept-Encoding")] }
-                #expect(try stage.get("/talk.mp3", headers: [("Accept-Language", "en")]).cacheStatus == "reelcache; fwd=uri-miss; fwd-status=200; stored")
+                #expect(
+                    try stage.get("/talk.mp3", headers: [("Accept-Language", "en")]).cacheStatus
+                        == "reelcache; fwd=uri-miss; fwd-status=200; stored")
                 stage.origin.serve("/talk.mp3", Self.remake, etag: "\"de\"")
                 let german = try stage.get("/talk.mp3", headers: [("Accept-Language", "de")])
-                #expect(german.cacheStatus == "reelcache; fwd=vary-miss; fwd-status=200; stored" && german.headers["ETag"] == "\"de\"")
-                #expect(try stage.get("/talk.mp3", headers: [("Accept-Language", "en"), ("Accept-Encoding", "gzip")]).headers["ETag"] == "\"en\"")
+                #expect(
+                    german.cacheStatus == "reelcache; fwd=vary-miss; fwd-status=200; stored"
+                        && german.headers["ETag"] == "\"de\"")
+                #expect(
+                    try stage.get("/talk.mp3", headers: [("Accept-Language", "en"), ("Accept-Encoding", "gzip")])
+                        .headers["ETag"] == "\"en\"")
                 let again = try stage.get("/talk.mp3", headers: [("Accept-Language", "de")])
                 #expect(again.isHit && Self.remake.difference(again.body, from: 0..<Self.remake.size) == nil)
                 #expect(stage.origin.requestCount("/talk.mp3") == 2)
@@ -493,7 +547,9 @@ extension Scenarios {
                 stage.origin.release(Self.path)
                 #expect(try english.readResponse().headers["ETag"] == "\"en\"")
                 let response = try german.readResponse()
-                #expect(response.headers["ETag"] == "\"de\"" && Self.remake.difference(response.body, from: 0..<Self.remake.size) == nil)
+                #expect(
+                    response.headers["ETag"] == "\"de\""
+                        && Self.remake.difference(response.body, from: 0..<Self.remake.size) == nil)
                 #expect(response.headers["Cache-Status"] == "reelcache; fwd=vary-miss; fwd-status=200; stored")
             }
         }
@@ -502,7 +558,9 @@ extension Scenarios {
             try await scenario { stage in
                 try Self.cache(stage, "max-age=60")
                 stage.origin.serve("/mine.mp4", Self.film)
-                let (mine, other) = ([("Authorization", "Basic bWU6c2VjcmV0")], [("Authorization", "Basic eW91OnNlY3JldA==")])
+                let (mine, other) = (
+                    [("Authorization", "Basic bWU6c2VjcmV0")], [("Authorization", "Basic eW91OnNlY3JldA==")]
+                )
                 _ = try stage.get("/mine.mp4", headers: mine)
                 #expect(try stage.get("/mine.mp4", headers: mine).isHit)
                 stage.origin.script("/mine.mp4") { $0.status = 401 }

@@ -12,7 +12,9 @@ extension Scenarios {
         // MARK: Slow and silent
 
         @Test func transferThatStallsAgainAndAgainIsGivenUpEachTimeAndGoesOnUnnoticed() async throws {
-            try await scenario { $0.tuning.upstream.stallTimeout = 0.1 } _: { stage in
+            try await scenario {
+                $0.tuning.upstream.stallTimeout = 0.1
+            } _: { stage in
                 stage.origin.serve(Self.path, Self.film)
                 stage.origin.script(Self.path) { $0.stallAfter = 1_000_000 }
                 expectWhole(try stage.get(Self.path), Self.film)
@@ -22,7 +24,9 @@ extension Scenarios {
         }
 
         @Test func originThatSendsNothingIsGivenUpAndItsPlayerIsTold() async throws {
-            try await scenario { $0.tuning.upstream.stallTimeout = 0.05 } _: { stage in
+            try await scenario {
+                $0.tuning.upstream.stallTimeout = 0.05
+            } _: { stage in
                 stage.origin.serve(Self.path, Self.film)
                 stage.origin.holdHeads(Self.path)
                 expectOneLine(try stage.get(Self.path), status: 504)
@@ -33,13 +37,16 @@ extension Scenarios {
         }
 
         @Test func transferThatStallsForGoodCutsThePlayer() async throws {
-            try await scenario { $0.tuning.upstream.stallTimeout = 0.05 } _: { stage in
+            try await scenario {
+                $0.tuning.upstream.stallTimeout = 0.05
+            } _: { stage in
                 stage.origin.serve(Self.path, Self.film)
                 _ = try stage.get(Self.path, range: "bytes=0-999999")
                 stage.origin.hold(Self.path)
                 let player = try stage.player()
                 expectCut { try player.get(stage.target(Self.path)) }
-                #expect(Self.film.firstMismatch(player.partialBody, at: 0) == nil && player.partialBody.count >= 1_000_000)
+                #expect(
+                    Self.film.firstMismatch(player.partialBody, at: 0) == nil && player.partialBody.count >= 1_000_000)
             }
         }
 
@@ -125,7 +132,8 @@ extension Scenarios {
         @Test func originThatDoesNotSpeakTLSIsABadGateway() async throws {
             try await scenario { stage in
                 stage.origin.serve(Self.path, Self.film)
-                let response = try RawClient.get(port: stage.proxy.port, path: "/https/127.0.0.1:\(stage.origin.port)\(Self.path)")
+                let response = try RawClient.get(
+                    port: stage.proxy.port, path: "/https/127.0.0.1:\(stage.origin.port)\(Self.path)")
                 expectOneLine(response, status: 502)
                 #expect(response.text.contains("TLS"))
             }
@@ -135,7 +143,10 @@ extension Scenarios {
 
         /// The version that a body is a part of, from `offset` on.
         private static func version(of body: [UInt8], from offset: Int64, among versions: [Media]) -> Int? {
-            versions.firstIndex { $0.size >= offset + Int64(body.count) && $0.difference(body, from: offset..<offset + Int64(body.count)) == nil }
+            versions.firstIndex {
+                $0.size >= offset + Int64(body.count)
+                    && $0.difference(body, from: offset..<offset + Int64(body.count)) == nil
+            }
         }
 
         @Test(arguments: [nil, "\"v\"", "W/\"v\""])
@@ -152,13 +163,20 @@ extension Scenarios {
                         let start = isWhole ? 0 : Int64.random(in: 0..<1_900_000, using: &random)
                         let body: [UInt8]
                         do {
-                            let response = try player.get(stage.target(Self.path), range: isWhole ? nil : "bytes=\(start)-\(start + 99_999)")
-                            guard [200, 206].contains(response.status) else { return response.status == 502 ? nil : "status \(response.status)" }
+                            let response = try player.get(
+                                stage.target(Self.path), range: isWhole ? nil : "bytes=\(start)-\(start + 99_999)")
+                            guard [200, 206].contains(response.status) else {
+                                return response.status == 502 ? nil : "status \(response.status)"
+                            }
                             body = response.body
-                            if response.status == 200, !versions.contains(where: { $0.size == body.count }) { return "\(body.count) bytes" }
-                            return Self.version(of: body, from: response.status == 200 ? 0 : start, among: versions) == nil ? "spliced from \(start)" : nil
+                            if response.status == 200, !versions.contains(where: { $0.size == body.count }) {
+                                return "\(body.count) bytes"
+                            }
+                            return Self.version(of: body, from: response.status == 200 ? 0 : start, among: versions)
+                                == nil ? "spliced from \(start)" : nil
                         } catch let error as RawClient.ResponseError where error.isCut {
-                            return Self.version(of: player.partialBody, from: start, among: versions) == nil ? "spliced, then cut" : nil
+                            return Self.version(of: player.partialBody, from: start, among: versions) == nil
+                                ? "spliced, then cut" : nil
                         }
                     }
                 }
@@ -169,12 +187,18 @@ extension Scenarios {
         @Test func stitchedFileBehindARedirectIsOneFileUntilItIsStale() async throws {
             let versions = (0..<4).map { Media(seed: 100 + UInt64($0), size: 2_000_000 + Int64($0) * 100_000) }
             try await scenario { stage in
-                for (number, version) in versions.enumerated() { stage.origin.serve("/stitched/\(number)", version, etag: "\"\(number)\"") }
+                for (number, version) in versions.enumerated() {
+                    stage.origin.serve("/stitched/\(number)", version, etag: "\"\(number)\"")
+                }
                 stage.origin.script("/podcast.mp3") { $0.redirects = (0..<4).map { "/stitched/\($0)" } }
-                expectPart(try stage.get("/podcast.mp3", range: "bytes=1000000-1099999"), 1_000_000..<1_100_000, of: versions[0])
+                expectPart(
+                    try stage.get("/podcast.mp3", range: "bytes=1000000-1099999"), 1_000_000..<1_100_000,
+                    of: versions[0])
                 // Gaps come from where the first part came from, also for others.
                 expectWhole(try stage.get("/podcast.mp3"), versions[0])
-                #expect(stage.origin.requestCount("/podcast.mp3") == 1 && stage.origin.bytesSent("/stitched/0") == versions[0].size)
+                #expect(
+                    stage.origin.requestCount("/podcast.mp3") == 1
+                        && stage.origin.bytesSent("/stitched/0") == versions[0].size)
                 stage.wait(seconds: 601)
                 expectWhole(try stage.get("/podcast.mp3"), versions[1])
                 #expect(stage.origin.requestCount("/podcast.mp3") == 2)
@@ -184,7 +208,9 @@ extension Scenarios {
         @Test func stitchedFileWhoseSecondAddressExpiredIsReplacedAndNotMixed() async throws {
             let versions = (0..<2).map { Media(seed: 110 + UInt64($0), size: 2_000_000) }
             try await scenario { stage in
-                for (number, version) in versions.enumerated() { stage.origin.serve("/stitched/\(number)", version, etag: "\"\(number)\"") }
+                for (number, version) in versions.enumerated() {
+                    stage.origin.serve("/stitched/\(number)", version, etag: "\"\(number)\"")
+                }
                 stage.origin.script("/podcast.mp3") { $0.redirects = ["/stitched/0", "/stitched/1", "/stitched/1"] }
                 _ = try stage.get("/podcast.mp3", range: "bytes=0-999999")
                 stage.origin.script("/stitched/0") { $0.status = 403 }

@@ -6,7 +6,8 @@ private let film = Media(seed: 148, size: 1_000_000)
 extension Scenarios {
     /// More is asked for than may be fetched at once.
     @Suite struct S14Queue {
-        /// Somebody else plays, slowly, with the only transfer that there may be. It is the proxy that has no time, not the origin.
+        /// Somebody else plays, slowly, with the only transfer that there may be. It is the proxy that has no time, not
+        /// the origin.
         @Test func playerThatWaitsForATransferHearsWhatItWaitsFor() async throws {
             try await scenario {
                 $0.tuning.upstream.stallTimeout = 1
@@ -46,7 +47,9 @@ extension Scenarios {
                 expectWhole(try player.readResponse(), film)
                 for download in downloads { _ = try download.complete() }
                 var paths: [String] = []
-                for request in stage.origin.snapshot.requests where !paths.contains(request.path) { paths.append(request.path) }
+                for request in stage.origin.snapshot.requests where !paths.contains(request.path) {
+                    paths.append(request.path)
+                }
                 #expect(paths == ["/first.mp4", "/played.mp4", "/download.mp4"])
             }
         }

@@ -8,10 +8,13 @@ extension Scenarios {
     @Suite struct S14Silence {
         enum Silence: CaseIterable, Sendable { case head, body }
 
-        // It is asked once more, as a connection may have died unnoticed; but not for four times as long as it may be silent.
+        // It is asked once more, as a connection may have died unnoticed; but not for four times as long as it may be
+        // silent.
         @Test(arguments: Silence.allCases, [nil, "bytes=500000-"])
         func playerThatWaitsForItsFirstByteHearsInTime(silence: Silence, range: String?) async throws {
-            try await scenario { $0.tuning.upstream.stallTimeout = 1 } _: { stage in
+            try await scenario {
+                $0.tuning.upstream.stallTimeout = 1
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { ($0.holdHead, $0.holdBody) = (silence == .head, silence == .body) }
                 expectOneLine(try stage.get("/film.mp4", range: range), status: 504)
@@ -24,15 +27,21 @@ extension Scenarios {
         }
 
         @Test func playerThatJoinedASilentTransferHearsToo() async throws {
-            try await scenario { $0.tuning.upstream.stallTimeout = 1 } _: { stage in
+            try await scenario {
+                $0.tuning.upstream.stallTimeout = 1
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.holdHeads("/film.mp4")
-                for response in try concurrently(8, { _ in try stage.get("/film.mp4") }) { expectOneLine(response, status: 504) }
+                for response in try concurrently(8, { _ in try stage.get("/film.mp4") }) {
+                    expectOneLine(response, status: 504)
+                }
             }
         }
 
         @Test func gapOfASilentOriginIsAGatewayTimeoutAndWhatIsStoredPlays() async throws {
-            try await scenario { $0.tuning.upstream.stallTimeout = 1 } _: { stage in
+            try await scenario {
+                $0.tuning.upstream.stallTimeout = 1
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.headers = [("Cache-Control", "max-age=60")] }
                 expectPart(try stage.get("/film.mp4", range: "bytes=0-99999"), 0..<100_000, of: film)
@@ -49,7 +58,9 @@ extension Scenarios {
         }
 
         @Test func answerThatHasBegunIsTriedForLonger() async throws {
-            try await scenario { $0.tuning.upstream.stallTimeout = 1 } _: { stage in
+            try await scenario {
+                $0.tuning.upstream.stallTimeout = 1
+            } _: { stage in
                 stage.origin.serve("/film.mp4", film)
                 stage.origin.script("/film.mp4") { $0.stallAfter = 300_000 }
                 expectWhole(try stage.get("/film.mp4"), film)

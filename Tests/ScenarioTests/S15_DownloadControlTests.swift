@@ -12,10 +12,14 @@ private extension Stage {
     /// Orders downloads of these paths.
     func order(_ paths: String..., more: String = "", status: Int = 201) throws -> [DownloadReport] {
         let orders = paths.map { "{\"url\": \"\(origin.url($0))\"\(more)}" }.joined(separator: ", ")
-        return try control("POST", "/downloads", body: "{\"downloads\": [\(orders)]}").decoded(DownloadList.self, status: status).downloads
+        return try control("POST", "/downloads", body: "{\"downloads\": [\(orders)]}").decoded(
+            DownloadList.self, status: status
+        ).downloads
     }
 
-    func listing(_ query: String = "") throws -> DownloadListing { try read(DownloadListing.self, "/downloads" + query) }
+    func listing(_ query: String = "") throws -> DownloadListing {
+        try read(DownloadListing.self, "/downloads" + query)
+    }
 
     /// The numbers of those that are listed, in order.
     func ids(_ query: String = "") throws -> [Int64] { try listing(query).downloads.map(\.id) }
@@ -35,7 +39,11 @@ private extension Stage {
 
 /// Nothing is fetched, so that downloads stay as they are.
 private func offline(_ story: @escaping @Sendable (Stage) throws -> Void) async throws {
-    try await scenario { $0.configure { $0.isOffline = true } } _: { try story($0) }
+    try await scenario {
+        $0.configure { $0.isOffline = true }
+    } _: {
+        try story($0)
+    }
 }
 
 extension Scenarios {
@@ -44,44 +52,76 @@ extension Scenarios {
 
         @Test func anOrderIsADownload() async throws {
             try await offline { stage in
-                let more = ", \"first\": \"5MB\", \"priority\": \"high\", \"connections\": 4, \"limit_rate\": 250000, \"category\": \"series\", \"pinned\": false"
+                let more =
+                    ", \"first\": \"5MB\", \"priority\": \"high\", \"connections\": 4, \"limit_rate\": 250000, \"category\": \"series\", \"pinned\": false"
                 let report = try #require(try stage.order("/a.mp4", more: more).first)
-                #expect(report.url == stage.origin.url("/a.mp4") && !report.state.hasEnded && report.bytes == 0 && report.added > 0)
-                #expect(report.first == 5_000_000 && report.priority == .high && report.connections == 4 && report.limitRate == 250_000)
+                #expect(
+                    report.url == stage.origin.url("/a.mp4") && !report.state.hasEnded && report.bytes == 0
+                        && report.added > 0)
+                #expect(
+                    report.first == 5_000_000 && report.priority == .high && report.connections == 4
+                        && report.limitRate == 250_000)
                 #expect(report.category == "series" && !report.isPinned)
                 let other = try #require(try stage.order("/b.mp4", more: ", \"limit_rate\": 0").first)
-                #expect(other.first == nil && other.priority == .normal && other.connections == 1 && other.limitRate == nil && other.category == nil && other.isPinned)
+                #expect(
+                    other.first == nil && other.priority == .normal && other.connections == 1 && other.limitRate == nil
+                        && other.category == nil && other.isPinned)
 
                 #expect(try stage.order("/a.mp4", more: more, status: 200).map(\.id) == [report.id])
                 #expect(try stage.order("/b.mp4", "/c.mp4", status: 201).map(\.id) == [other.id, other.id + 1])
                 let listing = try stage.control("GET", "/downloads", .nothing)
                 #expect(try Set(listing.members.keys) == ["downloads", "summary", "total"])
-                #expect(try listing.decoded(DownloadListing.self).downloads.map(\.id).sorted() == [report.id, other.id, other.id + 1])
+                #expect(
+                    try listing.decoded(DownloadListing.self).downloads.map(\.id).sorted() == [
+                        report.id, other.id, other.id + 1,
+                    ])
             }
         }
 
         @Test(arguments: [
-            ("", 400, "send a JSON object such as {\"downloads\""), ("[]", 400, ""), ("{}", 400, ""), ("{\"downloads\": 5}", 400, ""), ("{\"downloads\": [5]}", 400, ""),
-            ("{\"downloads\": []}", 422, "nothing to download"), ("{\"downloads\": [{}]}", 422, "downloads[0] has no url"),
+            ("", 400, "send a JSON object such as {\"downloads\""), ("[]", 400, ""), ("{}", 400, ""),
+            ("{\"downloads\": 5}", 400, ""), ("{\"downloads\": [5]}", 400, ""),
+            ("{\"downloads\": []}", 422, "nothing to download"),
+            ("{\"downloads\": [{}]}", 422, "downloads[0] has no url"),
             ("{\"downloads\": [GOOD, {\"url\": 5}]}", 422, "downloads[1].url is a media URL"),
             ("{\"downloads\": [GOOD, {\"url\": \"ftp://o.example/a\"}]}", 422, "ftp://o.example/a"),
             ("{\"downloads\": [GOOD], \"wait\": true}", 422, "there is no member wait here, but downloads"),
-            ("{\"downloads\": [GOOD, {\"url\": \"http://o.example/\", \"limit\": 5}]}", 422, "there is no member limit in downloads[1], but url and first and limit_rate"),
+            (
+                "{\"downloads\": [GOOD, {\"url\": \"http://o.example/\", \"limit\": 5}]}", 422,
+                "there is no member limit in downloads[1], but url and first and limit_rate"
+            ),
             ("{\"downloads\": [GOOD, {\"url\": \"http://o.example/\", \"limitRate\": 5}]}", 422, "limitRate"),
-            ("{\"downloads\": [{\"url\": \"http://o.example/\", \"first\": \"much\"}]}", 422, "downloads[0].first is a number of bytes"),
+            (
+                "{\"downloads\": [{\"url\": \"http://o.example/\", \"first\": \"much\"}]}", 422,
+                "downloads[0].first is a number of bytes"
+            ),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"first\": 0}]}", 422, "ask for 1 at least"),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"first\": null}]}", 422, "downloads[0].first"),
-            ("{\"downloads\": [{\"url\": \"http://o.example/\", \"limit_rate\": -1}]}", 422, "downloads[0].limit_rate is a number of bytes"),
-            ("{\"downloads\": [{\"url\": \"http://o.example/\", \"priority\": \"urgent\"}]}", 422, "downloads[0].priority is high, normal, low"),
+            (
+                "{\"downloads\": [{\"url\": \"http://o.example/\", \"limit_rate\": -1}]}", 422,
+                "downloads[0].limit_rate is a number of bytes"
+            ),
+            (
+                "{\"downloads\": [{\"url\": \"http://o.example/\", \"priority\": \"urgent\"}]}", 422,
+                "downloads[0].priority is high, normal, low"
+            ),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"connections\": 17}]}", 422, "choose 1 to 16"),
-            ("{\"downloads\": [{\"url\": \"http://o.example/\", \"connections\": \"2\"}]}", 422, "downloads[0].connections is a whole number"),
+            (
+                "{\"downloads\": [{\"url\": \"http://o.example/\", \"connections\": \"2\"}]}", 422,
+                "downloads[0].connections is a whole number"
+            ),
             ("{\"downloads\": [{\"url\": \"http://o.example/\", \"category\": \"\"}]}", 422, "category"),
-            ("{\"downloads\": [{\"url\": \"http://o.example/\", \"pinned\": \"yes\"}]}", 422, "downloads[0].pinned is true or false"),
+            (
+                "{\"downloads\": [{\"url\": \"http://o.example/\", \"pinned\": \"yes\"}]}", 422,
+                "downloads[0].pinned is true or false"
+            ),
         ])
         func ordersAreTakenAllOrNone(body: String, status: Int, text: String) async throws {
             try await offline { stage in
                 let good = "{\"url\": \"\(stage.origin.url("/a.mp4"))\"}"
-                expectRefusal(try stage.control("POST", "/downloads", body: body.replacing("GOOD", with: good)), status, naming: text)
+                expectRefusal(
+                    try stage.control("POST", "/downloads", body: body.replacing("GOOD", with: good)), status,
+                    naming: text)
                 #expect(try stage.ids("?state=all") == [])
             }
         }
@@ -89,7 +129,8 @@ extension Scenarios {
         @Test func tooManyOrdersForARequestAreRefusedUnread() async throws {
             try await offline { stage in
                 let client = try stage.player()
-                let fields = try stage.authorization() + [("Content-Length", "\((16 << 20) + 1)"), ("Expect", "100-continue")]
+                let fields =
+                    try stage.authorization() + [("Content-Length", "\((16 << 20) + 1)"), ("Expect", "100-continue")]
                 try client.send(client.request("/api/v1/downloads", headers: fields, method: "POST"))
                 expectRefusal(try client.readResponse(), 413)
             }
@@ -99,7 +140,9 @@ extension Scenarios {
 
         @Test func whatIsAskedForIsListed() async throws {
             try await offline { stage in
-                let ids = try stage.order("/a.mp4", "/b.mp4", "/c.mp4").map(\.id) + stage.order("/d.mp4", more: ", \"category\": \"film\"").map(\.id)
+                let ids =
+                    try stage.order("/a.mp4", "/b.mp4", "/c.mp4").map(\.id)
+                    + stage.order("/d.mp4", more: ", \"category\": \"film\"").map(\.id)
                 #expect(try stage.change("id=\(ids[0])", "{\"action\": \"cancel\"}").map(\.state) == [.cancelled])
                 #expect(try stage.change("id=\(ids[1])", "{\"action\": \"pause\"}").map(\.state) == [.paused])
                 #expect(try Set(stage.ids()) == Set(ids[1...]))
@@ -120,9 +163,12 @@ extension Scenarios {
         }
 
         @Test(arguments: [
-            "/downloads?state=done", "/downloads?state=", "/downloads?state=paused,", "/downloads?id=", "/downloads?id=1,,2", "/downloads?id=x", "/downloads?id=0",
-            "/downloads?id=-1", "/downloads?limit=0", "/downloads?offset=-1", "/downloads?sort=size", "/downloads/settings?id=1", "/downloads/history?limit=0",
-            "/downloads/history?state=failed", "/downloads/events?id=a", "/downloads/events?ended=maybe", "/downloads/events?since=3",
+            "/downloads?state=done", "/downloads?state=", "/downloads?state=paused,", "/downloads?id=",
+            "/downloads?id=1,,2", "/downloads?id=x", "/downloads?id=0",
+            "/downloads?id=-1", "/downloads?limit=0", "/downloads?offset=-1", "/downloads?sort=size",
+            "/downloads/settings?id=1", "/downloads/history?limit=0",
+            "/downloads/history?state=failed", "/downloads/events?id=a", "/downloads/events?ended=maybe",
+            "/downloads/events?since=3",
         ])
         func whatCannotBeAskedForIsRefused(path: String) async throws {
             try await offline { expectRefusal(try $0.control("GET", path), 400) }
@@ -133,21 +179,30 @@ extension Scenarios {
         @Test func aDownloadIsPausedResumedCancelledAndRetried() async throws {
             try await offline { stage in
                 let id = try #require(try stage.order("/a.mp4").first?.id)
-                func act(_ action: String) throws -> DownloadState? { try stage.change("id=\(id)", "{\"action\": \"\(action)\"}").first?.state }
+                func act(_ action: String) throws -> DownloadState? {
+                    try stage.change("id=\(id)", "{\"action\": \"\(action)\"}").first?.state
+                }
                 #expect(try act("pause") == .paused)
                 #expect(try act("resume")?.hasEnded == false)
                 #expect(try act("cancel") == .cancelled)
-                expectRefusal(try stage.control("PATCH", "/downloads?id=\(id)", body: "{\"action\": \"resume\"}"), 409, naming: "download \(id) ")
+                expectRefusal(
+                    try stage.control("PATCH", "/downloads?id=\(id)", body: "{\"action\": \"resume\"}"), 409,
+                    naming: "download \(id) ")
                 #expect(try act("retry")?.hasEnded == false)
             }
         }
 
         @Test func aDownloadIsMovedAndLimited() async throws {
-            try await scenario { $0.configure { ($0.isOffline, $0.maxDownloads) = (true, 1) } } _: { stage in
+            try await scenario {
+                $0.configure { ($0.isOffline, $0.maxDownloads) = (true, 1) }
+            } _: { stage in
                 let ids = try stage.order("/a.mp4", "/b.mp4", "/c.mp4", "/d.mp4").map(\.id)
                 _ = try stage.change("id=\(ids[0])", "{\"action\": \"cancel\"}")
                 _ = try stage.change("id=\(ids[1])", "{\"action\": \"cancel\"}")
-                let last = try #require(try stage.change("id=\(ids[3])", "{\"priority\": \"high\", \"position\": 0, \"limit_rate\": \"2MB\"}").first)
+                let last = try #require(
+                    try stage.change(
+                        "id=\(ids[3])", "{\"priority\": \"high\", \"position\": 0, \"limit_rate\": \"2MB\"}"
+                    ).first)
                 #expect(last.priority == .high && last.limitRate == 2_000_000)
                 #expect(try stage.change("id=\(ids[3])", "{\"limit_rate\": 0}").first?.limitRate == nil)
                 #expect(try stage.change("all", "{\"priority\": \"low\"}").allSatisfy { $0.priority == .low })
@@ -177,13 +232,20 @@ extension Scenarios {
         }
 
         @Test(arguments: [
-            ("", "{\"action\": \"pause\"}", 400, "say which downloads"), ("?id=1,2&all", "{\"position\": 0}", 422, "only one"),
-            ("?all=false", "{\"action\": \"pause\"}", 400, "say which downloads"), ("?id=x", "{\"action\": \"pause\"}", 400, "id is the number"),
-            ("?id=1,99", "{\"action\": \"pause\"}", 404, "99"), ("?id=1", "", 400, "such as {\"action\": \"pause\"}"), ("?id=1", "{}", 422, "nothing is to be changed"),
-            ("?id=1", "{\"action\": \"explode\"}", 422, "action is one of pause, resume, cancel, retry"), ("?id=1", "{\"action\": null}", 422, "action"),
-            ("?id=1", "{\"state\": \"paused\"}", 422, "there is no member state here, but action"), ("?id=1", "{\"limitRate\": 5}", 422, "limitRate"),
-            ("?id=1", "{\"position\": -1}", 422, "position"), ("?id=1", "{\"position\": 1.5}", 422, "position is a whole number"),
-            ("?all", "{\"position\": 0}", 422, "only one"), ("?id=1,2", "{\"position\": 0}", 422, "only one"), ("?id=1", "{\"limit_rate\": \"fast\"}", 422, "limit_rate is a number of bytes"),
+            ("", "{\"action\": \"pause\"}", 400, "say which downloads"),
+            ("?id=1,2&all", "{\"position\": 0}", 422, "only one"),
+            ("?all=false", "{\"action\": \"pause\"}", 400, "say which downloads"),
+            ("?id=x", "{\"action\": \"pause\"}", 400, "id is the number"),
+            ("?id=1,99", "{\"action\": \"pause\"}", 404, "99"), ("?id=1", "", 400, "such as {\"action\": \"pause\"}"),
+            ("?id=1", "{}", 422, "nothing is to be changed"),
+            ("?id=1", "{\"action\": \"explode\"}", 422, "action is one of pause, resume, cancel, retry"),
+            ("?id=1", "{\"action\": null}", 422, "action"),
+            ("?id=1", "{\"state\": \"paused\"}", 422, "there is no member state here, but action"),
+            ("?id=1", "{\"limitRate\": 5}", 422, "limitRate"),
+            ("?id=1", "{\"position\": -1}", 422, "position"),
+            ("?id=1", "{\"position\": 1.5}", 422, "position is a whole number"),
+            ("?all", "{\"position\": 0}", 422, "only one"), ("?id=1,2", "{\"position\": 0}", 422, "only one"),
+            ("?id=1", "{\"limit_rate\": \"fast\"}", 422, "limit_rate is a number of bytes"),
         ])
         func aChangeThatCannotBeChangesNothing(query: String, body: String, status: Int, text: String) async throws {
             try await offline { stage in
@@ -197,13 +259,20 @@ extension Scenarios {
         // MARK: Settings
 
         @Test func settingsHoldAtOnceAndUntilTheProxyEnds() async throws {
-            try await scenario { $0.configure { ($0.isOffline, $0.maxDownloads, $0.downloadRate) = (true, 2, 3_000_000) } } _: { stage in
-                func settings() throws -> DownloadSettings { try stage.read(DownloadSettings.self, "/downloads/settings") }
-                func set(_ body: String) throws -> DownloadSettings { try stage.control("PATCH", "/downloads/settings", body: body).decoded(DownloadSummary.self).settings }
+            try await scenario {
+                $0.configure { ($0.isOffline, $0.maxDownloads, $0.downloadRate) = (true, 2, 3_000_000) }
+            } _: { stage in
+                func settings() throws -> DownloadSettings {
+                    try stage.read(DownloadSettings.self, "/downloads/settings")
+                }
+                func set(_ body: String) throws -> DownloadSettings {
+                    try stage.control("PATCH", "/downloads/settings", body: body).decoded(DownloadSummary.self).settings
+                }
                 #expect(try settings().maxActive == 2 && settings().limitRate == 3_000_000)
                 #expect(try set("{\"max_active\": 5}").maxActive == 5 && settings().limitRate == 3_000_000)
                 #expect(try set("{\"limit_rate\": \"2MB\"}").limitRate == 2_000_000 && settings().maxActive == 5)
-                #expect(try set("{\"limit_rate\": 0, \"max_active\": 64}").limitRate == nil && settings().maxActive == 64)
+                #expect(
+                    try set("{\"limit_rate\": 0, \"max_active\": 64}").limitRate == nil && settings().maxActive == 64)
                 #expect(try Set(stage.control("GET", "/downloads/settings", .nothing).members.keys) == ["max_active"])
                 try stage.restart()
                 #expect(try settings().maxActive == 2 && settings().limitRate == 3_000_000)
@@ -211,8 +280,10 @@ extension Scenarios {
         }
 
         @Test(arguments: [
-            ("", 400), ("{}", 422), ("{\"max_active\": 0}", 422), ("{\"max_active\": 65}", 422), ("{\"max_active\": \"3\"}", 422), ("{\"max_active\": 2.5}", 422),
-            ("{\"limit_rate\": -1}", 422), ("{\"limit_rate\": null}", 422), ("{\"limit_rate\": \"none\"}", 422), ("{\"max_active\": 5, \"rate\": 1}", 422), ("{\"maxActive\": 5}", 422),
+            ("", 400), ("{}", 422), ("{\"max_active\": 0}", 422), ("{\"max_active\": 65}", 422),
+            ("{\"max_active\": \"3\"}", 422), ("{\"max_active\": 2.5}", 422),
+            ("{\"limit_rate\": -1}", 422), ("{\"limit_rate\": null}", 422), ("{\"limit_rate\": \"none\"}", 422),
+            ("{\"max_active\": 5, \"rate\": 1}", 422), ("{\"maxActive\": 5}", 422),
         ])
         func settingsThatCannotWorkChangeNothing(body: String, status: Int) async throws {
             try await offline { stage in
@@ -225,11 +296,17 @@ extension Scenarios {
 
         @Test func whatHasEndedIsHistoryUntilItIsCleared() async throws {
             try await offline { stage in
-                let ids = try stage.order("/a.mp4", "/b.mp4", more: ", \"category\": \"series\"").map(\.id) + stage.order("/c.mp4", "/d.mp4").map(\.id)
+                let ids =
+                    try stage.order("/a.mp4", "/b.mp4", more: ", \"category\": \"series\"").map(\.id)
+                    + stage.order("/c.mp4", "/d.mp4").map(\.id)
                 for id in ids[..<3] { _ = try stage.change("id=\(id)", "{\"action\": \"cancel\"}") }
-                func history(_ query: String = "") throws -> [Int64] { try stage.read(DownloadList.self, "/downloads/history" + query).downloads.map(\.id) }
+                func history(_ query: String = "") throws -> [Int64] {
+                    try stage.read(DownloadList.self, "/downloads/history" + query).downloads.map(\.id)
+                }
                 #expect(try history() == [ids[2], ids[1], ids[0]])
-                #expect(try history("?limit=1") == [ids[2]] && history("?category=series") == [ids[1], ids[0]] && history("?category=series&limit=1") == [ids[1]])
+                #expect(
+                    try history("?limit=1") == [ids[2]] && history("?category=series") == [ids[1], ids[0]]
+                        && history("?category=series&limit=1") == [ids[1]])
                 #expect(try stage.control("DELETE", "/downloads/history").decoded(RemovedDownloads.self).removed == 3)
                 #expect(try history() == [] && stage.ids("?state=all") == [ids[3]])
                 #expect(try stage.control("DELETE", "/downloads/history").decoded(RemovedDownloads.self).removed == 0)
@@ -238,14 +315,17 @@ extension Scenarios {
 
         // MARK: Who may
 
-        @Test(arguments: Showing.allCases.filter { $0 != .right }) func withoutTheTokenNothingChanges(showing: Showing) async throws {
+        @Test(arguments: Showing.allCases.filter { $0 != .right }) func withoutTheTokenNothingChanges(showing: Showing)
+            async throws
+        {
             try await offline { stage in
                 let id = try #require(try stage.order("/a.mp4").first?.id)
                 _ = try stage.order("/b.mp4")
                 _ = try stage.change("id=\(id)", "{\"action\": \"cancel\"}")
                 let before = try stage.listing("?state=all")
                 for (method, path, body) in [
-                    ("POST", "/downloads", "{\"downloads\": [{\"url\": \"\(stage.origin.url("/c.mp4"))\"}]}"), ("PATCH", "/downloads?all", "{\"action\": \"cancel\"}"),
+                    ("POST", "/downloads", "{\"downloads\": [{\"url\": \"\(stage.origin.url("/c.mp4"))\"}]}"),
+                    ("PATCH", "/downloads?all", "{\"action\": \"cancel\"}"),
                     ("PATCH", "/downloads/settings", "{\"max_active\": 5}"), ("DELETE", "/downloads/history", nil),
                 ] as [(String, String, String?)] {
                     let response = try stage.control(method, path, showing, body: body)
@@ -256,8 +336,10 @@ extension Scenarios {
         }
 
         @Test(arguments: [
-            ("/downloads", "DELETE", "GET, HEAD, POST, PATCH, OPTIONS"), ("/downloads/settings", "PUT", "GET, HEAD, PATCH, OPTIONS"),
-            ("/downloads/history", "POST", "GET, HEAD, DELETE, OPTIONS"), ("/downloads/events", "POST", "GET, HEAD, OPTIONS"),
+            ("/downloads", "DELETE", "GET, HEAD, POST, PATCH, OPTIONS"),
+            ("/downloads/settings", "PUT", "GET, HEAD, PATCH, OPTIONS"),
+            ("/downloads/history", "POST", "GET, HEAD, DELETE, OPTIONS"),
+            ("/downloads/events", "POST", "GET, HEAD, OPTIONS"),
         ])
         func otherMethodsAreNot(path: String, method: String, allowed: String) async throws {
             try await offline { stage in
@@ -273,11 +355,16 @@ extension Scenarios {
         @Test func tenThousandAreOrderedListedAndChanged() async throws {
             try await offline { stage in
                 let proxy = try #require(RunningProxy(cacheDirectory: stage.cache))
-                let orders = (0..<10_000).map { DownloadOrder(url: stage.origin.url("/series/episode-\($0).mp4?token=0123456789abcdef"), category: "series") }
+                let orders = (0..<10_000).map {
+                    DownloadOrder(
+                        url: stage.origin.url("/series/episode-\($0).mp4?token=0123456789abcdef"), category: "series")
+                }
                 let ids = try proxy.add(orders).map(\.id)
                 #expect(Set(ids).count == 10_000)
                 let listing = try proxy.downloads()
-                #expect(listing.downloads.count == 10_000 && listing.summary.waiting + listing.summary.downloading == 10_000)
+                #expect(
+                    listing.downloads.count == 10_000 && listing.summary.waiting + listing.summary.downloading == 10_000
+                )
                 #expect(try proxy.change(.ids(ids), DownloadChange(action: .pause)).map(\.id) == ids)
                 let reports = try proxy.change(.possible([99_999] + ids), DownloadChange(action: .pause))
                 #expect(reports.map(\.id) == ids && reports.allSatisfy { $0.state == .paused })
@@ -294,7 +381,9 @@ extension Scenarios {
                     return !left.isEmpty
                 }
                 #expect(left.isEmpty)
-                #expect(try proxy.history(limit: nil, category: "series").count == 1000 && proxy.history(limit: 10, category: nil).count == 10)
+                #expect(
+                    try proxy.history(limit: nil, category: "series").count == 1000
+                        && proxy.history(limit: 10, category: nil).count == 10)
                 #expect(try proxy.clearHistory() == 1000)
             }
         }
@@ -309,7 +398,9 @@ extension Scenarios {
                 #expect(try proxy.set(settings).settings == settings)
                 settings.maxActive = 99
                 #expect(throws: CacheAccessError.self) { try proxy.set(settings) }
-                let error = #expect(throws: CacheAccessError.self) { try proxy.change(.ids([5]), DownloadChange(action: .pause)) }
+                let error = #expect(throws: CacheAccessError.self) {
+                    try proxy.change(.ids([5]), DownloadChange(action: .pause))
+                }
                 #expect(error?.status == 404)
             }
         }
@@ -321,11 +412,17 @@ extension Scenarios {
                 let (url, configuration) = (stage.origin.url("/a.mp4"), stage.configuration)
                 let id = try configuration.withDownloads { downloads in
                     #expect(!downloads.isFetching)
-                    let report = try #require(try downloads.add([DownloadOrder(url: url), DownloadOrder(url: url + "?2")]).first)
+                    let report = try #require(
+                        try downloads.add([DownloadOrder(url: url), DownloadOrder(url: url + "?2")]).first)
                     #expect(report.state == .waiting)
                     #expect(throws: CacheAccessError.self) { try downloads.add([DownloadOrder(url: "ftp://o/")]) }
-                    #expect(try downloads.change(.ids([report.id + 1]), DownloadChange(action: .cancel)).map(\.state) == [.cancelled])
-                    #expect(try downloads.history(limit: nil, category: nil).map(\.id) == [report.id + 1] && downloads.downloads().downloads.map(\.id) == [report.id])
+                    #expect(
+                        try downloads.change(.ids([report.id + 1]), DownloadChange(action: .cancel)).map(\.state) == [
+                            .cancelled
+                        ])
+                    #expect(
+                        try downloads.history(limit: nil, category: nil).map(\.id) == [report.id + 1]
+                            && downloads.downloads().downloads.map(\.id) == [report.id])
                     let error = #expect(throws: CacheAccessError.self) { try downloads.set(DownloadSettings()) }
                     #expect(error?.description.contains("no proxy runs") == true)
                     #expect(try downloads.clearHistory() == 1)
@@ -345,16 +442,22 @@ extension Scenarios {
                 try stage.stop()
                 var configuration = stage.configuration
                 configuration.cacheDirectory += "-new"
-                let error = #expect(throws: CacheAccessError.self) { try configuration.withDownloads { try $0.downloads() } }
+                let error = #expect(throws: CacheAccessError.self) {
+                    try configuration.withDownloads { try $0.downloads() }
+                }
                 #expect(error?.description.contains("there is no cache") == true)
                 #expect(!FileManager.default.fileExists(atPath: configuration.cacheDirectory))
-                #expect(try configuration.withDownloads(makesCache: true) { try $0.add([DownloadOrder(url: stage.origin.url("/a.mp4"))]) }.count == 1)
+                #expect(
+                    try configuration.withDownloads(makesCache: true) {
+                        try $0.add([DownloadOrder(url: stage.origin.url("/a.mp4"))])
+                    }.count == 1)
                 #expect(try configuration.withDownloads { try $0.downloads() }.downloads.count == 1)
                 #expect(try configuration.withCache { try $0.resources(ResourceQuery()).total } == 0)
             }
         }
 
-        /// A command that fetches has a proxy of its own meanwhile, which goes on with what is there and gives everything back.
+        /// A command that fetches has a proxy of its own meanwhile, which goes on with what is there and gives
+        /// everything back.
         @Test func aProxyForACommandHasTheDownloads() async throws {
             try await offline { stage in
                 let ids = try stage.order("/a.mp4", "/b.mp4").map(\.id)
@@ -364,10 +467,13 @@ extension Scenarios {
                 try configuration.withProxy(carriesOutDownloads: true) { proxy in
                     #expect(proxy.processID == getpid() && proxy.isFetching)
                     let listing = try proxy.downloads()
-                    #expect(listing.downloads.map(\.id) == ids && listing.summary.settings == DownloadSettings(configuration))
+                    #expect(
+                        listing.downloads.map(\.id) == ids
+                            && listing.summary.settings == DownloadSettings(configuration))
                     #expect(try proxy.change(.all, DownloadChange(action: .pause)).count == 2)
                 }
-                #expect(try configuration.withDownloads { try $0.downloads() }.downloads.map(\.state) == [.paused, .paused])
+                #expect(
+                    try configuration.withDownloads { try $0.downloads() }.downloads.map(\.state) == [.paused, .paused])
                 try stage.start()
                 #expect(try stage.listing("?state=paused").downloads.map(\.id) == ids)
             }

@@ -16,7 +16,8 @@ private extension Stage {
         origin.serve(file, film)
         origin.script(file) { $0.stallAfter = 524_288 }
         let order = "{\"downloads\": [{\"url\": \"\(origin.url(path))\"\(more)}]}"
-        let report = try #require(try control("POST", "/downloads", body: order).decoded(DownloadList.self, status: 201).downloads.first)
+        let report = try #require(
+            try control("POST", "/downloads", body: order).decoded(DownloadList.self, status: 201).downloads.first)
         try origin.waitForRequests(path, count: 1)
         try wait { try self.read(DownloadListing.self, "/downloads?id=\(report.id)").downloads.first?.bytes == 524_288 }
         return report
@@ -30,7 +31,9 @@ private extension Stage {
         }
     }
 
-    func state(_ id: Int64) throws -> DownloadState? { try read(DownloadListing.self, "/downloads?id=\(id)").downloads.first?.state }
+    func state(_ id: Int64) throws -> DownloadState? {
+        try read(DownloadListing.self, "/downloads?id=\(id)").downloads.first?.state
+    }
 }
 
 extension Scenarios {
@@ -42,20 +45,27 @@ extension Scenarios {
                 let refused = try stage.control("DELETE", "/resources?" + stage.parameter("/a.mp4"))
                 expectRefusal(refused, 409, naming: "is being downloaded (download \(download.id)); cancel it first")
                 #expect(try refused.members["download"] as? Int == Int(download.id))
-                #expect(throws: CacheError.self) { try stage.proxy.cache.remove(#require(URL(string: stage.origin.url("/a.mp4")))) }
+                #expect(throws: CacheError.self) {
+                    try stage.proxy.cache.remove(#require(URL(string: stage.origin.url("/a.mp4"))))
+                }
                 stage.origin.releaseAll()
                 try stage.wait { try stage.state(download.id) == .completed }
                 #expect(stage.origin.bytesSent("/a.mp4") == film.size)
-                let removed = try stage.control("DELETE", "/resources?" + stage.parameter("/a.mp4")).decoded(RemovalReport.self)
+                let removed = try stage.control("DELETE", "/resources?" + stage.parameter("/a.mp4")).decoded(
+                    RemovalReport.self)
                 #expect(removed.resources == 1)
             }
         }
 
         /// Under another URL of the same resource, too.
         @Test func rulesSayWhatIsOneResource() async throws {
-            try await scenario { $0.configure { $0.rules = [.init { $0.ignoredQuery = .all }] } } _: { stage in
+            try await scenario {
+                $0.configure { $0.rules = [.init { $0.ignoredQuery = .all }] }
+            } _: { stage in
                 let download = try stage.begin("/a.mp4?session=1")
-                expectRefusal(try stage.control("DELETE", "/resources?" + stage.parameter("/a.mp4?session=2")), 409, naming: "download \(download.id)")
+                expectRefusal(
+                    try stage.control("DELETE", "/resources?" + stage.parameter("/a.mp4?session=2")), 409,
+                    naming: "download \(download.id)")
                 stage.origin.releaseAll()
             }
         }

@@ -10,7 +10,9 @@ private let film = Media(seed: 260, size: 5_000_000)
 extension Scenarios {
     /// The file of a download is copied while it comes.
     @Suite struct S16_GrowingFileTests {
-        private func proxy(_ stage: Stage) throws -> RunningProxy { try #require(RunningProxy(cacheDirectory: stage.cache)) }
+        private func proxy(_ stage: Stage) throws -> RunningProxy {
+            try #require(RunningProxy(cacheDirectory: stage.cache))
+        }
 
         private func url(_ stage: Stage) throws -> OriginURL { try OriginURL(url: stage.origin.url(path)) }
 
@@ -57,7 +59,9 @@ extension Scenarios {
                     if news.isEmpty { _ = try stage.control("DELETE", "/resources?" + stage.parameter(path)) }
                     return true
                 }
-                let error = #expect(throws: CacheAccessError.self) { try proxy.withGrowingFile(url, isWanted: { true }, remove) }
+                let error = #expect(throws: CacheAccessError.self) {
+                    try proxy.withGrowingFile(url, isWanted: { true }, remove)
+                }
                 #expect(error?.description.contains("was removed or replaced meanwhile") == true)
                 download.stop()
                 stage.origin.release(path)
@@ -80,7 +84,9 @@ extension Scenarios {
                     return true
                 }
                 let (proxy, url, end) = (try proxy(stage), try url(stage), ContinuousClock.now + .patience)
-                #expect(throws: CacheAccessError.self) { try proxy.withGrowingFile(url, isWanted: { ContinuousClock.now < end }, damage) }
+                #expect(throws: CacheAccessError.self) {
+                    try proxy.withGrowingFile(url, isWanted: { ContinuousClock.now < end }, damage)
+                }
                 #expect(told == film.size && ContinuousClock.now < end)
             }
         }
@@ -88,7 +94,9 @@ extension Scenarios {
         @Test func whatIsNotThereIsNotLent() async throws {
             try await scenario { stage in
                 let (proxy, url) = (try proxy(stage), try url(stage))
-                let error = #expect(throws: CacheAccessError.self) { try proxy.withGrowingFile(url, isWanted: { true }) { _, _ in true } }
+                let error = #expect(throws: CacheAccessError.self) {
+                    try proxy.withGrowingFile(url, isWanted: { true }) { _, _ in true }
+                }
                 #expect(error?.isNotCached == true)
             }
         }

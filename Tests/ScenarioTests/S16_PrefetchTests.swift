@@ -17,7 +17,9 @@ private let path = "/film.mp4"
 extension Scenarios {
     @Suite struct S16Prefetch {
         /// The whole film is in the cache, and nothing of it is asked for again.
-        private func expectCached(_ stage: Stage, _ film: Media = film, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        private func expectCached(
+            _ stage: Stage, _ film: Media = film, sourceLocation: SourceLocation = #_sourceLocation
+        ) throws {
             let count = stage.origin.requestCount(path)
             let response = try stage.get(path)
             expectWhole(response, film, sourceLocation: sourceLocation)
@@ -25,16 +27,24 @@ extension Scenarios {
             #expect(stage.origin.requestCount(path) == count, sourceLocation: sourceLocation)
         }
 
-        private func resource(_ stage: Stage) throws -> ResourceReport { try stage.read(ResourceDetail.self, "/resources?" + stage.parameter(path)).resource }
+        private func resource(_ stage: Stage) throws -> ResourceReport {
+            try stage.read(ResourceDetail.self, "/resources?" + stage.parameter(path)).resource
+        }
 
         // MARK: What comes
 
         @Test func whatIsUnknownComesWithOneRequestAndIsPinned() async throws {
             try await scenario { stage in
                 stage.origin.serve(path, film)
-                stage.origin.script(path) { $0.headers = [("Cache-Control", "max-age=600"), ("Content-Disposition", "attachment; filename=\"film one.mp4\"")] }
+                stage.origin.script(path) {
+                    $0.headers = [
+                        ("Cache-Control", "max-age=600"),
+                        ("Content-Disposition", "attachment; filename=\"film one.mp4\""),
+                    ]
+                }
                 let progress = try stage.download(path).complete()
-                #expect(progress.bytes == film.size && progress.total == film.size && progress.fileName == "film one.mp4")
+                #expect(
+                    progress.bytes == film.size && progress.total == film.size && progress.fileName == "film one.mp4")
                 #expect(stage.origin.ranges(path, of: film) == [0..<film.size])
                 #expect(try resource(stage).isPinned)
                 try expectCached(stage)
@@ -131,8 +141,11 @@ extension Scenarios {
                 let ranges = stage.origin.ranges("/long.mp4", of: long).sorted { $0.lowerBound < $1.lowerBound }
                 #expect(ranges.count >= connections)
                 #expect(ranges.first?.lowerBound == 0 && ranges.map(\.upperBound).max() == long.size)
-                // Where one was much slower than another, as a busy machine lets it be, the other has taken over a part of what it had asked for.
-                for (former, next) in zip(ranges, ranges.dropFirst()) { #expect(former.upperBound >= next.lowerBound && former.lowerBound < next.lowerBound) }
+                // Where one was much slower than another, as a busy machine lets it be, the other has taken over a part
+                // of what it had asked for.
+                for (former, next) in zip(ranges, ranges.dropFirst()) {
+                    #expect(former.upperBound >= next.lowerBound && former.lowerBound < next.lowerBound)
+                }
                 expectWhole(try stage.get("/long.mp4"), long)
             }
         }
@@ -205,7 +218,9 @@ extension Scenarios {
                     $0.noValidators = true
                     $0.ignoresRange = true
                 }
-                let progress = try stage.download(path, first: connections > 1 ? nil : 1_000_000, connections: connections).complete()
+                let progress = try stage.download(
+                    path, first: connections > 1 ? nil : 1_000_000, connections: connections
+                ).complete()
                 #expect(progress.total == (connections > 1 ? film.size : 1_000_000))
                 try expectCached(stage)
             }
@@ -228,7 +243,9 @@ extension Scenarios {
             }
         }
 
-        @Test(arguments: [(1, nil), (1, 1000), (4, nil)] as [(Int, Int64?)]) func emptyOneIsCompleteAtOnce(connections: Int, first: Int64?) async throws {
+        @Test(arguments: [(1, nil), (1, 1000), (4, nil)] as [(Int, Int64?)]) func emptyOneIsCompleteAtOnce(
+            connections: Int, first: Int64?
+        ) async throws {
             try await scenario { stage in
                 stage.origin.serve(path, Media(seed: 1, size: 0))
                 let progress = try stage.download(path, first: first, connections: connections).complete()
@@ -239,10 +256,14 @@ extension Scenarios {
         @Test func whatItsOriginChoosesByFieldsIsTheOneForNone() async throws {
             try await scenario { stage in
                 stage.origin.serve(path, film, etag: "\"de\"")
-                stage.origin.script(path) { $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")] }
+                stage.origin.script(path) {
+                    $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")]
+                }
                 _ = try stage.get(path, headers: [("Accept-Language", "de")])
                 stage.origin.serve(path, remake, etag: "\"any\"")
-                stage.origin.script(path) { $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")] }
+                stage.origin.script(path) {
+                    $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")]
+                }
                 _ = try stage.download(path).complete()
                 try expectCached(stage, remake)
                 #expect(try stage.get(path, headers: [("Accept-Language", "de")]).headers["ETag"] == "\"de\"")
@@ -330,7 +351,9 @@ extension Scenarios {
         }
 
         @Test func offlineNothingIsAsked() async throws {
-            try await scenario { $0.configure { $0.isOffline = true } } _: { stage in
+            try await scenario {
+                $0.configure { $0.isOffline = true }
+            } _: { stage in
                 stage.origin.serve(path, film)
                 #expect(stage.proxy.cache.source.isOffline)
                 let fault = try stage.download(path).fault()
@@ -340,10 +363,14 @@ extension Scenarios {
         }
 
         @Test func addressThatIsNotPermittedIsFinal() async throws {
-            try await scenario { $0.allow = [] } _: { stage in
+            try await scenario {
+                $0.allow = []
+            } _: { stage in
                 stage.origin.serve(path, film)
                 let fault = try stage.download(path).fault()
-                #expect(fault?.kind == .final && fault?.message.contains("add 127.0.0.1 to allow") == true, "\(fault?.message ?? "")")
+                #expect(
+                    fault?.kind == .final && fault?.message.contains("add 127.0.0.1 to allow") == true,
+                    "\(fault?.message ?? "")")
             }
         }
 
@@ -352,13 +379,17 @@ extension Scenarios {
                 stage.origin.serve(path, film)
                 stage.origin.script(path) { $0.headers = [("Cache-Control", "no-store")] }
                 let fault = try stage.download(path).fault()
-                #expect(fault?.kind == .final && fault?.message.contains("ignore_no_store") == true, "\(fault?.message ?? "")")
+                #expect(
+                    fault?.kind == .final && fault?.message.contains("ignore_no_store") == true,
+                    "\(fault?.message ?? "")")
                 #expect(stage.origin.requestCount(path) == 1)
             }
         }
 
         @Test func whatARuleKeepsAllTheSameIsDownloaded() async throws {
-            try await scenario { $0.configure { $0.rules = [.init { $0.ignoresNoStore = true }] } } _: { stage in
+            try await scenario {
+                $0.configure { $0.rules = [.init { $0.ignoresNoStore = true }] }
+            } _: { stage in
                 stage.origin.serve(path, film)
                 stage.origin.script(path) { $0.headers = [("Cache-Control", "no-store")] }
                 _ = try stage.download(path).complete()
@@ -367,7 +398,9 @@ extension Scenarios {
         }
 
         @Test func whatFindsNoRoomFailsBeforeAllElseHasGone() async throws {
-            try await scenario { $0.maxSize = 30_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 30_000_000
+            } _: { stage in
                 stage.origin.serve(path, film)
                 stage.origin.serve("/long.mp4", long)
                 stage.origin.script("/long.mp4") { $0.stallAfter = 1_000_000 }
@@ -380,14 +413,18 @@ extension Scenarios {
         }
 
         @Test func downloadsThatDoNotFitTogetherDoNotEvictEachOther() async throws {
-            try await scenario { $0.maxSize = 60_000_000 } _: { stage in
+            try await scenario {
+                $0.maxSize = 60_000_000
+            } _: { stage in
                 stage.origin.serve("/one.mp4", long)
                 stage.origin.serve("/other.mp4", long)
                 stage.origin.script("/one.mp4") { $0.stallAfter = 1_000_000 }
                 let one = try stage.download("/one.mp4")
                 try one.wait(forBytes: 900_000)
                 let fault = try stage.download("/other.mp4").fault()
-                #expect(fault?.kind == .final && fault?.message.contains("being downloaded") == true, "\(fault?.message ?? "")")
+                #expect(
+                    fault?.kind == .final && fault?.message.contains("being downloaded") == true,
+                    "\(fault?.message ?? "")")
                 stage.origin.release("/one.mp4")
                 _ = try one.complete()
                 // What is complete needs no room.
@@ -443,7 +480,9 @@ extension Scenarios {
         // The clock stands: what a download may have beside a player comes no more.
         @Test(arguments: ["max-age=60", "no-store"]) func playingGoesFirst(control: String) async throws {
             let time = ManualTime()
-            try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
+            try await scenario {
+                $0.tuning.fill.clock = { time.now }
+            } _: { stage in
                 stage.origin.serve(path, film)
                 stage.origin.script(path) {
                     $0.stallAfter = 1_000_000
@@ -466,7 +505,9 @@ extension Scenarios {
 
         @Test func rateIsKept() async throws {
             let time = ManualTime()
-            try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
+            try await scenario {
+                $0.tuning.fill.clock = { time.now }
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 let download = try stage.download("/long.mp4", limitRate: 1_000_000)
                 try stage.origin.waitForRequests("/long.mp4", count: 1)
@@ -487,7 +528,9 @@ extension Scenarios {
 
         @Test func rateOfAllIsKept() async throws {
             let time = ManualTime()
-            try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
+            try await scenario {
+                $0.tuning.fill.clock = { time.now }
+            } _: { stage in
                 stage.origin.serve("/long.mp4", long)
                 stage.proxy.cache.source.limitAll(to: 100_000)
                 let download = try stage.download("/long.mp4")
@@ -504,7 +547,9 @@ extension Scenarios {
         // The clock stands: what comes at once, over and above, is counted before more is asked for.
         @Test func rateOfAllHoldsFromTheStart() async throws {
             let time = ManualTime()
-            try await scenario { $0.tuning.fill.clock = { time.now } } _: { stage in
+            try await scenario {
+                $0.tuning.fill.clock = { time.now }
+            } _: { stage in
                 let paths = (0..<3).map { "/long-\($0).mp4" }
                 for path in paths { stage.origin.serve(path, long) }
                 stage.proxy.cache.source.limitAll(to: 8 << 20)
@@ -533,7 +578,7 @@ extension Scenarios {
                 let claim = try stage.claim(path)
                 _ = try stage.download(path).complete()
                 #expect(try resource(stage).isPinned)
-                #expect(try stage.proxy.cache.claims.release(claim) >= film.size)
+                #expect(try stage.proxy.cache.restorePoints.release(claim) >= film.size)
                 #expect(try stage.control("GET", "/resources?" + stage.parameter(path), .nothing).status == 404)
                 #expect(stage.dataFiles.isEmpty)
             }
@@ -547,7 +592,7 @@ extension Scenarios {
                 try stage.settle()
                 let claim = try stage.claim("/long.mp4")
                 _ = try stage.download("/long.mp4").complete()
-                _ = try stage.proxy.cache.claims.release(claim)
+                _ = try stage.proxy.cache.restorePoints.release(claim)
                 let detail = try stage.read(ResourceDetail.self, "/resources?" + stage.parameter("/long.mp4"))
                 #expect(detail.present == [ByteSpan(seek..<seek + extent)])
                 #expect(!detail.resource.isPinned)
@@ -562,7 +607,7 @@ extension Scenarios {
                 _ = try stage.download(path, first: 1000).complete()
                 let claim = try stage.claim(path)
                 _ = try stage.download(path).complete()
-                _ = try stage.proxy.cache.claims.release(claim)
+                _ = try stage.proxy.cache.restorePoints.release(claim)
                 #expect(try resource(stage).isPinned)
             }
         }
@@ -571,16 +616,20 @@ extension Scenarios {
         @Test func whatItsOriginChoosesByFieldsGoesWithItsPin() async throws {
             try await scenario { stage in
                 stage.origin.serve(path, film, etag: "\"de\"")
-                stage.origin.script(path) { $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")] }
+                stage.origin.script(path) {
+                    $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")]
+                }
                 _ = try stage.get(path, headers: [("Accept-Language", "de")])
                 try stage.settle()
                 let claim = try stage.claim(path)
                 stage.origin.serve(path, remake, etag: "\"any\"")
-                stage.origin.script(path) { $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")] }
+                stage.origin.script(path) {
+                    $0.headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")]
+                }
                 _ = try stage.download(path).complete()
                 let pinned = try stage.read(CacheReport.self, "/cache").pinned
                 #expect(pinned == 1)
-                #expect(try stage.proxy.cache.claims.release(claim) >= remake.size)
+                #expect(try stage.proxy.cache.restorePoints.release(claim) >= remake.size)
                 expectWhole(try stage.get(path), remake)
                 let report = try stage.read(CacheReport.self, "/cache")
                 #expect(report.pinned == 0 && report.resources == 2)
@@ -597,7 +646,7 @@ extension Scenarios {
                 try download.wait(forBytes: 1_900_000)
                 let (player, _) = try stage.playerOf(path)
                 download.stop()
-                #expect(try stage.proxy.cache.claims.release(claim) == 0)
+                #expect(try stage.proxy.cache.restorePoints.release(claim) == 0)
                 stage.origin.release(path)
                 #expect(try player.difference(from: film, in: 0..<film.size) == nil)
                 #expect(try !resource(stage).isPinned)
@@ -611,7 +660,7 @@ extension Scenarios {
                 let claim = try stage.claim(path)
                 _ = try stage.download(path).complete()
                 _ = try stage.get(path, range: "bytes=0-99")
-                #expect(try stage.proxy.cache.claims.release(claim) == 0)
+                #expect(try stage.proxy.cache.restorePoints.release(claim) == 0)
                 try expectCached(stage)
             }
         }

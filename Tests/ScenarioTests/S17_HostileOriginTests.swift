@@ -34,11 +34,14 @@ extension Scenarios {
             }
         }
 
-        /// What fits goes through on the first request and from the cache; the rest of a long head goes through once, and is not kept.
+        /// What fits goes through on the first request and from the cache; the rest of a long head goes through once,
+        /// and is not kept.
         @Test func longHeadIsKeptInPart() async throws {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
-                stage.origin.script("/film.mp4") { $0.headers = (0..<200).map { ("X-\($0)", String(repeating: "a", count: 100)) } }
+                stage.origin.script("/film.mp4") {
+                    $0.headers = (0..<200).map { ("X-\($0)", String(repeating: "a", count: 100)) }
+                }
                 for isHit in [false, true] {
                     let response = try stage.get("/film.mp4")
                     expectWhole(response, film)
@@ -54,7 +57,9 @@ extension Scenarios {
             try await scenario { stage in
                 stage.origin.serve("/film.mp4", film)
                 let named = Array(repeating: "a", count: 10_000).joined(separator: ",") + ", x-hop"
-                stage.origin.script("/film.mp4") { $0.headers = [("Connection", named), ("X-Hop", "1"), ("X-End", "2")] }
+                stage.origin.script("/film.mp4") {
+                    $0.headers = [("Connection", named), ("X-Hop", "1"), ("X-End", "2")]
+                }
                 let response = try stage.get("/film.mp4")
                 expectWhole(response, film)
                 #expect(response.headers["X-Hop"] == nil && response.headers["X-End"] == "2")

@@ -32,12 +32,16 @@ extension Stage {
     }
 }
 
-/// What somebody has pinned or downloaded plays while its origin cannot be reached (RFC 9111 §5.2.2.2 set aside on purpose).
+/// What somebody has pinned or downloaded plays while its origin cannot be reached (RFC 9111 §5.2.2.2 set aside on
+/// purpose).
 extension Scenarios {
     @Suite struct S20Kept {
-        private func expectStale(_ response: RawClient.Response, status: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation) {
+        private func expectStale(
+            _ response: RawClient.Response, status: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
+        ) {
             let beginning = "reelcache; fwd=stale; " + (status.map { "fwd-status=\($0); " } ?? "") + "ttl=-"
-            #expect(response.cacheStatus.hasPrefix(beginning), "\(response.cacheStatus)", sourceLocation: sourceLocation)
+            #expect(
+                response.cacheStatus.hasPrefix(beginning), "\(response.cacheStatus)", sourceLocation: sourceLocation)
         }
 
         @Test(arguments: WayToKeep.allCases, ["no-cache", "max-age=60, must-revalidate"])

@@ -26,8 +26,12 @@ extension Stage {
 extension Scenarios {
     @Suite struct S21Page {
         private func expectPage(_ response: RawClient.Response, sourceLocation: SourceLocation = #_sourceLocation) {
-            #expect(response.body.elementsEqual(page) && response.headers["Content-Type"]?.hasPrefix("text/html") == true, sourceLocation: sourceLocation)
-            #expect(response.cacheStatus.contains("detail=\"page\"") || response.cacheStatus.contains("detail=page"), "\(response.cacheStatus)", sourceLocation: sourceLocation)
+            #expect(
+                response.body.elementsEqual(page) && response.headers["Content-Type"]?.hasPrefix("text/html") == true,
+                sourceLocation: sourceLocation)
+            #expect(
+                response.cacheStatus.contains("detail=\"page\"") || response.cacheStatus.contains("detail=page"),
+                "\(response.cacheStatus)", sourceLocation: sourceLocation)
         }
 
         @Test(arguments: [nil, "bytes=0-"])
@@ -66,7 +70,8 @@ extension Scenarios {
             }
         }
 
-        // It is neither the film's next version nor the end of the stored one. `/watch` is known to be media by what is stored.
+        // It is neither the film's next version nor the end of the stored one. `/watch` is known to be media by what is
+        // stored.
         @Test(arguments: [path, "/watch"], ["GET", "HEAD"])
         func pageLeavesWhatIsStored(path: String, method: String) async throws {
             try await scenario { stage in
@@ -116,7 +121,8 @@ extension Scenarios {
             try await scenario { stage in
                 stage.enterPortal()
                 let fault = try #require(try stage.download(path).fault())
-                #expect(fault.kind == .final && fault.message.contains("a web page came in place of the media"), "\(fault)")
+                #expect(
+                    fault.kind == .final && fault.message.contains("a web page came in place of the media"), "\(fault)")
                 stage.leavePortal()
                 #expect(try stage.download(path).complete().bytes == film.size)
             }
@@ -127,7 +133,8 @@ extension Scenarios {
                 stage.leavePortal()
                 _ = try stage.download(path, first: 1_000_000).complete()
                 stage.enterPortal()
-                #expect(try stage.download(path).fault()?.message.contains("a web page came in place of the media") == true)
+                #expect(
+                    try stage.download(path).fault()?.message.contains("a web page came in place of the media") == true)
                 stage.leavePortal()
                 #expect(try stage.download(path).complete().bytes == film.size)
                 #expect(stage.origin.requests(path).last?.range?.lowerBound ?? 0 >= 1_000_000)

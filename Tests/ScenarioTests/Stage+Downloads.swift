@@ -8,11 +8,13 @@ import TestSupport
 
 extension Stage {
     /// Where downloads are told, to tell of some that nobody has ordered.
-    var board: DownloadBoard { proxy.cache.manager.board }
+    var snapshots: DownloadSnapshots { proxy.cache.manager.snapshots }
 
     /// Follows downloads.
     /// - Parameter query: with its `?`.
-    func listener(_ query: String = "", headers: [(String, String)] = [], version: String = "1.1", receiveBuffer: Int? = nil) throws -> EventListener {
+    func listener(
+        _ query: String = "", headers: [(String, String)] = [], version: String = "1.1", receiveBuffer: Int? = nil
+    ) throws -> EventListener {
         try EventListener(player(receiveBuffer: receiveBuffer), query, headers: headers, version: version)
     }
 }
@@ -25,7 +27,9 @@ final class EventListener {
         let id: String?
         let data: String
 
-        func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value { try ControlJSON.decode(type, from: Array(data.utf8)) }
+        func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            try ControlJSON.decode(type, from: Array(data.utf8))
+        }
     }
 
     let client: RawClient
@@ -55,11 +59,13 @@ final class EventListener {
             let fields = block.split(separator: "\n").map { $0.split(separator: ": ", maxSplits: 1).map(String.init) }
             let names = fields.map { $0[0] }
             #expect(names == ["event", "id", "data"] || names == ["event", "data"], "\(block)")
-            events.append(Event(name: fields[0][1], id: names.count == 3 ? fields[1][1] : nil, data: fields[names.count - 1][1]))
+            events.append(
+                Event(name: fields[0][1], id: names.count == 3 ? fields[1][1] : nil, data: fields[names.count - 1][1]))
         }
     }
 
-    /// The next batch as short texts, such as `3 paused`, `-3` for one that is removed, and `summary`; and the number of its last event.
+    /// The next batch as short texts, such as `3 paused`, `-3` for one that is removed, and `summary`; and the number
+    /// of its last event.
     func batch() throws -> (texts: [String], id: String) {
         var texts: [String] = []
         while true {
@@ -88,16 +94,22 @@ extension DownloadReport {
         let text = """
             {"id": 0, "url": "", "state": "waiting", "priority": "normal", "connections": 1, "is_pinned": true, "bytes": 0, "failures": 0, "added": 1}
             """
-        do { return try ControlJSON.decode(DownloadReport.self, from: Array(text.utf8)) } catch { preconditionFailure("no report: \(error)") }
+        do { return try ControlJSON.decode(DownloadReport.self, from: Array(text.utf8)) } catch {
+            preconditionFailure("no report: \(error)")
+        }
     }()
 }
 
-extension DownloadBoard {
-    func post(_ reports: DownloadReport..., removed: [Int64] = [], waiting: Int = 0) { post(reports, removed: removed, waiting: waiting) }
+extension DownloadSnapshots {
+    func post(_ reports: DownloadReport..., removed: [Int64] = [], waiting: Int = 0) {
+        post(reports, removed: removed, waiting: waiting)
+    }
 
     func post(_ reports: [DownloadReport], removed: [Int64] = [], waiting: Int = 0) {
         var summary = DownloadSummary()
         summary.waiting = waiting
-        post(reports.map { ($0, Place(group: 0, priority: .normal, order: Double($0.id))) }, removed: removed, summary: summary)
+        post(
+            reports.map { ($0, Place(group: 0, priority: .normal, order: Double($0.id))) }, removed: removed,
+            summary: summary)
     }
 }

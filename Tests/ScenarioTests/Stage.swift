@@ -35,7 +35,9 @@ final class Stage: Sendable {
             tuning.policy = policy
         }
 
-        mutating func configure(_ change: @escaping @Sendable (inout ProxyConfiguration) -> Void) { configuration = change }
+        mutating func configure(_ change: @escaping @Sendable (inout ProxyConfiguration) -> Void) {
+            configuration = change
+        }
 
         init() {
             // A broken transfer goes on at once: no scenario is about the wait.
@@ -86,7 +88,8 @@ final class Stage: Sendable {
         setting.configuration(&configuration)
         var tuning = setting.tuning
         tuning.now = { [clock] in clock.now }
-        return try Proxy(configuration, tuning: tuning, logger: Logger(label: "scenario") { _ in SwiftLogNoOpLogHandler() })
+        return try Proxy(
+            configuration, tuning: tuning, logger: Logger(label: "scenario") { _ in SwiftLogNoOpLogHandler() })
     }
 
     /// Stops the proxy and cuts what it is sending.
@@ -127,7 +130,9 @@ final class Stage: Sendable {
     func target(_ path: String) -> String { "/http/127.0.0.1:\(origin.port)\(path)" }
 
     /// Opens a connection, asks for a path of the origin, reads all, and disconnects.
-    func get(_ path: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET") throws -> RawClient.Response {
+    func get(_ path: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET") throws
+        -> RawClient.Response
+    {
         try RawClient.get(port: proxy.port, path: target(path), range: range, headers: headers, method: method)
     }
 
@@ -138,7 +143,9 @@ final class Stage: Sendable {
     }
 
     /// Opens a connection, asks for a path of the origin, and reads the head of the answer.
-    func playerOf(_ path: String, range: String? = nil, receiveBuffer: Int? = nil) throws -> (player: RawClient, head: RawClient.ResponseHead) {
+    func playerOf(_ path: String, range: String? = nil, receiveBuffer: Int? = nil) throws -> (
+        player: RawClient, head: RawClient.ResponseHead
+    ) {
         let player = try player(receiveBuffer: receiveBuffer)
         try player.send(player.request(target(path), range: range))
         return (player, try player.readHead())
@@ -151,12 +158,16 @@ final class Stage: Sendable {
     }
 
     /// Waits until `predicate` holds of the statistics.
-    func waitForStats(_ what: String, within patience: Duration = .patience, _ predicate: (StatsSnapshot) -> Bool) throws {
+    func waitForStats(_ what: String, within patience: Duration = .patience, _ predicate: (StatsSnapshot) -> Bool)
+        throws
+    {
         let end = ContinuousClock.now + patience
         while true {
             let stats = try stats
             if predicate(stats) { return }
-            guard ContinuousClock.now < end else { throw DeadlinePassed("\(what) in the statistics; instead: \(stats)") }
+            guard ContinuousClock.now < end else {
+                throw DeadlinePassed("\(what) in the statistics; instead: \(stats)")
+            }
             sched_yield()
         }
     }
@@ -181,8 +192,8 @@ final class Stage: Sendable {
 
     /// What is wrong with the size of the cache at this moment; nil where nothing is.
     ///
-    /// The files are looked at one after the other. What was evicted from one behind the look may be in another before it, and
-    /// count twice: so it takes three sums in a row that are too much.
+    /// The files are looked at one after the other. What was evicted from one behind the look may be in another before
+    /// it, and count twice: so it takes three sums in a row that are too much.
     func oversize() throws -> String? {
         let size = try stats.cache.size
         if size > setting.maxSize { return "the statistics count \(size) bytes, of \(setting.maxSize)" }
@@ -213,7 +224,9 @@ struct DeadlinePassed: Error, CustomStringConvertible {
 }
 
 /// Plays a scenario, which may block, on threads of its own, and ends everything after it.
-func scenario(_ change: (inout Stage.Setting) -> Void = { _ in }, _ story: @escaping @Sendable (Stage) throws -> Void) async throws {
+func scenario(_ change: (inout Stage.Setting) -> Void = { _ in }, _ story: @escaping @Sendable (Stage) throws -> Void)
+    async throws
+{
     var setting = Stage.Setting()
     change(&setting)
     try await blocking { [setting] in

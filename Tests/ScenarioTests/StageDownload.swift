@@ -9,9 +9,13 @@ final class StageDownload: Sendable {
     private let end = Monitor<DownloadEnd?>(nil)
     private let running: any RunningDownload
 
-    init(_ stage: Stage, _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true, limitRate: Int64? = nil) throws {
+    init(
+        _ stage: Stage, _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true,
+        limitRate: Int64? = nil
+    ) throws {
         let work = DownloadWork(
-            url: try OriginURL(url: stage.origin.url(path)), first: first, connections: connections, isPinned: isPinned, limitRate: limitRate)
+            url: try OriginURL(url: stage.origin.url(path)), first: first, connections: connections, isPinned: isPinned,
+            limitRate: limitRate)
         running = stage.proxy.cache.source.begin(work) { [end] result in end.update { $0 = result } }
     }
 
@@ -53,10 +57,14 @@ final class StageDownload: Sendable {
 
 extension Stage {
     /// Downloads a path of the origin.
-    func download(_ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true, limitRate: Int64? = nil) throws -> StageDownload {
+    func download(
+        _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true, limitRate: Int64? = nil
+    ) throws -> StageDownload {
         try StageDownload(self, path, first: first, connections: connections, isPinned: isPinned, limitRate: limitRate)
     }
 
     /// What is cached of a path before a download.
-    func claim(_ path: String) throws -> DownloadClaim { try proxy.cache.claims.claim(try OriginURL(url: origin.url(path))) }
+    func claim(_ path: String) throws -> RestorePoint {
+        try proxy.cache.restorePoints.restorePoint(try OriginURL(url: origin.url(path)))
+    }
 }

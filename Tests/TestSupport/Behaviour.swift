@@ -1,8 +1,8 @@
 import Foundation
 
 extension ScriptedOrigin {
-    /// What an origin does with the requests for one path: a well-behaved server until told otherwise. It is read when a
-    /// request has arrived, so a change concerns the requests that follow, and the gates also those that wait.
+    /// What an origin does with the requests for one path: a well-behaved server until told otherwise. It is read when
+    /// a request has arrived, so a change concerns the requests that follow, and the gates also those that wait.
     package struct Behaviour: Sendable {
         // MARK: The resource
 
@@ -18,8 +18,8 @@ extension ScriptedOrigin {
         /// served. `Last-Modified` stays, so set it to `nil` where the entity tag is to decide.
         package var changeAfterRequests: (count: Int, media: Media, etag: String)?
 
-        /// Each request gets the next of these, and begins again after the last: an origin that stitches advertisements into each answer.
-        /// An `etag` gets the number of the version added.
+        /// Each request gets the next of these, and begins again after the last: an origin that stitches advertisements
+        /// into each answer. An `etag` gets the number of the version added.
         package var versions: [Media] = []
         /// Each request is redirected to the next of these.
         package var redirects: [String] = []

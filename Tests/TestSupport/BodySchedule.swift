@@ -22,7 +22,9 @@ struct BodySchedule: Sendable {
 
     init(length: Int64, cutAfter: Int64?, stallAfter: Int64?, bytesPerSecond: Int64?) {
         precondition(bytesPerSecond ?? 1 > 0, "a pace is positive")
-        (self.length, self.cutAfter, self.stallAfter, self.bytesPerSecond) = (length, cutAfter, stallAfter, bytesPerSecond)
+        (self.length, self.cutAfter, self.stallAfter, self.bytesPerSecond) = (
+            length, cutAfter, stallAfter, bytesPerSecond
+        )
     }
 
     /// What comes next. Bytes returned as `send` count as sent.

@@ -9,7 +9,9 @@ package enum BuiltFile {
         while directory.path != "/" {
             let path = directory.appendingPathComponent(name).path
             var isDirectory: ObjCBool = false
-            if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), !isDirectory.boolValue { return path }
+            if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), !isDirectory.boolValue {
+                return path
+            }
             directory.deleteLastPathComponent()
         }
         throw MissingFile(description: "there is no \(name) beside the tests: \(advice)")

@@ -45,9 +45,12 @@ package final class ChildProcess: Sendable {
     package init(_ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:]) throws {
         name = executable
         let outputs: [Int32]
-        (pid, outputs) = try spawnWithPipes([executable] + arguments, mergedEnvironment(environment), count: Stream.allCases.count)
+        (pid, outputs) = try spawnWithPipes(
+            [executable] + arguments, mergedEnvironment(environment), count: Stream.allCases.count)
         let end = try Bell()
-        try startThread { [state, pid] in collect(Array(zip(Stream.allCases, outputs)), of: pid, until: end, into: state) }
+        try startThread { [state, pid] in
+            collect(Array(zip(Stream.allCases, outputs)), of: pid, until: end, into: state)
+        }
         try startThread { [pid] in
             waitForEnd(of: pid)
             end.ring()
@@ -60,7 +63,8 @@ package final class ChildProcess: Sendable {
 
     /// Runs a program to its end.
     package static func run(
-        _ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:], within patience: Duration = .patience
+        _ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:],
+        within patience: Duration = .patience
     ) throws -> Outcome {
         let child = try ChildProcess(executable, arguments, environment: environment)
         let exit = try child.waitForExit(within: patience)
@@ -79,7 +83,9 @@ package final class ChildProcess: Sendable {
     /// Waits until `stream` has a line that contains `text`, and returns the first such line, without its newline.
     /// - Throws: `DeadlinePassed` with the output, also as soon as the stream has ended without the line.
     @discardableResult
-    package func waitForLine(containing text: String, on stream: Stream = .stdout, within patience: Duration = .patience) throws -> String {
+    package func waitForLine(
+        containing text: String, on stream: Stream = .stdout, within patience: Duration = .patience
+    ) throws -> String {
         try waitForLine("a line with \"\(text)\"", on: stream, within: patience) { $0.contains(text) }
     }
 
@@ -102,7 +108,9 @@ package final class ChildProcess: Sendable {
     @discardableResult
     package func waitForExit(andOutput: Bool = true, within patience: Duration = .patience) throws -> Exit {
         try describingOutput {
-            try state.wait(for: "\(name) to end", within: patience) { andOutput && !$0.openStreams.isEmpty ? nil : $0.exit }
+            try state.wait(for: "\(name) to end", within: patience) {
+                andOutput && !$0.openStreams.isEmpty ? nil : $0.exit
+            }
         }
     }
 
@@ -163,11 +171,14 @@ private func spawnWithPipes(_ arguments: [String], _ environment: [String], coun
 private func spawn(_ arguments: [String], _ environment: [String], outputs: [Int32]) throws -> pid_t {
     try spawn(arguments, environment, flags: 0) { actions in
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        for (index, output) in outputs.enumerated() { posix_spawn_file_actions_adddup2(&actions, output, Int32(index + 1)) }
+        for (index, output) in outputs.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, output, Int32(index + 1))
+        }
     }
 }
 
-/// Starts the program as the leader of a session, with this terminal for everything: the first that such a leader opens is its own.
+/// Starts the program as the leader of a session, with this terminal for everything: the first that such a leader opens
+/// is its own.
 func spawn(_ arguments: [String], _ environment: [String], terminal: String) throws -> pid_t {
     try spawn(arguments, environment, flags: spawnsSession) { actions in
         posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0)
@@ -221,9 +232,11 @@ private final class CStrings {
 
 /// Reads what a program and its children write, until nobody has its streams open any more.
 ///
-/// The program's end is told when what it has written before has been read: the kernel has both at once, but these would be two threads.
+/// The program's end is told when what it has written before has been read: the kernel has both at once, but these
+/// would be two threads.
 private func collect(
-    _ streams: [(stream: ChildProcess.Stream, descriptor: Int32)], of pid: pid_t, until end: Bell, into state: Monitor<ChildProcess.State>
+    _ streams: [(stream: ChildProcess.Stream, descriptor: Int32)], of pid: pid_t, until end: Bell,
+    into state: Monitor<ChildProcess.State>
 ) {
     var open = streams
     var hasEnded = false
@@ -235,7 +248,9 @@ private func collect(
         // What was not readable yet when poll looked may be by now.
         if isAtEnd { _ = poll(&polled, nfds_t(polled.count), 0) }
         let readable = zip(open, polled).filter { $1.revents != 0 }.map(\.0)
-        for (stream, descriptor) in readable where !takePiece(stream, descriptor, into: state) { open.removeAll { $0.descriptor == descriptor } }
+        for (stream, descriptor) in readable where !takePiece(stream, descriptor, into: state) {
+            open.removeAll { $0.descriptor == descriptor }
+        }
         if isAtEnd, readable.isEmpty {
             hasEnded = true
             // Only under the lock, so that `signal` never meets a reused one.
@@ -245,7 +260,9 @@ private func collect(
 }
 
 /// - Returns: false at the stream's end.
-private func takePiece(_ stream: ChildProcess.Stream, _ descriptor: Int32, into state: Monitor<ChildProcess.State>) -> Bool {
+private func takePiece(_ stream: ChildProcess.Stream, _ descriptor: Int32, into state: Monitor<ChildProcess.State>)
+    -> Bool
+{
     var buffer = [UInt8](repeating: 0, count: 16 * 1024)
     if let count = try? retryingInterrupts("read", { read(descriptor, &buffer, buffer.count) }), count > 0 {
         state.update { $0.output[stream, default: []].append(contentsOf: buffer[..<count]) }

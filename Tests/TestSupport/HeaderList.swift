@@ -36,7 +36,9 @@ package struct HeaderList: Sendable, Equatable, CustomStringConvertible {
     /// Whether the comma-separated value of `name` has `token`, in any case.
     func hasToken(_ token: String, in name: String) -> Bool {
         guard let value = self[name] else { return false }
-        return value.split(separator: ",").contains { $0.trimmingCharacters(in: .whitespaces).lowercased() == token.lowercased() }
+        return value.split(separator: ",").contains {
+            $0.trimmingCharacters(in: .whitespaces).lowercased() == token.lowercased()
+        }
     }
 
     mutating func append(_ name: String, _ value: String) {

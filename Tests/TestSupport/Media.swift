@@ -48,8 +48,8 @@ package struct Media: Sendable, Equatable {
         return inside < bytes.count ? offset + Int64(inside) : nil
     }
 
-    /// What is wrong with `bytes` as the content of the half-open `range`, or `nil` when nothing is. For `#expect`, which
-    /// takes minutes to describe two large arrays that differ.
+    /// What is wrong with `bytes` as the content of the half-open `range`, or `nil` when nothing is. For `#expect`,
+    /// which takes minutes to describe two large arrays that differ.
     package func difference(_ bytes: [UInt8], from range: Range<Int64>) -> String? {
         if let offset = firstMismatch(bytes, at: range.lowerBound) { return "wrong from offset \(offset) on" }
         return bytes.count == range.count ? nil : "\(bytes.count) bytes instead of \(range.count)"
@@ -75,7 +75,8 @@ package struct Media: Sendable, Equatable {
         }
     }
 
-    /// The eight bytes from offset `8 × index` on, the first one lowest. Equal to step `index` of SplitMix64 from `key`.
+    /// The eight bytes from offset `8 × index` on, the first one lowest. Equal to step `index` of SplitMix64 from
+    /// `key`.
     private func word(_ index: UInt64) -> UInt64 {
         SplitMix64.mix(key &+ (index &+ 1) &* SplitMix64.increment).littleEndian
     }
@@ -90,7 +91,9 @@ extension ArraySlice<UInt8> {
     /// `elementsEqual` by memcmp: in debug builds a hundred times as fast.
     fileprivate func elementsEqualInMemory(_ other: [UInt8]) -> Bool {
         withUnsafeBytes { mine in
-            other.withUnsafeBytes { mine.count == $0.count && memcmp(mine.baseAddress!, $0.baseAddress!, mine.count) == 0 }
+            other.withUnsafeBytes {
+                mine.count == $0.count && memcmp(mine.baseAddress!, $0.baseAddress!, mine.count) == 0
+            }
         }
     }
 }

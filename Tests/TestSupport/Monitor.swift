@@ -65,7 +65,9 @@ package final class Monitor<State: Sendable>: @unchecked Sendable {
 
     /// Waits until `ready` returns a value, and returns it. `ready` runs under the lock, now and after each update.
     /// - Throws: `DeadlinePassed`, naming `what`, when `patience` is over.
-    package func wait<T>(for what: @autoclosure () -> String, within patience: Duration = .patience, _ ready: (State) throws -> T?) throws -> T {
+    package func wait<T>(
+        for what: @autoclosure () -> String, within patience: Duration = .patience, _ ready: (State) throws -> T?
+    ) throws -> T {
         var deadline = timespec(monotonicIn: patience)
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -86,6 +88,8 @@ extension timespec {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
         let nanoseconds = Int(now.tv_nsec) + Int(duration.components.attoseconds / 1_000_000_000)
-        self.init(tv_sec: now.tv_sec + Int(duration.components.seconds) + nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)
+        self.init(
+            tv_sec: now.tv_sec + Int(duration.components.seconds) + nanoseconds / 1_000_000_000,
+            tv_nsec: nanoseconds % 1_000_000_000)
     }
 }

@@ -20,7 +20,8 @@ enum OriginRange: Sendable, Equatable {
     init?(field: String) {
         let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
-        let ends = parts[1].trimmingCharacters(in: .whitespaces).split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+        let ends = parts[1].trimmingCharacters(in: .whitespaces).split(separator: "-", omittingEmptySubsequences: false)
+            .map(String.init)
         guard ends.count == 2, ends.allSatisfy({ $0.allSatisfy { $0.isASCII && $0.isNumber } }) else { return nil }
         switch (Int64(ends[0]), Int64(ends[1])) {
         case (let first?, let last?) where first <= last && last < .max: self = .bounded(first..<last + 1)

@@ -29,7 +29,8 @@ package struct OriginRequest: Sendable, CustomStringConvertible {
     package var description: String {
         let fate = aborted ? "aborted" : finished ? "finished" : "open"
         let asked = headers["Range"].map { " \($0)" } ?? ""
-        return "#\(connection) \(method) \(target)\(asked) → \(status.map(String.init) ?? "no head yet"), \(bodyBytesSent) bytes, \(fate)"
+        return
+            "#\(connection) \(method) \(target)\(asked) → \(status.map(String.init) ?? "no head yet"), \(bodyBytesSent) bytes, \(fate)"
     }
 }
 

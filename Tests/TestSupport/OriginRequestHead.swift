@@ -12,7 +12,8 @@ struct OriginRequestHead: Sendable {
     init?(_ text: String) {
         let lines = text.components(separatedBy: "\r\n")
         let parts = lines[0].split(separator: " ").map(String.init)
-        guard parts.count == 3, parts[2].hasPrefix("HTTP/1."), let headers = HeaderList(lines: Array(lines.dropFirst())) else { return nil }
+        guard parts.count == 3, parts[2].hasPrefix("HTTP/1."), let headers = HeaderList(lines: Array(lines.dropFirst()))
+        else { return nil }
         (method, target, isHTTP10, self.headers) = (parts[0], parts[1], parts[2] == "HTTP/1.0", headers)
     }
 
@@ -45,7 +46,9 @@ struct OriginRequestReader {
 
     /// The body of the request that came last, or `nil` when it did not come whole.
     mutating func readBody(of request: OriginRequestHead) throws -> [UInt8]? {
-        if request.headers["Expect"]?.lowercased() == "100-continue" { try socket.send("HTTP/1.1 100 Continue\r\n\r\n") }
+        if request.headers["Expect"]?.lowercased() == "100-continue" {
+            try socket.send("HTTP/1.1 100 Continue\r\n\r\n")
+        }
         if request.headers.hasToken("chunked", in: "Transfer-Encoding") { return try readChunks() }
         return try take(Int(request.headers["Content-Length"] ?? "0") ?? 0)
     }

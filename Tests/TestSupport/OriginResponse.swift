@@ -43,7 +43,8 @@ struct OriginResponse: Sendable {
     }
 
     var head: String {
-        "HTTP/1.1 \(status) \(Self.reasons[status] ?? "Scripted")\r\n" + fields.fields.map { "\($0.name): \($0.value)\r\n" }.joined() + "\r\n"
+        "HTTP/1.1 \(status) \(Self.reasons[status] ?? "Scripted")\r\n"
+            + fields.fields.map { "\($0.name): \($0.value)\r\n" }.joined() + "\r\n"
     }
 
     // MARK: - Status and body
@@ -72,7 +73,9 @@ struct OriginResponse: Sendable {
         body = 0..<Int64(bytes.count)
     }
 
-    private mutating func select(_ request: OriginRequestHead, _ behaviour: ScriptedOrigin.Behaviour, _ content: Content) {
+    private mutating func select(
+        _ request: OriginRequestHead, _ behaviour: ScriptedOrigin.Behaviour, _ content: Content
+    ) {
         let size = content.size
         if !behaviour.ignoresRange { fields.append("Accept-Ranges", "bytes") }
         switch behaviour.selection(for: request, size: size) {
@@ -83,10 +86,15 @@ struct OriginResponse: Sendable {
             fields.append("Content-Range", "bytes */\(size)")
         case .part(let asked):
             status = 206
-            let range = asked.lowerBound..<Swift.min(size, asked.upperBound + behaviour.partSurplus, asked.lowerBound + (behaviour.longestPart ?? size))
+            let range =
+                asked
+                .lowerBound..<Swift.min(
+                    size, asked.upperBound + behaviour.partSurplus, asked.lowerBound + (behaviour.longestPart ?? size))
             body = range
             let right = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
-            if let value = behaviour.wrongContentRange.map({ $0.value(for: range, of: size) }) ?? right { fields.append("Content-Range", value) }
+            if let value = behaviour.wrongContentRange.map({ $0.value(for: range, of: size) }) ?? right {
+                fields.append("Content-Range", value)
+            }
         }
     }
 
@@ -126,9 +134,12 @@ struct OriginResponse: Sendable {
     }
 
     private static let reasons = [
-        200: "OK", 206: "Partial Content", 204: "No Content", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
-        307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
-        405: "Method Not Allowed", 410: "Gone", 412: "Precondition Failed", 416: "Range Not Satisfiable", 429: "Too Many Requests",
+        200: "OK", 206: "Partial Content", 204: "No Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
+        304: "Not Modified",
+        307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
+        404: "Not Found",
+        405: "Method Not Allowed", 410: "Gone", 412: "Precondition Failed", 416: "Range Not Satisfiable",
+        429: "Too Many Requests",
         500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
     ]
 }
@@ -139,14 +150,20 @@ extension ScriptedOrigin.Behaviour {
     /// RFC 9110 §13.2.2: If-None-Match decides where it is there, else If-Modified-Since.
     func isUnchanged(for request: OriginRequestHead) -> Bool {
         if noValidators { return false }
-        if let tags = request.headers["If-None-Match"] { return etag.map { EntityTags.weaklyMatch($0, tags) } ?? (tags == "*") }
+        if let tags = request.headers["If-None-Match"] {
+            return etag.map { EntityTags.weaklyMatch($0, tags) } ?? (tags == "*")
+        }
         guard let since = request.headers["If-Modified-Since"], let lastModified else { return false }
-        guard let sinceTime = HTTPDate.time(since), let modifiedTime = HTTPDate.time(lastModified) else { return since == lastModified }
+        guard let sinceTime = HTTPDate.time(since), let modifiedTime = HTTPDate.time(lastModified) else {
+            return since == lastModified
+        }
         return modifiedTime <= sinceTime
     }
 
     func selection(for request: OriginRequestHead, size: Int64) -> OriginRange.Selection {
-        guard request.method == "GET", !ignoresRange, let range = request.range, ifRangeHolds(for: request) else { return .whole }
+        guard request.method == "GET", !ignoresRange, let range = request.range, ifRangeHolds(for: request) else {
+            return .whole
+        }
         return range.selection(size: size)
     }
 
@@ -179,7 +196,9 @@ enum HTTPDate {
     /// Seconds since 1970 of an IMF-fixdate, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
     static func time(_ text: String) -> time_t? {
         let parts = text.split(separator: " ").map(String.init)
-        guard parts.count == 6, parts[5] == "GMT", let day = Int32(parts[1]), let year = Int32(parts[3]) else { return nil }
+        guard parts.count == 6, parts[5] == "GMT", let day = Int32(parts[1]), let year = Int32(parts[3]) else {
+            return nil
+        }
         guard let month = months.firstIndex(of: parts[2]) else { return nil }
         let clock = parts[4].split(separator: ":").compactMap { Int32($0) }
         guard clock.count == 3 else { return nil }

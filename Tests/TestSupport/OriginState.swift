@@ -82,11 +82,13 @@ struct OriginState: Sendable {
         let range = head.range?.resolved(size: behaviour.content?.size)
         log.append(
             OriginRequest(
-                method: head.method, target: head.target, path: path, headers: head.headers, body: head.body, range: range,
+                method: head.method, target: head.target, path: path, headers: head.headers, body: head.body,
+                range: range,
                 connection: connection))
         version += 1
         return Admission(
-            index: log.count - 1, path: path, releases: paths[path]?.releases ?? 0, behaviour: behaviour, response: response,
+            index: log.count - 1, path: path, releases: paths[path]?.releases ?? 0, behaviour: behaviour,
+            response: response,
             cutAfter: cutAfter, isDropped: isDropped)
     }
 
@@ -104,7 +106,9 @@ struct OriginState: Sendable {
         let count = paths[path, default: Path()].requestCount
         if !behaviour.versions.isEmpty {
             let number = count % behaviour.versions.count
-            (behaviour.media, behaviour.etag) = (behaviour.versions[number], behaviour.etag.map { String($0.dropLast()) + "-\(number)\"" })
+            (behaviour.media, behaviour.etag) = (
+                behaviour.versions[number], behaviour.etag.map { String($0.dropLast()) + "-\(number)\"" }
+            )
         }
         if !behaviour.redirects.isEmpty { behaviour.redirect = behaviour.redirects[count % behaviour.redirects.count] }
         if behaviour.status != nil, let times = behaviour.statusTimes {
@@ -120,7 +124,9 @@ struct OriginState: Sendable {
         guard let behaviour = paths[path]?.behaviour, behaviour.cutTimes > 0 else { return (nil, false) }
         let length = Int64(response.body.count)
         // Cut at its very end, a chunked body still lacks its last chunk.
-        let cut = behaviour.cutAfter.flatMap { response.hasBody && ($0 < length || $0 == length && response.framing == .chunked) ? $0 : nil }
+        let cut = behaviour.cutAfter.flatMap {
+            response.hasBody && ($0 < length || $0 == length && response.framing == .chunked) ? $0 : nil
+        }
         if behaviour.closesBeforeHead || cut != nil { paths[path]?.behaviour.cutTimes -= 1 }
         return (cut, behaviour.closesBeforeHead)
     }

@@ -26,8 +26,8 @@ package final class RawClient: Sendable {
     }
 
     package enum ResponseError: Error, Equatable {
-        /// The connection ended after `received` body bytes. `expected` is the Content-Length; `nil`: chunked, or up to the connection's end,
-        /// which was a reset.
+        /// The connection ended after `received` body bytes. `expected` is the Content-Length; `nil`: chunked, or up to
+        /// the connection's end, which was a reset.
         case truncated(received: Int64, expected: Int64?)
         /// The connection ended, or was reset, before a complete head.
         case closedBeforeHead
@@ -79,7 +79,8 @@ package final class RawClient: Sendable {
     ///   - version: `"1.1"` or `"1.0"`.
     /// - Throws: `ResponseError`.
     package func get(
-        _ path: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET", version: String = "1.1"
+        _ path: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET",
+        version: String = "1.1"
     ) throws -> Response {
         try send(request(path, range: range, headers: headers, method: method, version: version))
         return try readResponse(method: method)
@@ -95,13 +96,15 @@ package final class RawClient: Sendable {
 
     /// Composes a request without a body; the parameters are those of `get`.
     package func request(
-        _ path: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET", version: String = "1.1"
+        _ path: String, range: String? = nil, headers: [(String, String)] = [], method: String = "GET",
+        version: String = "1.1"
     ) -> String {
         var fields = HeaderList()
         fields.append("Host", "127.0.0.1:\(port)")
         if let range { fields.append("Range", range) }
         fields.replace(with: headers)
-        return "\(method) \(path) HTTP/\(version)\r\n" + fields.fields.map { "\($0.name): \($0.value)\r\n" }.joined() + "\r\n"
+        return "\(method) \(path) HTTP/\(version)\r\n" + fields.fields.map { "\($0.name): \($0.value)\r\n" }.joined()
+            + "\r\n"
     }
 
     /// Sends `text` as it is.
@@ -117,7 +120,9 @@ package final class RawClient: Sendable {
     /// Sends what the sockets take now of `bytes`.
     /// - Returns: how many of them that were; 0 where the server has to read first.
     package func sendWhatFits(_ bytes: ArraySlice<UInt8>) throws -> Int {
-        let count = bytes.withUnsafeBytes { Glibc.send(socket.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)) }
+        let count = bytes.withUnsafeBytes {
+            Glibc.send(socket.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+        }
         if count < 0 && errno != EAGAIN { throw SystemError("send") }
         return max(0, count)
     }
@@ -171,7 +176,8 @@ package final class RawClient: Sendable {
                 return try state.withLock { state in
                     // A body that ends with its connection is complete only where that ends in good order.
                     if state.decoder.mayEndHere && !state.wasReset { return [] }
-                    let length = state.head?.headers["Transfer-Encoding"] == nil ? state.head?.headers["Content-Length"] : nil
+                    let length =
+                        state.head?.headers["Transfer-Encoding"] == nil ? state.head?.headers["Content-Length"] : nil
                     throw ResponseError.truncated(received: state.bodyCount, expected: length.flatMap { Int64($0) })
                 }
             }
@@ -262,7 +268,9 @@ extension RawClient.ResponseHead {
         guard parts.count >= 2, parts[0].hasPrefix("HTTP/1."), parts[1].count == 3, let status = Int(parts[1]) else {
             throw RawClient.ResponseError.malformed("status line \(lines[0])")
         }
-        guard let headers = HeaderList(lines: Array(lines.dropFirst())) else { throw RawClient.ResponseError.malformed("header \(text)") }
+        guard let headers = HeaderList(lines: Array(lines.dropFirst())) else {
+            throw RawClient.ResponseError.malformed("header \(text)")
+        }
         self.init(version: parts[0], status: status, reason: parts.count > 2 ? parts[2] : "", headers: headers)
     }
 }

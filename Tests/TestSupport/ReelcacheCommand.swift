@@ -4,7 +4,8 @@ import Foundation
 package enum ReelcacheCommand {
     /// Runs it to its end. Nothing of the machine's own settings reaches it.
     /// - Parameter environment: changes to this process's environment; `nil` removes a variable.
-    package static func run(_ arguments: [String], environment: [String: String?] = [:]) throws -> ChildProcess.Outcome {
+    package static func run(_ arguments: [String], environment: [String: String?] = [:]) throws -> ChildProcess.Outcome
+    {
         try ChildProcess.run(try path(), arguments, environment: neutral.merging(environment) { $1 })
     }
 
@@ -13,8 +14,8 @@ package enum ReelcacheCommand {
         try ChildProcess(try path(), arguments, environment: neutral.merging(environment) { $1 })
     }
 
-    /// Without what would make the program work otherwise, or lead a player around the proxy under test. The configuration is an empty
-    /// file; a test that is about where files are found removes `REELCACHE_CONFIG`.
+    /// Without what would make the program work otherwise, or lead a player around the proxy under test. The
+    /// configuration is an empty file; a test that is about where files are found removes `REELCACHE_CONFIG`.
     package static let neutral: [String: String?] = {
         let settings = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("REELCACHE_") }
         let proxies = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]

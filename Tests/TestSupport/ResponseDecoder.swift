@@ -87,13 +87,18 @@ struct ResponseDecoder: Sendable {
     private func framing(after line: String) throws -> Framing {
         switch framing {
         case .chunkEnd:
-            guard line.isEmpty else { throw RawClient.ResponseError.malformed("chunk not followed by an end of line: \(line)") }
+            guard line.isEmpty else {
+                throw RawClient.ResponseError.malformed("chunk not followed by an end of line: \(line)")
+            }
             return .chunkSize
         case .trailer:
             return line.isEmpty ? .done : .trailer
         default:
-            let digits = line.split(separator: ";", omittingEmptySubsequences: false)[0].trimmingCharacters(in: .whitespaces)
-            guard let size = Int64(digits, radix: 16), size >= 0 else { throw RawClient.ResponseError.malformed("chunk size \(line)") }
+            let digits = line.split(separator: ";", omittingEmptySubsequences: false)[0].trimmingCharacters(
+                in: .whitespaces)
+            guard let size = Int64(digits, radix: 16), size >= 0 else {
+                throw RawClient.ResponseError.malformed("chunk size \(line)")
+            }
             return size == 0 ? .trailer : .chunk(rest: size)
         }
     }
@@ -103,7 +108,9 @@ struct ResponseDecoder: Sendable {
         if method == "HEAD" || head.status < 200 || head.status == 204 || head.status == 304 { return .done }
         if head.headers.hasToken("chunked", in: "Transfer-Encoding") { return .chunkSize }
         guard let text = head.headers["Content-Length"] else { return .untilClose }
-        guard let length = Int64(text), length >= 0 else { throw RawClient.ResponseError.malformed("Content-Length \(text)") }
+        guard let length = Int64(text), length >= 0 else {
+            throw RawClient.ResponseError.malformed("Content-Length \(text)")
+        }
         return length == 0 ? .done : .length(rest: length)
     }
 }
@@ -140,6 +147,7 @@ struct ByteQueue: Sendable {
     /// How many bytes stand before the first occurrence of `pattern`.
     func firstIndex(of pattern: [UInt8]) -> Int? {
         guard pattern.count <= count else { return nil }
-        return (start...bytes.count - pattern.count).first { bytes[$0..<$0 + pattern.count].elementsEqual(pattern) }.map { $0 - start }
+        return (start...bytes.count - pattern.count).first { bytes[$0..<$0 + pattern.count].elementsEqual(pattern) }.map
+        { $0 - start }
     }
 }

@@ -53,7 +53,8 @@ package final class ScriptedOrigin: Sendable {
 
     /// Serves `media` at `path`. What else was scripted for the path stays.
     package func serve(
-        _ path: String, _ media: Media, etag: String? = "\"v1\"", lastModified: String? = nil, contentType: String? = "video/mp4"
+        _ path: String, _ media: Media, etag: String? = "\"v1\"", lastModified: String? = nil,
+        contentType: String? = "video/mp4"
     ) {
         script(path) {
             ($0.media, $0.body) = (media, nil)
@@ -63,7 +64,8 @@ package final class ScriptedOrigin: Sendable {
 
     /// Serves `bytes` at `path`, for what has meaning, such as playlists.
     package func serve(
-        _ path: String, bytes: [UInt8], etag: String? = "\"v1\"", lastModified: String? = nil, contentType: String? = "application/octet-stream"
+        _ path: String, bytes: [UInt8], etag: String? = "\"v1\"", lastModified: String? = nil,
+        contentType: String? = "application/octet-stream"
     ) {
         script(path) {
             ($0.media, $0.body) = (nil, bytes)
@@ -133,7 +135,9 @@ package final class ScriptedOrigin: Sendable {
 
     /// Waits until `predicate` holds of the log. It is asked now and after each change, under no lock.
     /// - Throws: `DeadlinePassed` with `what` and the log.
-    package func waitUntil(_ what: String, within patience: Duration = .patience, _ predicate: @Sendable (Snapshot) -> Bool) throws {
+    package func waitUntil(
+        _ what: String, within patience: Duration = .patience, _ predicate: @Sendable (Snapshot) -> Bool
+    ) throws {
         let end = ContinuousClock.now + patience
         var seen: Int?
         while true {
@@ -143,9 +147,13 @@ package final class ScriptedOrigin: Sendable {
         }
     }
 
-    private func nextState(after seen: Int?, waitingFor what: String, until end: ContinuousClock.Instant) throws -> (Int, Snapshot) {
+    private func nextState(after seen: Int?, waitingFor what: String, until end: ContinuousClock.Instant) throws -> (
+        Int, Snapshot
+    ) {
         do {
-            return try state.wait(for: "\(what) at the origin", within: end - .now) { $0.version == seen ? nil : ($0.version, $0.snapshot) }
+            return try state.wait(for: "\(what) at the origin", within: end - .now) {
+                $0.version == seen ? nil : ($0.version, $0.snapshot)
+            }
         } catch var error as DeadlinePassed {
             error.instead = snapshot.requests.map(\.description).joined(separator: "\n")
             throw error
@@ -166,7 +174,8 @@ private func acceptConnections(_ listener: Socket, _ state: Monitor<OriginState>
         do {
             try begin(listener.accepted(), state)
         } catch {
-            // ECONNABORTED and the end of the listener are no faults; without descriptors or threads no test means anything.
+            // ECONNABORTED and the end of the listener are no faults; without descriptors or threads no test means
+            // anything.
             let isFault = [EMFILE, ENFILE, EAGAIN, ENOMEM].contains((error as? SystemError)?.code)
             precondition(!isFault, "the origin cannot take a connection: \(error)")
         }
@@ -183,7 +192,9 @@ private func begin(_ socket: Socket, _ state: Monitor<OriginState>) throws {
 /// Lifts the soft limit of open files to the hard one: each connection of a test has both its ends in this process.
 private func raiseDescriptorLimit() {
     var limit = rlimit()
-    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else {
+        return
+    }
     limit.rlim_cur = limit.rlim_max
     setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
 }

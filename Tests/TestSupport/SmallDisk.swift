@@ -1,6 +1,7 @@
 import Foundation
 
-/// A small file system of its own (tmpfs) on a temporary directory; unmounted when this object goes. Mounting takes root, or the like.
+/// A small file system of its own (tmpfs) on a temporary directory; unmounted when this object goes. Mounting takes
+/// root, or the like.
 package final class SmallDisk: Sendable {
     private let directory: TemporaryDirectory
     /// Where it is mounted.
@@ -33,9 +34,13 @@ package final class SmallDisk: Sendable {
 
     private static func run(_ program: String, _ arguments: [String]) throws {
         let places = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"].map { directory in "\(directory)/\(program)" }
-        guard let path = places.first(where: { access($0, X_OK) == 0 }) else { throw MountError(description: "there is no \(program)") }
+        guard let path = places.first(where: { access($0, X_OK) == 0 }) else {
+            throw MountError(description: "there is no \(program)")
+        }
         let outcome = try ChildProcess.run(path, arguments)
-        guard outcome.exit == .exited(0) else { throw MountError(description: "\(program): \(outcome.stderr.trimmingCharacters(in: .newlines))") }
+        guard outcome.exit == .exited(0) else {
+            throw MountError(description: "\(program): \(outcome.stderr.trimmingCharacters(in: .newlines))")
+        }
     }
 
     package struct MountError: Error, CustomStringConvertible {

@@ -60,7 +60,9 @@ struct Socket: Sendable {
     func set(_ level: Int32, _ option: Int32, _ value: Int32) throws {
         var value = value
         let length = socklen_t(MemoryLayout<Int32>.size)
-        guard setsockopt(descriptor, level, option, &value, length) == 0 else { throw SystemError("setsockopt \(option)") }
+        guard setsockopt(descriptor, level, option, &value, length) == 0 else {
+            throw SystemError("setsockopt \(option)")
+        }
     }
 
     /// Bounds each receive and each send; one that takes longer fails with `EAGAIN`.
@@ -68,7 +70,9 @@ struct Socket: Sendable {
         var time = timeval(tv_sec: Int(duration.components.seconds), tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             let length = socklen_t(MemoryLayout<timeval>.size)
-            guard setsockopt(descriptor, SOL_SOCKET, option, &time, length) == 0 else { throw SystemError("setsockopt \(option)") }
+            guard setsockopt(descriptor, SOL_SOCKET, option, &time, length) == 0 else {
+                throw SystemError("setsockopt \(option)")
+            }
         }
     }
 
@@ -82,7 +86,9 @@ struct Socket: Sendable {
     func send(_ bytes: UnsafeRawBufferPointer) throws {
         var rest = bytes
         while !rest.isEmpty {
-            let count = try retryingInterrupts("send") { Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL)) }
+            let count = try retryingInterrupts("send") {
+                Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+            }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }
     }
@@ -119,7 +125,10 @@ struct Socket: Sendable {
     private static let addressLength = socklen_t(MemoryLayout<sockaddr_in>.size)
 
     private static func make() throws -> Socket {
-        Socket(descriptor: try retryingInterrupts("socket") { socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0) })
+        Socket(
+            descriptor: try retryingInterrupts("socket") {
+                socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            })
     }
 
     private static func withLoopbackAddress(port: Int, _ body: (UnsafePointer<sockaddr>) throws -> Void) throws {

@@ -1,8 +1,8 @@
 import CLinux
 import Foundation
 
-/// A program run by a test on a terminal of its own, which it has for input and for all output, and which can interrupt it. It is killed
-/// when this object goes.
+/// A program run by a test on a terminal of its own, which it has for input and for all output, and which can interrupt
+/// it. It is killed when this object goes.
 package final class TerminalProcess: Sendable {
     package let pid: pid_t
     private let name: String
@@ -19,11 +19,13 @@ package final class TerminalProcess: Sendable {
     /// - Parameter environment: changes to this process's environment; `nil` removes a variable.
     /// - Throws: `SystemError` when it cannot be started.
     package init(
-        _ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:], columns: Int = 80, rows: Int = 24
+        _ executable: String, _ arguments: [String] = [], environment: [String: String?] = [:], columns: Int = 80,
+        rows: Int = 24
     ) throws {
         name = executable
         state = Monitor(State(screen: TerminalScreen(columns: columns)))
-        (pid, master) = try spawnOnTerminal([executable] + arguments, mergedEnvironment(environment), columns: columns, rows: rows)
+        (pid, master) = try spawnOnTerminal(
+            [executable] + arguments, mergedEnvironment(environment), columns: columns, rows: rows)
         try startThread { [state, master] in
             var buffer = [UInt8](repeating: 0, count: 16 * 1024)
             // EIO when the last one who had the terminal is gone.
@@ -49,10 +51,13 @@ package final class TerminalProcess: Sendable {
     }
 
     /// The program `reelcache`, as `ReelcacheCommand` runs it.
-    package static func reelcache(_ arguments: [String], environment: [String: String?] = [:], columns: Int = 80, rows: Int = 24) throws -> TerminalProcess {
+    package static func reelcache(
+        _ arguments: [String], environment: [String: String?] = [:], columns: Int = 80, rows: Int = 24
+    ) throws -> TerminalProcess {
         let drawn: [String: String?] = ["TERM": "xterm", "LC_ALL": "C.UTF-8"]
         return try TerminalProcess(
-            try ReelcacheCommand.path(), arguments, environment: ReelcacheCommand.neutral.merging(drawn) { $1 }.merging(environment) { $1 }, columns: columns,
+            try ReelcacheCommand.path(), arguments,
+            environment: ReelcacheCommand.neutral.merging(drawn) { $1 }.merging(environment) { $1 }, columns: columns,
             rows: rows)
     }
 
@@ -81,7 +86,9 @@ package final class TerminalProcess: Sendable {
     package func resize(columns: Int, rows: Int) throws {
         try state.update { state in
             state.screen.resize(columns: columns)
-            guard !state.isOpen || reel_set_terminal_size(master, UInt16(columns), UInt16(rows)) == 0 else { throw SystemError("resize the terminal") }
+            guard !state.isOpen || reel_set_terminal_size(master, UInt16(columns), UInt16(rows)) == 0 else {
+                throw SystemError("resize the terminal")
+            }
         }
     }
 
@@ -93,7 +100,9 @@ package final class TerminalProcess: Sendable {
 
     /// Waits until `ready` returns a value for what can be seen.
     /// - Throws: `DeadlinePassed` with the screen, also as soon as nothing more can come.
-    package func waitForScreen<T>(_ what: String, within patience: Duration = .patience, _ ready: ([String]) -> T?) throws -> T {
+    package func waitForScreen<T>(_ what: String, within patience: Duration = .patience, _ ready: ([String]) -> T?)
+        throws -> T
+    {
         try describingOutput {
             try state.wait(for: "\(what) from \(name)", within: patience) { state in
                 if let value = ready(state.screen.lines) { return value }
@@ -123,7 +132,8 @@ package final class TerminalProcess: Sendable {
     }
 }
 
-/// What a terminal shows of which a program writes no more than lines, and moves up and clears. When its width changes, it breaks lines anew.
+/// What a terminal shows of which a program writes no more than lines, and moves up and clears. When its width changes,
+/// it breaks lines anew.
 package struct TerminalScreen: Sendable {
     private struct Row: Sendable {
         var cells: [Character] = []
@@ -222,14 +232,20 @@ package struct TerminalScreen: Sendable {
 }
 
 /// Starts the program as the leader of a session whose terminal is a new one.
-private func spawnOnTerminal(_ arguments: [String], _ environment: [String], columns: Int, rows: Int) throws -> (pid_t, Int32) {
+private func spawnOnTerminal(_ arguments: [String], _ environment: [String], columns: Int, rows: Int) throws -> (
+    pid_t, Int32
+) {
     let master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)
     guard master >= 0 else { throw SystemError("posix_openpt") }
     do {
         var name = [CChar](repeating: 0, count: 100)
-        guard grantpt(master) == 0, unlockpt(master) == 0, ptsname_r(master, &name, name.count) == 0 else { throw SystemError("unlockpt") }
+        guard grantpt(master) == 0, unlockpt(master) == 0, ptsname_r(master, &name, name.count) == 0 else {
+            throw SystemError("unlockpt")
+        }
         let terminal = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        guard reel_set_terminal_size(master, UInt16(columns), UInt16(rows)) == 0 else { throw SystemError("set the terminal's size") }
+        guard reel_set_terminal_size(master, UInt16(columns), UInt16(rows)) == 0 else {
+            throw SystemError("set the terminal's size")
+        }
         return (try spawn(arguments, environment, terminal: terminal), master)
     } catch {
         close(master)

@@ -11,10 +11,12 @@ func startThread(stack: Int = 256 * 1024, _ body: @escaping @Sendable () -> Void
     pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
     let box = Unmanaged.passRetained(ThreadBody(body))
     var thread = pthread_t()
-    let code = pthread_create(&thread, &attributes, { argument in
-        Unmanaged<ThreadBody>.fromOpaque(argument!).takeRetainedValue().run()
-        return nil
-    }, box.toOpaque())
+    let code = pthread_create(
+        &thread, &attributes,
+        { argument in
+            Unmanaged<ThreadBody>.fromOpaque(argument!).takeRetainedValue().run()
+            return nil
+        }, box.toOpaque())
     if code != 0 {
         box.release()
         throw SystemError("pthread_create", code)
@@ -78,8 +80,8 @@ package func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) a
     }
 }
 
-/// Runs the blocking `body` on threads of its own, as a part of the calling task: other than on a `Background` thread, an `#expect` in it
-/// knows which test it belongs to.
+/// Runs the blocking `body` on threads of its own, as a part of the calling task: other than on a `Background` thread,
+/// an `#expect` in it knows which test it belongs to.
 package func blocking<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
     try await withTaskExecutorPreference(ThreadExecutor()) { try body() }
 }

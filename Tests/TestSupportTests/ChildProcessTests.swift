@@ -4,7 +4,8 @@ import TestSupport
 
 @Suite struct ChildProcessTests {
     @Test func outputAndStatusOfAProgramThatEnded() throws {
-        let outcome = try ChildProcess.run("/bin/sh", ["-c", "echo out $A; echo err >&2; printf rest; exit 3"], environment: ["A": "1"])
+        let outcome = try ChildProcess.run(
+            "/bin/sh", ["-c", "echo out $A; echo err >&2; printf rest; exit 3"], environment: ["A": "1"])
         #expect(outcome.exit == .exited(3) && outcome.stdout == "out 1\nrest" && outcome.stderr == "err\n")
     }
 

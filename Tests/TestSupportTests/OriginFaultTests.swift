@@ -16,9 +16,12 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
     func responseIsCutAfterExactlySoManyBytesAndOnlyOnce(cut: Int64) throws {
         let origin = try makeOrigin { $0.cutAfter = cut }
         let client = try RawClient(port: origin.port)
-        #expect(throws: RawClient.ResponseError.truncated(received: cut, expected: 1_000_000)) { try client.get("/a.mp4") }
+        #expect(throws: RawClient.ResponseError.truncated(received: cut, expected: 1_000_000)) {
+            try client.get("/a.mp4")
+        }
         #expect(media.difference(client.partialBody, from: 0..<cut) == nil)
-        #expect(try media.difference(RawClient.get(port: origin.port, path: "/a.mp4").body, from: 0..<media.size) == nil)
+        #expect(
+            try media.difference(RawClient.get(port: origin.port, path: "/a.mp4").body, from: 0..<media.size) == nil)
         let log = origin.requests("/a.mp4")
         #expect(log.map(\.bodyBytesSent) == [cut, 1_000_000])
         #expect(log.map(\.finished) == [false, true])
@@ -36,13 +39,17 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
         let origin = try makeOrigin { $0.cutAfter = 10 }
         #expect(try RawClient.get(port: origin.port, path: "/a.mp4", range: "bytes=0-9").body.count == 10)
         #expect(try RawClient.get(port: origin.port, path: "/a.mp4", method: "HEAD").status == 200)
-        #expect(throws: RawClient.ResponseError.self) { try RawClient.get(port: origin.port, path: "/a.mp4", range: "bytes=0-10") }
+        #expect(throws: RawClient.ResponseError.self) {
+            try RawClient.get(port: origin.port, path: "/a.mp4", range: "bytes=0-10")
+        }
     }
 
     @Test func requestIsDroppedSoManyTimes() throws {
         let origin = try makeOrigin { ($0.closesBeforeHead, $0.cutTimes) = (true, 2) }
         for _ in 0..<2 {
-            #expect(throws: RawClient.ResponseError.closedBeforeHead) { try RawClient.get(port: origin.port, path: "/a.mp4") }
+            #expect(throws: RawClient.ResponseError.closedBeforeHead) {
+                try RawClient.get(port: origin.port, path: "/a.mp4")
+            }
         }
         #expect(try RawClient.get(port: origin.port, path: "/a.mp4").status == 200)
     }
@@ -79,7 +86,9 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
     @Test func releaseFollowedByHoldLetsTheWaitingGoAndHoldsTheNext() throws {
         let origin = try makeOrigin { $0.holdHead = true }
         for count in 1...20 {
-            let response = try Background { [port = origin.port] in try RawClient.get(port: port, path: "/a.mp4", range: "bytes=0-0") }
+            let response = try Background { [port = origin.port] in
+                try RawClient.get(port: port, path: "/a.mp4", range: "bytes=0-0")
+            }
             try origin.waitForRequests("/a.mp4", count: count)
             #expect(origin.requests("/a.mp4")[count - 1].status == nil)
             origin.release("/a.mp4")
@@ -111,7 +120,9 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
         }
         let client = try RawClient(port: origin.port)
         try client.send(client.request("/a.mp4"))
-        try origin.waitUntil("the response at its gate") { $0.requestCount("/a.mp4") == 1 && (gate != "stall" || $0.bytesSent("/a.mp4") == 10) }
+        try origin.waitUntil("the response at its gate") {
+            $0.requestCount("/a.mp4") == 1 && (gate != "stall" || $0.bytesSent("/a.mp4") == 10)
+        }
         client.close()
         try origin.waitUntil("the abort") { $0.requests("/a.mp4")[0].aborted && $0.openConnections == 0 }
         #expect(!origin.requests("/a.mp4")[0].finished)
@@ -140,7 +151,8 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
 
     @Test func pacedBodyArrivesWholeAndLeavingItIsNoticed() throws {
         let origin = try makeOrigin { ($0.bytesPerSecond, $0.latency) = (20_000_000, .milliseconds(1)) }
-        #expect(try media.difference(RawClient.get(port: origin.port, path: "/a.mp4").body, from: 0..<media.size) == nil)
+        #expect(
+            try media.difference(RawClient.get(port: origin.port, path: "/a.mp4").body, from: 0..<media.size) == nil)
         origin.script("/a.mp4") { $0.bytesPerSecond = 1 }
         let client = try RawClient(port: origin.port)
         try client.send(client.request("/a.mp4"))
@@ -166,8 +178,11 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
     @Test func vainWaitSaysWhatForAndWhatHappenedInstead() throws {
         let origin = try makeOrigin()
         _ = try RawClient.get(port: origin.port, path: "/a.mp4", range: "bytes=0-9")
-        let error = try #require(throws: DeadlinePassed.self) { try origin.waitForRequests("/b.mp4", count: 1, within: .zero) }
-        #expect("\(error)" == "waited in vain for 1 requests for /b.mp4 at the origin; instead:\n"
-            + "#0 GET /a.mp4 bytes=0-9 → 206, 10 bytes, finished")
+        let error = try #require(throws: DeadlinePassed.self) {
+            try origin.waitForRequests("/b.mp4", count: 1, within: .zero)
+        }
+        #expect(
+            "\(error)" == "waited in vain for 1 requests for /b.mp4 at the origin; instead:\n"
+                + "#0 GET /a.mp4 bytes=0-9 → 206, 10 bytes, finished")
     }
 }

@@ -12,7 +12,9 @@ import TestSupport
 
     @Test func lengthLargerThanTheBodyIsATruncation() throws {
         let origin = try origin("hello", [("Content-Length", "10"), ("Connection", "close")])
-        #expect(throws: RawClient.ResponseError.truncated(received: 5, expected: 10)) { try RawClient.get(port: origin.port, path: "/") }
+        #expect(throws: RawClient.ResponseError.truncated(received: 5, expected: 10)) {
+            try RawClient.get(port: origin.port, path: "/")
+        }
     }
 
     @Test func lengthSmallerThanTheBodyLeavesTheRest() throws {
@@ -35,7 +37,9 @@ import TestSupport
 
     @Test func garbageForAChunkSizeIsMalformed() throws {
         let origin = try origin("xyz\r\n", [("Transfer-Encoding", "chunked")])
-        #expect(throws: RawClient.ResponseError.malformed("chunk size xyz")) { try RawClient.get(port: origin.port, path: "/") }
+        #expect(throws: RawClient.ResponseError.malformed("chunk size xyz")) {
+            try RawClient.get(port: origin.port, path: "/")
+        }
     }
 
     @Test func interimResponseIsSkipped() throws {

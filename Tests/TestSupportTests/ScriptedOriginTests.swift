@@ -24,20 +24,21 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
         #expect(media.difference(response.body, from: 0..<1_000_000) == nil)
     }
 
-    @Test(arguments: [
-        ("bytes=0-9", 206, "bytes 0-9/1000000", 0..<10),
-        ("bytes=5-", 206, "bytes 5-999999/1000000", 5..<1_000_000),
-        ("bytes=-10", 206, "bytes 999990-999999/1000000", 999_990..<1_000_000),
-        ("bytes=-2000000", 206, "bytes 0-999999/1000000", 0..<1_000_000),
-        ("bytes=999999-9999999", 206, "bytes 999999-999999/1000000", 999_999..<1_000_000),
-        ("bytes=1000000-", 416, "bytes */1000000", 0..<0),
-        ("bytes=2000000-3000000", 416, "bytes */1000000", 0..<0),
-        ("bytes=-0", 416, "bytes */1000000", 0..<0),
-        ("bytes=9-0", 200, nil, 0..<1_000_000),
-        ("bytes=0-1,5-6", 200, nil, 0..<1_000_000),
-        ("seconds=0-9", 200, nil, 0..<1_000_000),
-        ("bytes=+1-9", 200, nil, 0..<1_000_000),
-    ] as [(String, Int, String?, Range<Int64>)])
+    @Test(
+        arguments: [
+            ("bytes=0-9", 206, "bytes 0-9/1000000", 0..<10),
+            ("bytes=5-", 206, "bytes 5-999999/1000000", 5..<1_000_000),
+            ("bytes=-10", 206, "bytes 999990-999999/1000000", 999_990..<1_000_000),
+            ("bytes=-2000000", 206, "bytes 0-999999/1000000", 0..<1_000_000),
+            ("bytes=999999-9999999", 206, "bytes 999999-999999/1000000", 999_999..<1_000_000),
+            ("bytes=1000000-", 416, "bytes */1000000", 0..<0),
+            ("bytes=2000000-3000000", 416, "bytes */1000000", 0..<0),
+            ("bytes=-0", 416, "bytes */1000000", 0..<0),
+            ("bytes=9-0", 200, nil, 0..<1_000_000),
+            ("bytes=0-1,5-6", 200, nil, 0..<1_000_000),
+            ("seconds=0-9", 200, nil, 0..<1_000_000),
+            ("bytes=+1-9", 200, nil, 0..<1_000_000),
+        ] as [(String, Int, String?, Range<Int64>)])
     func rangeIsAnsweredPerRFC9110(field: String, status: Int, contentRange: String?, body: Range<Int64>) throws {
         let origin = try makeOrigin()
         let response = try RawClient.get(port: origin.port, path: "/a.mp4", range: field)
@@ -51,7 +52,8 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
         for field in ["bytes=0-9", "bytes=5-", "bytes=-10", "bytes=0-9999999", "bytes=2000000-"] {
             _ = try RawClient.get(port: origin.port, path: "/a.mp4?token=1", range: field)
         }
-        #expect(origin.requests("/a.mp4").map(\.range) == [0..<10, 5..<1_000_000, 999_990..<1_000_000, 0..<10_000_000, nil])
+        #expect(
+            origin.requests("/a.mp4").map(\.range) == [0..<10, 5..<1_000_000, 999_990..<1_000_000, 0..<10_000_000, nil])
         #expect(origin.requests("/a.mp4?token=1").count == 5)
     }
 
@@ -77,15 +79,19 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
         #expect(huge.difference(response.body, from: range) == nil)
     }
 
-    @Test(arguments: [
-        (["If-None-Match": "\"v1\""], 304), (["If-None-Match": "\"x\", W/\"v1\""], 304), (["If-None-Match": "*"], 304),
-        (["If-None-Match": "\"v2\""], 200), (["If-Modified-Since": "Sun, 06 Nov 1994 08:49:37 GMT"], 304),
-        (["If-Modified-Since": "Sun, 06 Nov 1994 08:49:36 GMT"], 200), (["If-Modified-Since": "Tue, 14 Jan 2025 00:00:00 GMT"], 304),
-        (["If-None-Match": "\"v2\"", "If-Modified-Since": "Sun, 06 Nov 1994 08:49:37 GMT"], 200),
-        (["Range": "bytes=0-9", "If-Range": "\"v1\""], 206), (["Range": "bytes=0-9", "If-Range": "\"v2\""], 200),
-        (["Range": "bytes=0-9", "If-Range": "W/\"v1\""], 200), (["Range": "bytes=0-9", "If-Range": "Sun, 06 Nov 1994 08:49:37 GMT"], 206),
-        (["Range": "bytes=0-9", "If-Range": "Sun, 06 Nov 1994 08:49:38 GMT"], 200),
-    ] as [([String: String], Int)])
+    @Test(
+        arguments: [
+            (["If-None-Match": "\"v1\""], 304), (["If-None-Match": "\"x\", W/\"v1\""], 304),
+            (["If-None-Match": "*"], 304),
+            (["If-None-Match": "\"v2\""], 200), (["If-Modified-Since": "Sun, 06 Nov 1994 08:49:37 GMT"], 304),
+            (["If-Modified-Since": "Sun, 06 Nov 1994 08:49:36 GMT"], 200),
+            (["If-Modified-Since": "Tue, 14 Jan 2025 00:00:00 GMT"], 304),
+            (["If-None-Match": "\"v2\"", "If-Modified-Since": "Sun, 06 Nov 1994 08:49:37 GMT"], 200),
+            (["Range": "bytes=0-9", "If-Range": "\"v1\""], 206), (["Range": "bytes=0-9", "If-Range": "\"v2\""], 200),
+            (["Range": "bytes=0-9", "If-Range": "W/\"v1\""], 200),
+            (["Range": "bytes=0-9", "If-Range": "Sun, 06 Nov 1994 08:49:37 GMT"], 206),
+            (["Range": "bytes=0-9", "If-Range": "Sun, 06 Nov 1994 08:49:38 GMT"], 200),
+        ] as [([String: String], Int)])
     func conditionIsHeeded(fields: [String: String], status: Int) throws {
         let origin = try makeOrigin()
         let response = try RawClient.get(port: origin.port, path: "/a.mp4", headers: fields.map { ($0.key, $0.value) })
@@ -95,7 +101,8 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
 
     @Test func weakTagNeverMatchesIfRange() throws {
         let origin = try makeOrigin { $0.etag = "W/\"v1\"" }
-        let response = try RawClient.get(port: origin.port, path: "/a.mp4", range: "bytes=0-9", headers: [("If-Range", "W/\"v1\"")])
+        let response = try RawClient.get(
+            port: origin.port, path: "/a.mp4", range: "bytes=0-9", headers: [("If-Range", "W/\"v1\"")])
         #expect(response.status == 200)
     }
 
@@ -143,7 +150,8 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
     @Test func threeHundredHeldConnectionsAreReleasedTogether() throws {
         let origin = try makeOrigin { $0.holdHead = true }
         let statuses = try Background {
-            try concurrently(300) { _ in try RawClient.get(port: origin.port, path: "/a.mp4", range: "bytes=0-9").status }
+            try concurrently(300) { _ in try RawClient.get(port: origin.port, path: "/a.mp4", range: "bytes=0-9").status
+            }
         }
         try origin.waitForRequests("/a.mp4", count: 300)
         origin.release("/a.mp4")
@@ -162,7 +170,8 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
             #expect(response.status == 503 && response.text == "busy" && response.headers["Retry-After"] == "7")
         }
         let response = try client.get("/a.mp4", range: "bytes=0-9")
-        #expect(response.status == 206 && response.headers["Retry-After"] == nil && response.body == media.bytes(0..<10))
+        #expect(
+            response.status == 206 && response.headers["Retry-After"] == nil && response.body == media.bytes(0..<10))
     }
 
     @Test func redirectNamesItsLocation() throws {
@@ -179,14 +188,18 @@ private func makeOrigin(_ change: (inout ScriptedOrigin.Behaviour) -> Void = { _
         #expect(response.status == 200 && response.body.count == 1_000_000 && response.headers["Accept-Ranges"] == nil)
     }
 
-    @Test(arguments: [
-        (.shifted(by: 1), "bytes 11-20/1000000"), (.endShifted(by: -1), "bytes 10-18/1000000"), (.total(5), "bytes 10-19/5"),
-        (.unknownTotal, "bytes 10-19/*"), (.missing, nil), (.value("nonsense"), "nonsense"),
-    ] as [(ScriptedOrigin.ContentRangeFault, String?)])
+    @Test(
+        arguments: [
+            (.shifted(by: 1), "bytes 11-20/1000000"), (.endShifted(by: -1), "bytes 10-18/1000000"),
+            (.total(5), "bytes 10-19/5"),
+            (.unknownTotal, "bytes 10-19/*"), (.missing, nil), (.value("nonsense"), "nonsense"),
+        ] as [(ScriptedOrigin.ContentRangeFault, String?)])
     func contentRangeIsWrongAsScripted(fault: ScriptedOrigin.ContentRangeFault, value: String?) throws {
         let origin = try makeOrigin { $0.wrongContentRange = fault }
         let response = try RawClient.get(port: origin.port, path: "/a.mp4", range: "bytes=10-19")
-        #expect(response.status == 206 && response.headers["Content-Range"] == value && response.body == media.bytes(10..<20))
+        #expect(
+            response.status == 206 && response.headers["Content-Range"] == value
+                && response.body == media.bytes(10..<20))
     }
 
     @Test func withoutValidatorsNoConditionHolds() throws {

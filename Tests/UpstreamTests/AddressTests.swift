@@ -30,7 +30,8 @@ import Upstream
     }
 
     @Test func mappedLoopbackIsAllowedWithLoopback() throws {
-        #expect(try Upstreams(allow: ["127.0.0.1"]).fetch(origin.url("/a.mp4", host: "[::ffff:127.0.0.1]")).error == nil)
+        #expect(
+            try Upstreams(allow: ["127.0.0.1"]).fetch(origin.url("/a.mp4", host: "[::ffff:127.0.0.1]")).error == nil)
     }
 
     @Test func allowedNameMayStandForAnyAddress() throws {
@@ -54,7 +55,8 @@ import Upstream
     @Test func openConnectionOfAnotherNameIsNotBorrowed() throws {
         let upstreams = try Upstreams(allow: ["localhost"])
         #expect(try upstreams.fetch(origin.url("/a.mp4", host: "localhost")).error == nil)
-        #expect(try upstreams.fetch(origin.url("/a.mp4")).error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
+        #expect(
+            try upstreams.fetch(origin.url("/a.mp4")).error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
     }
 
     @Test func whatIsAllowedLaterIsFetchedFrom() throws {
@@ -71,7 +73,8 @@ import Upstream
 
         upstreams.policy.value = try AddressPolicy(allow: [])
 
-        #expect(try upstreams.fetch(origin.url("/a.mp4")).error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
+        #expect(
+            try upstreams.fetch(origin.url("/a.mp4")).error == .addressRefused(host: "127.0.0.1", address: "127.0.0.1"))
         #expect(origin.requestCount("/a.mp4") == 2)
     }
 
@@ -79,7 +82,8 @@ import Upstream
         let upstreams = try Upstreams(allow: [])
         let own = try #require(IPAddress("8.8.8.8"))
         upstreams.policy.change { $0.local = LocalNetworks([(own, 24)]) }
-        #expect(try upstreams.fetch("http://8.8.8.9:1/a.mp4").error == .addressRefused(host: "8.8.8.9", address: "8.8.8.9"))
+        #expect(
+            try upstreams.fetch("http://8.8.8.9:1/a.mp4").error == .addressRefused(host: "8.8.8.9", address: "8.8.8.9"))
     }
 
     // In a process of its own: the environment belongs to all tests of this one.

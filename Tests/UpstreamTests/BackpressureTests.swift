@@ -20,7 +20,9 @@ import Upstream
         let running = upstreams.start(UpstreamRequest(url: origin.url("/a.mp4")), recorder)
         var rounds = 0
         while recorder.state.read({ $0.endings.isEmpty }) {
-            try recorder.state.wait(for: "a refusal or the end") { $0.refusals > rounds || !$0.endings.isEmpty ? () : nil }
+            try recorder.state.wait(for: "a refusal or the end") {
+                $0.refusals > rounds || !$0.endings.isEmpty ? () : nil
+            }
             rounds = recorder.state.read(\.refusals)
             recorder.state.update { $0.allowance = 100_000 }
             running.onLoop { $0.resume() }
@@ -47,7 +49,9 @@ import Upstream
 
     @Test func pauseFromInsideBodyTakesThoseBytesAndNoMore() throws {
         let upstreams = try Upstreams()
-        let recorder = Recorder { transfer, step in if step == .body, transfer.bodyBytesReceived == 0 { transfer.pause() } }
+        let recorder = Recorder { transfer, step in
+            if step == .body, transfer.bodyBytesReceived == 0 { transfer.pause() }
+        }
         let running = upstreams.start(UpstreamRequest(url: origin.url("/a.mp4")), recorder)
         let first = try recorder.state.wait(for: "bytes") { $0.body.isEmpty ? nil : $0.body.count }
         #expect(try upstreams.fetch(origin.url("/a.mp4")).error == nil)
@@ -65,7 +69,9 @@ import Upstream
         while recorder.state.read({ $0.endings.isEmpty }) {
             running.onLoop { $0.pause() }
             running.onLoop { $0.resume() }
-            running.onLoop { $0.pause(); $0.resume(); $0.resume() }
+            running.onLoop {
+                $0.pause(); $0.resume(); $0.resume()
+            }
         }
         #expect(try recorder.outcome() == nil)
         #expect(recorder.received(media))
@@ -92,7 +98,9 @@ import Upstream
         _ = try recorder.head()
         origin.serve("/held.mp4", media)
         origin.hold("/held.mp4")
-        for _ in 0..<2 { #expect(try upstreams.fetch(origin.url("/held.mp4")).error == .timedOut(host: "127.0.0.1", phase: .body)) }
+        for _ in 0..<2 {
+            #expect(try upstreams.fetch(origin.url("/held.mp4")).error == .timedOut(host: "127.0.0.1", phase: .body))
+        }
         #expect(recorder.state.read { $0.endings.isEmpty })
         running.onLoop { $0.resume() }
         #expect(try recorder.outcome() == nil)

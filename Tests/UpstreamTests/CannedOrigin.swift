@@ -59,7 +59,9 @@ final class CannedOrigin: Sendable {
         }
         var sent = 0
         while sent < response.count {
-            let count = response[sent...].withUnsafeBytes { send(connection, $0.baseAddress!, $0.count, Int32(MSG_NOSIGNAL)) }
+            let count = response[sent...].withUnsafeBytes {
+                send(connection, $0.baseAddress!, $0.count, Int32(MSG_NOSIGNAL))
+            }
             if count <= 0 { break }
             sent += count
         }

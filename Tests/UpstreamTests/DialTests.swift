@@ -11,21 +11,29 @@ import Upstream
     private func dial(_ host: String, port: Int, _ upstreams: Upstreams) throws -> Result<Int32, UpstreamError> {
         let outcome = Monitor<Result<Int32, UpstreamError>?>(nil)
         let dial = upstreams.onLoop { client in
-            LoopBound(client.dial(host, port: UInt16(clamping: port)) { result in outcome.update { $0 = result } }, on: client.loop)
+            LoopBound(
+                client.dial(host, port: UInt16(clamping: port)) { result in outcome.update { $0 = result } },
+                on: client.loop)
         }
         return try withExtendedLifetime(dial) { try outcome.wait(for: "a connection") { $0 } }
     }
 
-    private func resolver(_ addresses: [String]) -> NameResolver { NameResolver(nanoseconds: MonotonicClock.nanoseconds) { _ in addresses } }
+    private func resolver(_ addresses: [String]) -> NameResolver {
+        NameResolver(nanoseconds: MonotonicClock.nanoseconds) { _ in addresses }
+    }
 
     /// The address of the other end.
     private func peer(of socket: Int32) -> UInt32 {
         var (address, length) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
-        withUnsafeMutablePointer(to: &address) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getpeername(socket, $0, &length) } }
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getpeername(socket, $0, &length) }
+        }
         return UInt32(bigEndian: address.sin_addr.s_addr)
     }
 
-    private func expectConnection(_ outcome: Result<Int32, UpstreamError>, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    private func expectConnection(
+        _ outcome: Result<Int32, UpstreamError>, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
         let socket = try outcome.get()
         #expect(peer(of: socket) == 0x7F00_0001, sourceLocation: sourceLocation)
         close(socket)
@@ -40,23 +48,33 @@ import Upstream
     @Test func addressThatDoesNotAnswerDoesNotHoldUpTheNext() throws {
         let origin = try CannedOrigin(nil)
         let silent = try SilentPort(0x7F00_0002, port: origin.port)
-        let upstreams = try Upstreams(allow: ["127.0.0.1", "127.0.0.2"], UpstreamSettings(connectTimeout: 5), resolver: resolver(["127.0.0.2", "127.0.0.1"]))
+        let upstreams = try Upstreams(
+            allow: ["127.0.0.1", "127.0.0.2"], UpstreamSettings(connectTimeout: 5),
+            resolver: resolver(["127.0.0.2", "127.0.0.1"]))
         try withExtendedLifetime(silent) { try expectConnection(dial("film.test", port: origin.port, upstreams)) }
     }
 
     @Test func addressThatAnswersAfterAllIsTakenWhereTheNextOneFails() throws {
         let origin = try CannedOrigin(nil)
         // Nobody listens there.
-        let upstreams = try Upstreams(allow: ["127.0.0.1", "127.0.0.2"], resolver: resolver(["127.0.0.2", "10.0.0.1", "127.0.0.1"]))
+        let upstreams = try Upstreams(
+            allow: ["127.0.0.1", "127.0.0.2"], resolver: resolver(["127.0.0.2", "10.0.0.1", "127.0.0.1"]))
         try expectConnection(dial("film.test", port: origin.port, upstreams))
     }
 
     @Test func whatCannotBeConnectedToSaysWhy() throws {
         let (free, port) = CannedOrigin.listen()
         close(free)
-        #expect(try dial("none.test", port: port, Upstreams(resolver: resolver([]))) == .failure(.cannotResolve(host: "none.test")))
-        #expect(try dial("film.test", port: port, Upstreams(resolver: resolver(["10.0.0.1"]))) == .failure(.addressRefused(host: "film.test", address: "10.0.0.1")))
-        guard case .failure(.cannotConnect) = try dial("film.test", port: port, Upstreams(resolver: resolver(["127.0.0.1"]))) else {
+        #expect(
+            try dial("none.test", port: port, Upstreams(resolver: resolver([])))
+                == .failure(.cannotResolve(host: "none.test")))
+        #expect(
+            try dial("film.test", port: port, Upstreams(resolver: resolver(["10.0.0.1"])))
+                == .failure(.addressRefused(host: "film.test", address: "10.0.0.1")))
+        guard
+            case .failure(.cannotConnect) = try dial(
+                "film.test", port: port, Upstreams(resolver: resolver(["127.0.0.1"])))
+        else {
             Issue.record("connected to a port where nobody listens")
             return
         }
@@ -115,12 +133,16 @@ private final class SilentPort {
     deinit { for socket in sockets { close(socket) } }
 
     private func make(nonBlocking: Bool) -> Int32 {
-        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | (nonBlocking ? Int32(SOCK_NONBLOCK.rawValue) : 0), 0)
+        let socket = socket(
+            AF_INET,
+            Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | (nonBlocking ? Int32(SOCK_NONBLOCK.rawValue) : 0), 0)
         sockets.append(socket)
         return socket
     }
 
-    private func withAddress(_ address: UInt32, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    private func withAddress(_ address: UInt32, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32)
+        -> Int32
+    {
         var peer = sockaddr_in()
         peer.sin_family = sa_family_t(AF_INET)
         peer.sin_port = UInt16(clamping: port).bigEndian

@@ -32,7 +32,9 @@ import Upstream
 
     @Test(arguments: [false, true], [false, true])
     func truncatedBody(isChunked: Bool, byReset: Bool) throws {
-        origin.script("/a.mp4") { $0.cutAfter = 500_000; $0.chunkedEncoding = isChunked; $0.cutsWithReset = byReset }
+        origin.script("/a.mp4") {
+            $0.cutAfter = 500_000; $0.chunkedEncoding = isChunked; $0.cutsWithReset = byReset
+        }
         let (recorder, error) = try Upstreams().fetch(origin.url("/a.mp4"))
         expectBroken(error)
         #expect(media.firstMismatch(recorder.body, at: 0) == nil)
@@ -47,7 +49,8 @@ import Upstream
     }
 
     @Test func unknownHost() throws {
-        #expect(try Upstreams().fetch("http://no-such-host.invalid/").error == .cannotResolve(host: "no-such-host.invalid"))
+        #expect(
+            try Upstreams().fetch("http://no-such-host.invalid/").error == .cannotResolve(host: "no-such-host.invalid"))
     }
 
     @Test(arguments: ["", "nonsense", "ftp://127.0.0.1/", "file:///etc/passwd", "http://", "http://a b/"])
@@ -57,7 +60,9 @@ import Upstream
 
     @Test func silenceBeforeTheHead() throws {
         origin.holdHeads("/a.mp4")
-        #expect(try Upstreams(UpstreamSettings(stallTimeout: 0.2)).fetch(origin.url("/a.mp4")).error == .timedOut(host: "127.0.0.1", phase: .response))
+        #expect(
+            try Upstreams(UpstreamSettings(stallTimeout: 0.2)).fetch(origin.url("/a.mp4")).error
+                == .timedOut(host: "127.0.0.1", phase: .response))
     }
 
     @Test func silenceInTheBody() throws {
@@ -78,7 +83,9 @@ import Upstream
     @Test func handshakeThatNobodyAnswers() throws {
         let silent = try CannedOrigin(nil)
         let settings = UpstreamSettings(connectTimeout: 0.2, stallTimeout: 0.05)
-        #expect(try Upstreams(settings).fetch("https://127.0.0.1:\(silent.port)/").error == .timedOut(host: "127.0.0.1", phase: .connect))
+        #expect(
+            try Upstreams(settings).fetch("https://127.0.0.1:\(silent.port)/").error
+                == .timedOut(host: "127.0.0.1", phase: .connect))
     }
 
     enum Impropriety: CaseIterable, Sendable {

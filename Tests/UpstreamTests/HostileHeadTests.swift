@@ -4,7 +4,10 @@ import Upstream
 
 /// Heads that no origin should send.
 @Suite struct HostileHeadTests {
-    private func expectRefused(_ origin: CannedOrigin, _ upstreams: Upstreams, because reason: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    private func expectRefused(
+        _ origin: CannedOrigin, _ upstreams: Upstreams, because reason: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
         let (recorder, error) = try upstreams.fetch(origin.url)
         #expect(error == .protocolViolation(detail: reason), sourceLocation: sourceLocation)
         #expect(recorder.heads.isEmpty && recorder.body.isEmpty, sourceLocation: sourceLocation)
@@ -12,11 +15,13 @@ import Upstream
 
     private static let folded = "the head has a folded field line"
 
-    /// libcurl 7.88.1 appends such a line to the last field of the handle's exchange before, which it has freed: with handles that are used
-    /// again, the process dies here.
+    /// libcurl 7.88.1 appends such a line to the last field of the handle's exchange before, which it has freed: with
+    /// handles that are used again, the process dies here.
     @Test func foldedFirstLineAfterAnotherAnswer() throws {
-        let proper = try CannedOrigin("HTTP/1.1 200 OK\r\nX-Last: \(String(repeating: "x", count: 200))\r\nContent-Length: 0\r\n\r\n")
-        let folded = try CannedOrigin("HTTP/1.1 200 OK\r\n folded: \(String(repeating: "y", count: 2000))\r\nContent-Length: 0\r\n\r\n")
+        let proper = try CannedOrigin(
+            "HTTP/1.1 200 OK\r\nX-Last: \(String(repeating: "x", count: 200))\r\nContent-Length: 0\r\n\r\n")
+        let folded = try CannedOrigin(
+            "HTTP/1.1 200 OK\r\n folded: \(String(repeating: "y", count: 2000))\r\nContent-Length: 0\r\n\r\n")
         let upstreams = try Upstreams()
         for _ in 0..<20 {
             #expect(try upstreams.fetch(proper.url).error == nil)
@@ -30,7 +35,8 @@ import Upstream
 
     @Test(arguments: ["X-Folded: a\r\n b\r\n", "X-Folded: a\r\n\tb\r\n", "X-Folded: a\r\n \r\n"])
     func foldedLine(_ lines: String) throws {
-        try expectRefused(CannedOrigin("HTTP/1.1 200 OK\r\n\(lines)Content-Length: 0\r\n\r\n"), Upstreams(), because: Self.folded)
+        try expectRefused(
+            CannedOrigin("HTTP/1.1 200 OK\r\n\(lines)Content-Length: 0\r\n\r\n"), Upstreams(), because: Self.folded)
     }
 
     /// What curl would hand on is coded, and would be stored as if it were not.
@@ -41,7 +47,8 @@ import Upstream
     }
 
     @Test func severalTransferCodingLines() throws {
-        let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+        let origin = try CannedOrigin(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
         try expectRefused(origin, Upstreams(), because: "Transfer-Encoding: gzip, chunked")
     }
 
@@ -57,7 +64,9 @@ import Upstream
         let origin = try CannedOrigin("HTTP/1.1 200 OK\r\n\(fields)\r\n")
         let (recorder, error) = try Upstreams().fetch(origin.url)
         #expect(error == nil && recorder.heads.first?.fields.lines.count == 256)
-        try expectRefused(CannedOrigin("HTTP/1.1 200 OK\r\n\(fields)a:b\r\n\r\n"), Upstreams(), because: "the head of the response has more than 256 fields")
+        try expectRefused(
+            CannedOrigin("HTTP/1.1 200 OK\r\n\(fields)a:b\r\n\r\n"), Upstreams(),
+            because: "the head of the response has more than 256 fields")
     }
 
     @Test func longHead() throws {
@@ -73,23 +82,32 @@ import Upstream
     /// Interim responses and redirects count too: nobody sends many of them.
     @Test func manyInterimResponses() throws {
         let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", count: 300)
-        try expectRefused(CannedOrigin(interim + "HTTP/1.1 200 OK\r\n\r\n"), Upstreams(), because: "the head of the response has more than 256 fields")
+        try expectRefused(
+            CannedOrigin(interim + "HTTP/1.1 200 OK\r\n\r\n"), Upstreams(),
+            because: "the head of the response has more than 256 fields")
     }
 
     // MARK: Trailers
 
     /// The body of a chunked answer with these trailers is there, and then the transfer fails.
-    private func expectRefused(trailers: String, because reason: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\(trailers)\r\n")
+    private func expectRefused(
+        trailers: String, because reason: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let origin = try CannedOrigin(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\(trailers)\r\n")
         let (recorder, error) = try Upstreams().fetch(origin.url)
-        #expect(error == .protocolViolation(detail: reason) && recorder.heads.count == 1, sourceLocation: sourceLocation)
+        #expect(
+            error == .protocolViolation(detail: reason) && recorder.heads.count == 1, sourceLocation: sourceLocation)
     }
 
     /// Curl keeps each of them: 40 MB of the shortest took 456 MB of memory.
     @Test func manyTrailers() throws {
-        try expectRefused(trailers: String(repeating: "a:b\r\n", count: 256), because: "the head of the response has more than 256 fields")
         try expectRefused(
-            trailers: String(repeating: "a: \(String(repeating: "b", count: 1000))\r\n", count: 40), because: "the head of the response is larger than 32768 bytes")
+            trailers: String(repeating: "a:b\r\n", count: 256),
+            because: "the head of the response has more than 256 fields")
+        try expectRefused(
+            trailers: String(repeating: "a: \(String(repeating: "b", count: 1000))\r\n", count: 40),
+            because: "the head of the response is larger than 32768 bytes")
     }
 
     /// Curl joins them to one line, again with each piece that comes: its work grows with the square.
@@ -99,15 +117,20 @@ import Upstream
 
     /// What looks like another head there is none.
     @Test func statusLineAmongTrailers() throws {
-        let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nHTTP/1.1 500: No\r\nA: b\r\n\r\n")
+        let origin = try CannedOrigin(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nHTTP/1.1 500: No\r\nA: b\r\n\r\n")
         let (recorder, error) = try Upstreams().fetch(origin.url)
         #expect(error == nil && recorder.heads.map(\.status) == [200] && recorder.body == Array("abc".utf8))
     }
 
     // MARK: Names
 
-    /// To curl these are other fields than those which they look like: of the first one the framing of the chunks would be stored as the body.
-    @Test(arguments: ["Transfer-Encoding : chunked", "Transfer-Encoding\t: chunked", "Content-Length : 5", "Content Length: 5", "Content-Lèngth: 5", ": 5"])
+    /// To curl these are other fields than those which they look like: of the first one the framing of the chunks would
+    /// be stored as the body.
+    @Test(arguments: [
+        "Transfer-Encoding : chunked", "Transfer-Encoding\t: chunked", "Content-Length : 5", "Content Length: 5",
+        "Content-Lèngth: 5", ": 5",
+    ])
     func nameThatIsNotAToken(_ line: String) throws {
         let origin = try CannedOrigin("HTTP/1.1 200 OK\r\nX-First: a\r\n\(line)\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
         let name = String(line.prefix { $0 != ":" })

@@ -39,20 +39,26 @@ import Upstream
             }
         }
 
-        func waitUntilAsked(_ count: Int) throws { _ = try state.wait(for: "names") { $0.asked.count >= count ? true : nil } }
+        func waitUntilAsked(_ count: Int) throws {
+            _ = try state.wait(for: "names") { $0.asked.count >= count ? true : nil }
+        }
         var asked: [String] { state.read(\.asked) }
     }
 
     @Test func manyRequestsForANameAreOneLookUp() throws {
         let names = Names { _ in ["127.0.0.1"] }, resolver = names.resolver, answers = Monitor<[[String]]>([])
         for _ in 0..<50 {
-            guard case .waiting = resolver.resolve("film.test", waiter: { addresses in answers.update { $0.append(addresses) } }) else {
+            guard
+                case .waiting = resolver.resolve(
+                    "film.test", waiter: { addresses in answers.update { $0.append(addresses) } })
+            else {
                 Issue.record("known already")
                 return
             }
         }
         names.state.update { $0.isOpen = true }
-        try #expect(answers.wait(for: "answers") { $0.count == 50 ? $0 : nil } == Array(repeating: ["127.0.0.1"], count: 50))
+        try #expect(
+            answers.wait(for: "answers") { $0.count == 50 ? $0 : nil } == Array(repeating: ["127.0.0.1"], count: 50))
         #expect(names.asked == ["film.test"])
         #expect(resolver.resolve("film.test") { _ in } == .addresses(["127.0.0.1"]))
     }
@@ -70,9 +76,14 @@ import Upstream
     /// A queue of names that nobody wants any more would hold up those who do.
     @Test func whatNobodyWaitsForIsNotLookedUp() throws {
         let names = Names(), resolver = names.resolver, answers = Monitor<[[String]]>([])
-        for index in 0..<NameResolver.threadLimit { _ = resolver.resolve("\(index).test") { addresses in answers.update { $0.append(addresses) } } }
+        for index in 0..<NameResolver.threadLimit {
+            _ = resolver.resolve("\(index).test") { addresses in answers.update { $0.append(addresses) } }
+        }
         try names.waitUntilAsked(NameResolver.threadLimit)
-        guard case .waiting(let ticket) = resolver.resolve("left.test", waiter: { _ in Issue.record("told though it had left") }) else { return }
+        guard
+            case .waiting(let ticket) = resolver.resolve(
+                "left.test", waiter: { _ in Issue.record("told though it had left") })
+        else { return }
         _ = resolver.resolve("last.test") { addresses in answers.update { $0.append(addresses) } }
         resolver.cancel(ticket)
         names.state.update { $0.isOpen = true }
@@ -122,7 +133,8 @@ import Upstream
         found.withLock { $0 = [] }
         for count in 2...3 {
             names.seconds.add(60, ordering: .relaxed)
-            // While the renewal before has not ended, none begins; and one that was in its midst when the time passed is believed for as long as that.
+            // While the renewal before has not ended, none begins; and one that was in its midst when the time passed
+            // is believed for as long as that.
             let end = ContinuousClock.now + .patience
             var passed = 0
             repeat {
@@ -141,8 +153,12 @@ import Upstream
     @Test func zoneThatDoesNotAnswerHoldsUpNoOther() throws {
         let names = Names(), resolver = names.resolver, answers = Monitor<[[String]]>([])
         for index in 0..<200 { _ = resolver.resolve("\(index).dead.test") { _ in } }
-        for name in ["film.example.test", "films.test", "nas"] { _ = resolver.resolve(name) { addresses in answers.update { $0.append(addresses) } } }
-        _ = try names.state.wait(for: "the others") { Set($0.asked).isSuperset(of: ["film.example.test", "films.test", "nas"]) ? true : nil }
+        for name in ["film.example.test", "films.test", "nas"] {
+            _ = resolver.resolve(name) { addresses in answers.update { $0.append(addresses) } }
+        }
+        _ = try names.state.wait(for: "the others") {
+            Set($0.asked).isSuperset(of: ["film.example.test", "films.test", "nas"]) ? true : nil
+        }
         #expect(names.asked.count { $0.hasSuffix(".dead.test") } <= NameResolver.threadsOfAZone)
         names.state.update { $0.isOpen = true }
         try names.waitUntilAsked(203)
@@ -152,18 +168,25 @@ import Upstream
     // MARK: Transfers
 
     /// Of this process.
-    private static var threads: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 0 }
+    private static var threads: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 0
+    }
 
     /// Curl starts a thread for each look-up of its own: none is started here.
     @Test func thousandRequestsForDeadNamesStartFewThreads() throws {
-        let names = Names(), upstreams = try Upstreams(resolver: names.resolver, slots: TransferSlots(.init(total: 2000, perHost: 2000)))
+        let names = Names(),
+            upstreams = try Upstreams(resolver: names.resolver, slots: TransferSlots(.init(total: 2000, perHost: 2000)))
         let recorders = (0..<1000).map { _ in Recorder() }, before = Self.threads
-        for (index, recorder) in recorders.enumerated() { upstreams.start(UpstreamRequest(url: "http://dead-\(index % 500).test/"), recorder) }
+        for (index, recorder) in recorders.enumerated() {
+            upstreams.start(UpstreamRequest(url: "http://dead-\(index % 500).test/"), recorder)
+        }
         try names.waitUntilAsked(NameResolver.threadLimit)
         // Tests beside this one have theirs, which come and go; a thousand more would be these.
         #expect(Self.threads < before + 900)
         names.state.update { $0.isOpen = true }
-        for (index, recorder) in recorders.enumerated() { #expect(try recorder.outcome() == .cannotResolve(host: "dead-\(index % 500).test")) }
+        for (index, recorder) in recorders.enumerated() {
+            #expect(try recorder.outcome() == .cannotResolve(host: "dead-\(index % 500).test"))
+        }
         #expect(names.asked.count <= 1000)
     }
 
@@ -189,7 +212,9 @@ import Upstream
 
     @Test func nameThatNobodyAnswersForTimesOut() throws {
         let names = Names(), settings = UpstreamSettings(connectTimeout: 1)
-        #expect(try Upstreams(settings, resolver: names.resolver).fetch("http://slow.test/").error == .timedOut(host: "slow.test", phase: .connect))
+        #expect(
+            try Upstreams(settings, resolver: names.resolver).fetch("http://slow.test/").error
+                == .timedOut(host: "slow.test", phase: .connect))
         names.state.update { $0.isOpen = true }
     }
 
@@ -200,7 +225,9 @@ import Upstream
         try names.waitUntilAsked(NameResolver.threadsOfAZone)
         let upstreams = try Upstreams(UpstreamSettings(connectTimeout: 0.05), resolver: resolver)
         let error = try upstreams.fetch("http://film.slow.test/").error
-        #expect(error == .timedOut(host: "film.slow.test", phase: .names) && error?.description.contains("too many names") == true)
+        #expect(
+            error == .timedOut(host: "film.slow.test", phase: .names)
+                && error?.description.contains("too many names") == true)
         names.state.update { $0.isOpen = true }
     }
 

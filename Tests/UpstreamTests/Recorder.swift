@@ -74,7 +74,8 @@ final class Recorder: TransferDelegate, Sendable {
         try state.wait(for: "the head of a response") { $0.heads.first }
     }
 
-    /// Whether the body is that part of the media, or the whole. Not `==` in the test: its report would compare each byte.
+    /// Whether the body is that part of the media, or the whole. Not `==` in the test: its report would compare each
+    /// byte.
     func received(_ media: Media, _ range: Range<Int64>? = nil) -> Bool {
         body == media.bytes(range ?? 0..<media.size)
     }
@@ -92,7 +93,8 @@ final class Upstreams: Sendable {
 
     init(
         allow: [String] = ["127.0.0.1", "localhost"], _ settings: UpstreamSettings = UpstreamSettings(),
-        resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds), slots: TransferSlots = TransferSlots()
+        resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds),
+        slots: TransferSlots = TransferSlots()
     ) throws {
         let loop = try EventLoop()
         let policy = Current<AddressPolicy>(try AddressPolicy(allow: allow))
@@ -100,7 +102,11 @@ final class Upstreams: Sendable {
         self.loop = loop
         self.policy = policy
         self.slots = slots
-        client = loop.sync { LoopBound(UpstreamClient(loop: loop, policy: policy, settings: settings, resolver: resolver, slots: slots), on: loop) }
+        client = loop.sync {
+            LoopBound(
+                UpstreamClient(loop: loop, policy: policy, settings: settings, resolver: resolver, slots: slots),
+                on: loop)
+        }
     }
 
     deinit {
@@ -117,7 +123,8 @@ final class Upstreams: Sendable {
 
     /// Starts a request and waits for its end.
     func fetch(
-        _ url: String, method: UpstreamRequest.Method = .get, span: UpstreamRequest.Span? = nil, fields: FieldLines = .init(), confined: [String] = []
+        _ url: String, method: UpstreamRequest.Method = .get, span: UpstreamRequest.Span? = nil,
+        fields: HeaderFields = .init(), confined: [String] = []
     ) throws -> (recorder: Recorder, error: UpstreamError?) {
         let recorder = Recorder()
         start(UpstreamRequest(url: url, method: method, span: span, fields: fields, confined: confined), recorder)

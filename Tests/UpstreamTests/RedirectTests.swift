@@ -12,15 +12,18 @@ import Upstream
         origin.serve("/final.mp4", media)
     }
 
-    private var credentials: FieldLines {
-        FieldLines([
-            .init(name: "Authorization", value: "Bearer x"), .init(name: "cookie", value: "a=b"), .init(name: "If-Range", value: "\"v1\""),
+    private var credentials: HeaderFields {
+        HeaderFields([
+            .init(name: "Authorization", value: "Bearer x"), .init(name: "cookie", value: "a=b"),
+            .init(name: "If-Range", value: "\"v1\""),
         ])
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])
     func redirectIsFollowedWithItsRange(_ status: Int) throws {
-        origin.script("/a") { $0.redirect = "/final.mp4"; $0.status = status; $0.body = [UInt8](repeating: 65, count: 1000) }
+        origin.script("/a") {
+            $0.redirect = "/final.mp4"; $0.status = status; $0.body = [UInt8](repeating: 65, count: 1000)
+        }
         let (recorder, error) = try Upstreams().fetch(origin.url("/a"), span: .bounded(5..<50_000), fields: credentials)
         #expect(error == nil)
         #expect(recorder.heads.map(\.status) == [206])
@@ -81,11 +84,13 @@ import Upstream
         origin.script("/a") { $0.redirect = "/b" }
         origin.script("/b") { $0.redirect = other.url("/c") }
         other.script("/c") { $0.redirect = origin.url("/final.mp4") }
-        let fields = FieldLines([.init(name: "X-Key", value: "secret"), .init(name: "X-Other", value: "o")])
+        let fields = HeaderFields([.init(name: "X-Key", value: "secret"), .init(name: "X-Other", value: "o")])
         let (recorder, error) = try Upstreams().fetch(origin.url("/a"), fields: fields, confined: ["x-key"])
         #expect(error == nil && recorder.received(media))
         #expect(["/a", "/b"].map { origin.requests($0).first?.headers["X-Key"] } == ["secret", "secret"])
-        #expect(other.requests("/c").map { $0.headers["X-Key"] } == [nil] && origin.requests("/final.mp4").map { $0.headers["X-Key"] } == [nil])
+        #expect(
+            other.requests("/c").map { $0.headers["X-Key"] } == [nil]
+                && origin.requests("/final.mp4").map { $0.headers["X-Key"] } == [nil])
         #expect(origin.requests("/final.mp4").map { $0.headers["X-Other"] } == ["o"])
     }
 
@@ -104,7 +109,9 @@ import Upstream
     }
 
     @Test func redirectWithoutLocationIsAResponse() throws {
-        origin.script("/a") { $0.status = 302; $0.body = Array("look elsewhere".utf8) }
+        origin.script("/a") {
+            $0.status = 302; $0.body = Array("look elsewhere".utf8)
+        }
         let (recorder, error) = try Upstreams().fetch(origin.url("/a"))
         #expect(error == nil)
         #expect(recorder.heads.map(\.status) == [302])
@@ -112,7 +119,9 @@ import Upstream
     }
 
     @Test func longOrEndlessBodyOfARedirectIsAbandoned() throws {
-        origin.script("/long") { $0.redirect = "/final.mp4"; $0.body = [UInt8](repeating: 65, count: 10_000_000) }
+        origin.script("/long") {
+            $0.redirect = "/final.mp4"; $0.body = [UInt8](repeating: 65, count: 10_000_000)
+        }
         let (recorder, error) = try Upstreams().fetch(origin.url("/long"))
         #expect(error == nil)
         #expect(recorder.received(media))
@@ -120,7 +129,9 @@ import Upstream
     }
 
     @Test func brokenBodyOfARedirectIsNoMatter() throws {
-        origin.script("/cut") { $0.redirect = "/final.mp4"; $0.body = [UInt8](repeating: 65, count: 1000); $0.cutAfter = 10 }
+        origin.script("/cut") {
+            $0.redirect = "/final.mp4"; $0.body = [UInt8](repeating: 65, count: 1000); $0.cutAfter = 10
+        }
         let (recorder, error) = try Upstreams().fetch(origin.url("/cut"))
         #expect(error == nil)
         #expect(recorder.received(media))

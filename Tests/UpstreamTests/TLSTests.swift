@@ -13,11 +13,13 @@ import Upstream
         let made = try ChildProcess.run(
             "/usr/bin/openssl",
             [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", certificate,
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+                "-out", certificate,
                 "-days", "2", "-subj", "/CN=reelcache test", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
             ])
         try #require(made.exit == .exited(0), "\(made.stderr)")
-        server = try ChildProcess("/usr/bin/openssl", ["s_server", "-accept", "0.0.0.0:0", "-cert", certificate, "-key", key, "-www"])
+        server = try ChildProcess(
+            "/usr/bin/openssl", ["s_server", "-accept", "0.0.0.0:0", "-cert", certificate, "-key", key, "-www"])
         let line = try server.waitForLine(containing: "ACCEPT")
         port = try #require(line.split(separator: ":").last.flatMap { Int($0) }, "\(line)")
     }

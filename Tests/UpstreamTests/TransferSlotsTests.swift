@@ -13,7 +13,9 @@ import Upstream
         init(total: Int, perHost: Int) { slots = TransferSlots(.init(total: total, perHost: perHost)) }
 
         @discardableResult
-        func take(_ name: String, _ host: String, _ priority: UpstreamRequest.Priority = .playback) -> TransferSlots.Ticket? {
+        func take(_ name: String, _ host: String, _ priority: UpstreamRequest.Priority = .playback) -> TransferSlots
+            .Ticket?
+        {
             slots.take(host, priority) { self.woken.withLock { $0.append(name) } }
         }
 
@@ -127,21 +129,25 @@ import Upstream
     @Test func playerThatWaitsTooLongIsTold() throws {
         let origin = try ScriptedOrigin()
         origin.serve("/a.mp4", Media(seed: 6, size: 1000))
-        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 0.1), slots: TransferSlots(.init(total: 1, perHost: 1)))
+        let upstreams = try Upstreams(
+            UpstreamSettings(stallTimeout: 0.1), slots: TransferSlots(.init(total: 1, perHost: 1)))
         // Somebody else's.
         _ = upstreams.slots.take("127.0.0.1", .playback) {}
         let error = try upstreams.fetch(origin.url("/a.mp4")).error
-        #expect(error == .timedOut(host: "127.0.0.1", phase: .queue) && error?.description.contains("max_fetches") == true)
+        #expect(
+            error == .timedOut(host: "127.0.0.1", phase: .queue) && error?.description.contains("max_fetches") == true)
         #expect(upstreams.slots.count == (1, 0))
     }
 
-    /// Who downloads waits for as long as it takes, after a redirect too: what timed the hop before says nothing of this one.
+    /// Who downloads waits for as long as it takes, after a redirect too: what timed the hop before says nothing of
+    /// this one.
     @Test func downloadWaitsForItsTurnAfterARedirect() throws {
         let origin = try ScriptedOrigin(), media = Media(seed: 7, size: 1000)
         origin.serve("/b.mp4", media)
         origin.script("/a.mp4") { $0.redirect = "/b.mp4" }
         origin.holdHeads("/a.mp4")
-        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 1), slots: TransferSlots(.init(total: 1, perHost: 1)))
+        let upstreams = try Upstreams(
+            UpstreamSettings(stallTimeout: 1), slots: TransferSlots(.init(total: 1, perHost: 1)))
         let download = Recorder(), player = Recorder(), turns = Monitor(0)
         var request = UpstreamRequest(url: origin.url("/a.mp4"))
         request.priority = .download

@@ -49,7 +49,7 @@ import Upstream
     }
 
     @Test func requestGoesOutAsGiven() throws {
-        var fields = FieldLines()
+        var fields = HeaderFields()
         fields.append("If-Range", "\"v1\"")
         fields.append("X-Empty", "")
         fields.append("User-Agent", "player/2")
@@ -66,7 +66,8 @@ import Upstream
     }
 
     @Test func userAndPasswordInTheURLAreNotSent() throws {
-        let (recorder, error) = try Upstreams().fetch("http://user:secret@127.0.0.1:\(origin.port)/a.mp4", span: .bounded(0..<1))
+        let (recorder, error) = try Upstreams().fetch(
+            "http://user:secret@127.0.0.1:\(origin.port)/a.mp4", span: .bounded(0..<1))
         #expect(error == nil)
         #expect(origin.requests("/a.mp4").first?.headers["Authorization"] == nil)
         #expect(try recorder.head().finalURL == origin.url("/a.mp4"))
@@ -117,7 +118,8 @@ import Upstream
         let recorders = (0..<100).map { _ in Recorder() }
         for (index, recorder) in recorders.enumerated() {
             let start = Int64(index) * 20_000
-            upstreams.start(UpstreamRequest(url: origin.url("/a.mp4"), span: .bounded(start..<start + 300_000)), recorder)
+            upstreams.start(
+                UpstreamRequest(url: origin.url("/a.mp4"), span: .bounded(start..<start + 300_000)), recorder)
         }
         for (index, recorder) in recorders.enumerated() {
             #expect(try recorder.outcome() == nil)
@@ -161,7 +163,9 @@ import Upstream
         let (status, body) = try BlockingFetch.get(url: origin.url("/a.mp4"), timeout: 20)
         #expect(status == 200)
         #expect(body == media.allBytes)
-        #expect(throws: UpstreamError.badURL("ftp://127.0.0.1/")) { try BlockingFetch.get(url: "ftp://127.0.0.1/", timeout: 20) }
+        #expect(throws: UpstreamError.badURL("ftp://127.0.0.1/")) {
+            try BlockingFetch.get(url: "ftp://127.0.0.1/", timeout: 20)
+        }
     }
 
     /// The origin never ends its answer, so both of these would wait for ever otherwise.

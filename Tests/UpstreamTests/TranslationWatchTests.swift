@@ -50,7 +50,9 @@ import Upstream
 
         func answer(_ addresses: String...) { state.update { $0.answers.append(addresses) } }
 
-        func waitUntilAsked(_ count: Int) throws { _ = try state.wait(for: "a question") { $0.asked.count >= count ? true : nil } }
+        func waitUntilAsked(_ count: Int) throws {
+            _ = try state.wait(for: "a question") { $0.asked.count >= count ? true : nil }
+        }
 
         func isPublic(_ text: String) throws -> Bool { policy.value.isPublic(try #require(IPAddress(text))) }
 
@@ -66,7 +68,9 @@ import Upstream
         /// Waits until an answer has come, as somebody else who asks gets it.
         func waitForAnswer() throws {
             let isThere = Monitor(false)
-            guard case .waiting = resolver.resolve(TranslationPrefix.probe, waiter: { _ in isThere.update { $0 = true } }) else { return }
+            guard
+                case .waiting = resolver.resolve(TranslationPrefix.probe, waiter: { _ in isThere.update { $0 = true } })
+            else { return }
             _ = try isThere.wait(for: "an answer") { $0 ? true : nil }
             for _ in 1...3 { loop.sync {} }
         }

@@ -34,11 +34,17 @@ private final class Uploader: TransferDelegate, Sendable {
         return step
     }
 
-    func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) { answer.transfer(transfer, receivedHead: head) }
+    func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead) {
+        answer.transfer(transfer, receivedHead: head)
+    }
 
-    func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool { answer.transfer(transfer, receivedBody: bytes) }
+    func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
+        answer.transfer(transfer, receivedBody: bytes)
+    }
 
-    func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) { answer.transfer(transfer, finishedWith: error) }
+    func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?) {
+        answer.transfer(transfer, finishedWith: error)
+    }
 }
 
 @Suite struct UploadTests {
@@ -50,7 +56,10 @@ private final class Uploader: TransferDelegate, Sendable {
         origin.script("/in") { ($0.status, $0.body) = (201, Array("made".utf8)) }
     }
 
-    private func request(_ content: UpstreamRequest.Content, method: String = "POST", path: String = "/in", fields: FieldLines = FieldLines()) -> UpstreamRequest {
+    private func request(
+        _ content: UpstreamRequest.Content, method: String = "POST", path: String = "/in",
+        fields: HeaderFields = HeaderFields()
+    ) -> UpstreamRequest {
         var request = UpstreamRequest(url: origin.url(path), method: .other(method), fields: fields)
         request.content = content
         return request
@@ -70,7 +79,9 @@ private final class Uploader: TransferDelegate, Sendable {
         #expect(uploader.answer.heads.map(\.status) == [201] && uploader.answer.body == Array("made".utf8))
         let asked = try #require(origin.requests("/in").first)
         #expect(asked.method == "POST")
-        #expect(asked.headers["Content-Length"] == "5000000" && asked.headers["Transfer-Encoding"] == nil && asked.headers["Expect"] == nil)
+        #expect(
+            asked.headers["Content-Length"] == "5000000" && asked.headers["Transfer-Encoding"] == nil
+                && asked.headers["Expect"] == nil)
         let isSame = asked.body == body
         #expect(isSame)
     }
@@ -81,7 +92,9 @@ private final class Uploader: TransferDelegate, Sendable {
         #expect(try uploader.answer.outcome() == nil)
         let asked = try #require(origin.requests("/in").first)
         #expect(asked.method == "PUT")
-        #expect(asked.headers["Content-Length"] == nil && asked.headers["Transfer-Encoding"] == "chunked" && asked.headers["Expect"] == nil)
+        #expect(
+            asked.headers["Content-Length"] == nil && asked.headers["Transfer-Encoding"] == "chunked"
+                && asked.headers["Expect"] == nil)
         let isSame = asked.body == body
         #expect(isSame)
     }
@@ -98,16 +111,20 @@ private final class Uploader: TransferDelegate, Sendable {
 
     @Test func fieldsGoAsTheyCameButThoseOfTheBodysLength() throws {
         let upstreams = try Upstreams(), uploader = Uploader([1, 2, 3])
-        var fields = FieldLines()
+        var fields = HeaderFields()
         for (name, value) in [
-            ("Accept-Encoding", "gzip"), ("Range", "bytes=1-2"), ("Content-Type", "a/b"), ("Content-Length", "99"), ("Transfer-Encoding", "chunked"), ("Host", "evil.example"),
+            ("Accept-Encoding", "gzip"), ("Range", "bytes=1-2"), ("Content-Type", "a/b"), ("Content-Length", "99"),
+            ("Transfer-Encoding", "chunked"), ("Host", "evil.example"),
             ("Expect", "100-continue"),
         ] { fields.append(name, value) }
         _ = start(upstreams, request(.length(3), fields: fields), uploader)
         #expect(try uploader.answer.outcome() == nil)
         let headers = try #require(origin.requests("/in").first?.headers)
-        #expect(headers.all("Accept-Encoding") == ["gzip"] && headers.all("Range") == ["bytes=1-2"] && headers.all("Content-Type") == ["a/b"])
-        #expect(headers.all("Content-Length") == ["3"] && headers["Transfer-Encoding"] == nil && headers["Expect"] == nil)
+        #expect(
+            headers.all("Accept-Encoding") == ["gzip"] && headers.all("Range") == ["bytes=1-2"]
+                && headers.all("Content-Type") == ["a/b"])
+        #expect(
+            headers.all("Content-Length") == ["3"] && headers["Transfer-Encoding"] == nil && headers["Expect"] == nil)
         #expect(headers.all("Host") == ["127.0.0.1:\(origin.port)"])
     }
 
@@ -149,7 +166,8 @@ private final class Uploader: TransferDelegate, Sendable {
 
     @Test func originThatTakesNothingIsGivenUp() throws {
         let deaf = try CannedOrigin(nil)
-        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 0.3)), uploader = Uploader(Array(repeating: 1, count: 32 << 20))
+        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 0.3)),
+            uploader = Uploader(Array(repeating: 1, count: 32 << 20))
         var request = UpstreamRequest(url: deaf.url, method: .other("PUT"))
         request.content = .length(32 << 20)
         _ = start(upstreams, request, uploader)
@@ -159,7 +177,9 @@ private final class Uploader: TransferDelegate, Sendable {
 
     @Test func pausedAnswerDoesNotHoldTheUpload() throws {
         origin.serve("/big", Media(seed: 3, size: 4_000_000))
-        origin.script("/big") { ($0.status, $0.body, $0.answersEarly) = (200, Media(seed: 3, size: 1_000_000).bytes(0..<1_000_000), true) }
+        origin.script("/big") {
+            ($0.status, $0.body, $0.answersEarly) = (200, Media(seed: 3, size: 1_000_000).bytes(0..<1_000_000), true)
+        }
         let upstreams = try Upstreams(), uploader = Uploader([], isWhole: false)
         uploader.answer.state.update { $0.allowance = 100_000 }
         let running = start(upstreams, request(.unknownLength, path: "/big"), uploader)
@@ -189,7 +209,8 @@ private final class Uploader: TransferDelegate, Sendable {
     }
 
     @Test func originThatRefusesEarlyEndsTheUpload() throws {
-        let refusing = try CannedOrigin("HTTP/1.1 413 Content Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large")
+        let refusing = try CannedOrigin(
+            "HTTP/1.1 413 Content Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large")
         let upstreams = try Upstreams(), uploader = Uploader(Array(repeating: 1, count: 100_000), isWhole: false)
         var request = UpstreamRequest(url: refusing.url, method: .other("PUT"))
         request.content = .length(64 << 20)
@@ -214,7 +235,9 @@ private final class Uploader: TransferDelegate, Sendable {
     @Test(arguments: [(413, false), (413, true), (201, false), (201, true)])
     func answerEndsAlthoughTheUploadWaits(status: Int, isChunked: Bool) throws {
         origin.script("/in") {
-            ($0.status, $0.answersEarly, $0.holdBody, $0.chunkedEncoding, $0.headers) = (status, true, true, isChunked, [("Connection", "close")])
+            ($0.status, $0.answersEarly, $0.holdBody, $0.chunkedEncoding, $0.headers) = (
+                status, true, true, isChunked, [("Connection", "close")]
+            )
         }
         let upstreams = try Upstreams(), uploader = Uploader([1, 2, 3], isWhole: false)
         _ = start(upstreams, request(.length(64 << 20)), uploader)
@@ -227,8 +250,11 @@ private final class Uploader: TransferDelegate, Sendable {
     }
 
     @Test func refusalThatStallsIsGivenUpAlthoughTheUploadWaits() throws {
-        origin.script("/in") { ($0.status, $0.answersEarly, $0.holdBody, $0.headers) = (413, true, true, [("Connection", "close")]) }
-        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 0.3)), uploader = Uploader([1, 2, 3], isWhole: false)
+        origin.script("/in") {
+            ($0.status, $0.answersEarly, $0.holdBody, $0.headers) = (413, true, true, [("Connection", "close")])
+        }
+        let upstreams = try Upstreams(UpstreamSettings(stallTimeout: 0.3)),
+            uploader = Uploader([1, 2, 3], isWhole: false)
         _ = start(upstreams, request(.length(64 << 20)), uploader)
         #expect(try uploader.answer.outcome() == .timedOut(host: "127.0.0.1", phase: .body))
         #expect(uploader.answer.heads.map(\.status) == [413])
@@ -257,7 +283,9 @@ private final class Uploader: TransferDelegate, Sendable {
         let upstreams = try Upstreams(), uploader = Uploader([1, 2, 3])
         _ = start(upstreams, request(.length(3)), uploader)
         #expect(try uploader.answer.outcome() == nil)
-        #expect(uploader.answer.heads.first?.status == status && uploader.answer.heads.first?.fields["Location"] == "/elsewhere")
+        #expect(
+            uploader.answer.heads.first?.status == status
+                && uploader.answer.heads.first?.fields["Location"] == "/elsewhere")
         #expect(origin.snapshot.requests.count == 1)
     }
 

@@ -40,7 +40,7 @@ package struct Freshness: Sendable, Equatable {
     ///   - times: from when its age counts.
     ///   - ttl: what a rule says; it goes before what the origin said, also before its `no-cache`.
     ///   - now: seconds since 1970.
-    package static func of(_ fields: FieldLines, _ times: ResponseTimes, ttl: Int64?, now: Int64) -> Freshness {
+    package static func of(_ fields: HeaderFields, _ times: ResponseTimes, ttl: Int64?, now: Int64) -> Freshness {
         let age = times.age(at: now)
         if let ttl {
             // A rule counts from when this proxy had it from the origin, however old it was then.
@@ -49,23 +49,26 @@ package struct Freshness: Sendable, Equatable {
         let control = CacheControl(parsing: fields.combined("Cache-Control"))
         let explicit = control.maxAge ?? expiry(fields, receivedAt: times.validatedAt)
         return Freshness(
-            lifetime: explicit ?? heuristicLifetime(fields, receivedAt: times.validatedAt), age: age, source: explicit == nil ? .heuristic : .explicit,
+            lifetime: explicit ?? heuristicLifetime(fields, receivedAt: times.validatedAt), age: age,
+            source: explicit == nil ? .heuristic : .explicit,
             isAskedEachTime: control.noCache)
     }
 
-    /// §4.2.1 for a cache that is not shared, after `max-age` (`s-maxage` is not for it): `Expires` minus `Date`, both of the origin's clock;
-    /// nil without `Expires`.
-    private static func expiry(_ fields: FieldLines, receivedAt: Int64) -> Int64? {
-        // §5.3: what is no date, "0" above all, has expired. §4.2.1: of several fields that differ, the most restrictive counts.
+    /// §4.2.1 for a cache that is not shared, after `max-age` (`s-maxage` is not for it): `Expires` minus `Date`, both
+    /// of the origin's clock; nil without `Expires`.
+    private static func expiry(_ fields: HeaderFields, receivedAt: Int64) -> Int64? {
+        // §5.3: what is no date, "0" above all, has expired. §4.2.1: of several fields that differ, the most
+        // restrictive counts.
         let dates = fields.all("Expires").map { HTTPDate.parse($0) ?? .min }
         return dates.min().map { max(0, $0 -| date(fields, receivedAt)) }
     }
 
-    /// §4.2.2: a tenth of the time that it had not changed for when it was received, at least ten minutes and at most a week.
+    /// §4.2.2: a tenth of the time that it had not changed for when it was received, at least ten minutes and at most a
+    /// week.
     ///
-    /// The least is for media without any word about their lifetime: a player asks many times for parts of the same file, and would
-    /// have to wait for the origin each time.
-    private static func heuristicLifetime(_ fields: FieldLines, receivedAt: Int64) -> Int64 {
+    /// The least is for media without any word about their lifetime: a player asks many times for parts of the same
+    /// file, and would have to wait for the origin each time.
+    private static func heuristicLifetime(_ fields: HeaderFields, receivedAt: Int64) -> Int64 {
         guard let modified = fields["Last-Modified"].flatMap(HTTPDate.parse) else { return leastHeuristic }
         return min(max((date(fields, receivedAt) -| modified) / 10, leastHeuristic), longestHeuristic)
     }
@@ -74,7 +77,9 @@ package struct Freshness: Sendable, Equatable {
     static let longestHeuristic: Int64 = 7 * 86400
 
     /// RFC 9110 §6.6.1: without a Date the time of receipt stands for it.
-    private static func date(_ fields: FieldLines, _ receivedAt: Int64) -> Int64 { fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt }
+    private static func date(_ fields: HeaderFields, _ receivedAt: Int64) -> Int64 {
+        fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt
+    }
 
     /// In words: `fresh for 2 h more`.
     package var text: String {

@@ -1,6 +1,7 @@
 import HTTPModel
 
-/// When a stored response was received or last validated, and how old it was then: what its age is reckoned from (RFC 9111 §4.2.3).
+/// When a stored response was received or last validated, and how old it was then: what its age is reckoned from (RFC
+/// 9111 §4.2.3).
 package struct ResponseTimes: Sendable, Equatable {
     /// `response_time`: seconds since 1970.
     package var validatedAt: Int64
@@ -15,11 +16,14 @@ package struct ResponseTimes: Sendable, Equatable {
     /// - Parameters:
     ///   - fields: those of the response that was received, `Date` and `Age` among them.
     ///   - requestedAt, receivedAt: seconds since 1970.
-    package init(_ fields: FieldLines, requestedAt: Int64, receivedAt: Int64) {
+    package init(_ fields: HeaderFields, requestedAt: Int64, receivedAt: Int64) {
         // §4.2.3: without a Date the time of receipt stands for it (RFC 9110 §6.6.1).
         let apparentAge = max(0, receivedAt -| (fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt))
         // §5.1: of several the first counts; one that is no number is ignored.
-        let age = fields["Age"].flatMap { $0.split(separator: ",").first }.flatMap { ASCII.saturatingDecimal(ASCII.trimmed($0.utf8)) } ?? 0
+        let age =
+            fields["Age"].flatMap { $0.split(separator: ",").first }.flatMap {
+                ASCII.saturatingDecimal(ASCII.trimmed($0.utf8))
+            } ?? 0
         validatedAt = receivedAt
         initialAge = max(apparentAge, age +| max(0, receivedAt -| requestedAt))
     }

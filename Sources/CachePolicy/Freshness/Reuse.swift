@@ -34,17 +34,24 @@ package enum Reuse: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - response: the directives of the stored response. Where a rule gave the lifetime, what they say of asking again does not count.
+    ///   - response: the directives of the stored response. Where a rule gave the lifetime, what they say of asking
+    ///     again does not count.
     ///   - isOffline: the origin is not to be asked at all. What is there plays.
-    package static func decide(_ request: RequestDirectives, response: CacheControl, _ freshness: Freshness, isOffline: Bool) -> Reuse {
+    package static func decide(
+        _ request: RequestDirectives, response: CacheControl, _ freshness: Freshness, isOffline: Bool
+    ) -> Reuse {
         let asIs = freshness.isFresh ? Reuse.fresh : .stale(revalidates: false)
         if isOffline { return asIs }
         guard let need = needOfValidation(request.control, response, freshness) else { return asIs }
-        if need == .stale, mayRevalidateMeanwhile(request.control, response, freshness) { return .stale(revalidates: !request.control.onlyIfCached) }
+        if need == .stale, mayRevalidateMeanwhile(request.control, response, freshness) {
+            return .stale(revalidates: !request.control.onlyIfCached)
+        }
         return request.control.onlyIfCached ? .gatewayTimeout : .validate(need)
     }
 
-    private static func needOfValidation(_ request: CacheControl, _ response: CacheControl, _ freshness: Freshness) -> Need? {
+    private static func needOfValidation(_ request: CacheControl, _ response: CacheControl, _ freshness: Freshness)
+        -> Need?
+    {
         // §5.2.1.4; RFC 8246 §2: the word by which a client overrides `immutable`.
         if request.noCache { return .request }
         // §5.2.2.4
@@ -61,7 +68,8 @@ package enum Reuse: Sendable, Equatable {
         return request.maxStale.map { freshness.staleness <= $0 } == true ? nil : .stale
     }
 
-    /// RFC 8246 §2: as long as it is fresh, a reload (`max-age=0`) does not ask again. Of a lifetime that nobody stated it says nothing.
+    /// RFC 8246 §2: as long as it is fresh, a reload (`max-age=0`) does not ask again. Of a lifetime that nobody stated
+    /// it says nothing.
     private static func isImmutable(_ response: CacheControl, _ freshness: Freshness) -> Bool {
         response.immutable && freshness.isFresh && freshness.source != .heuristic
     }
@@ -73,7 +81,9 @@ package enum Reuse: Sendable, Equatable {
     }
 
     /// RFC 5861 §3. Where the client named an age, it is to have it (§5.2.1.1, §5.2.1.3).
-    private static func mayRevalidateMeanwhile(_ request: CacheControl, _ response: CacheControl, _ freshness: Freshness) -> Bool {
+    private static func mayRevalidateMeanwhile(
+        _ request: CacheControl, _ response: CacheControl, _ freshness: Freshness
+    ) -> Bool {
         guard let window = response.staleWhileRevalidate, !forbidsStale(response, freshness) else { return false }
         guard request.maxAge == nil, request.minFresh == nil else { return false }
         return freshness.staleness <= window
@@ -89,28 +99,32 @@ package enum Reuse: Sendable, Equatable {
         case refusedByRequest
     }
 
-    /// Whether a stored response is given out although its origin could not be asked, or had an error to tell (§4.2.4, §4.3.3, RFC 5861 §4).
+    /// Whether a stored response is given out although its origin could not be asked, or had an error to tell (§4.2.4,
+    /// §4.3.3, RFC 5861 §4).
     /// - Parameters:
     ///   - isDisconnected: no answer came at all.
     ///   - stalePlay: what plays whatever its origin demands.
     ///   - isKept: somebody has pinned or downloaded it.
     package static func onError(
-        _ request: RequestDirectives, response: CacheControl, _ freshness: Freshness, isDisconnected: Bool, _ stalePlay: StalePlay, isKept: Bool
+        _ request: RequestDirectives, response: CacheControl, _ freshness: Freshness, isDisconnected: Bool,
+        _ stalePlay: StalePlay, isKept: Bool
     ) -> OnError {
         if stalePlay == .everything { return .serve }
         let isOverruled = stalePlay == .kept && isKept
         // §5.2.2.2, §5.2.2.4: not even while disconnected.
         if !isOverruled, forbidsStale(response, freshness) { return .refusedByOrigin }
         // A client that says how stale it may be is heard, whatever the error is.
-        if let window = request.control.staleIfError { return freshness.staleness <= window ? .serve : .refusedByRequest }
-        // §4.2.4: while the origin cannot be reached, anything that is here. RFC 5861 §4 counts that among the errors, "absent other
-        // information": that whoever runs this wants to watch what they have is such.
+        if let window = request.control.staleIfError {
+            return freshness.staleness <= window ? .serve : .refusedByRequest
+        }
+        // §4.2.4: while the origin cannot be reached, anything that is here. RFC 5861 §4 counts that among the errors,
+        // "absent other information": that whoever runs this wants to watch what they have is such.
         if isOverruled || isDisconnected { return .serve }
         return response.staleIfError.map { freshness.staleness <= $0 } ?? true ? .serve : .refusedByOrigin
     }
 
-    /// Whether an origin's answer to the question is an error that leaves what is stored as it was (§4.3.3): it, or the line to it, has a
-    /// bad moment. 404 and 410 are none: they are what has become of the resource.
+    /// Whether an origin's answer to the question is an error that leaves what is stored as it was (§4.3.3): it, or the
+    /// line to it, has a bad moment. 404 and 410 are none: they are what has become of the resource.
     package static func isError(status: Int) -> Bool { status == 408 || status == 429 || (500...599).contains(status) }
 
     /// Whether an origin's answer tells that the resource is gone.

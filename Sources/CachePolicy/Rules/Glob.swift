@@ -7,10 +7,13 @@ package struct Glob: Sendable, Equatable {
         pieces = pattern.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
     }
 
-    /// Each piece is taken where it comes first, which leaves the most to those that follow: nothing is ever tried again.
+    /// Each piece is taken where it comes first, which leaves the most to those that follow: nothing is ever tried
+    /// again.
     package func matches(_ text: [UInt8]) -> Bool {
         guard let first = pieces.first, let last = pieces.last, pieces.count > 1 else { return pieces == [text] }
-        guard text.count >= first.count + last.count, text.starts(with: first), text.suffix(last.count).elementsEqual(last) else { return false }
+        guard text.count >= first.count + last.count, text.starts(with: first),
+            text.suffix(last.count).elementsEqual(last)
+        else { return false }
         var rest = text[first.count..<text.count - last.count]
         for piece in pieces.dropFirst().dropLast() {
             guard let end = Self.end(of: piece, in: rest) else { return false }
@@ -21,7 +24,9 @@ package struct Glob: Sendable, Equatable {
 
     private static func end(of piece: [UInt8], in text: ArraySlice<UInt8>) -> Int? {
         guard text.count >= piece.count else { return nil }
-        let start = (text.startIndex...text.endIndex - piece.count).first { text[$0..<$0 + piece.count].elementsEqual(piece) }
+        let start = (text.startIndex...text.endIndex - piece.count).first {
+            text[$0..<$0 + piece.count].elementsEqual(piece)
+        }
         return start.map { $0 + piece.count }
     }
 }

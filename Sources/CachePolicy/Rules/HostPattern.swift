@@ -1,9 +1,10 @@
 import HTTPModel
 
-/// The hosts that a rule is for: `example.org`, `*.example.org`, `*`, `nas.local:8080`, `[::1]`. Without a port it means all of them.
+/// The hosts that a rule is for: `example.org`, `*.example.org`, `*`, `nas.local:8080`, `[::1]`. Without a port it
+/// means all of them.
 ///
-/// With a scheme before it (`http://nas.local`, `https://api.example:8443`) it is for that one alone, and for its own port where none is
-/// named; `:*` means all ports.
+/// With a scheme before it (`http://nas.local`, `https://api.example:8443`) it is for that one alone, and for its own
+/// port where none is named; `:*` means all ports.
 package struct HostPattern: Sendable, Equatable {
     /// As it was written.
     let text: String
@@ -46,7 +47,9 @@ package struct HostPattern: Sendable, Equatable {
         let tail = host.hasPrefix("[") ? host.drop { $0 != "]" }.dropFirst() : host[...]
         guard let colon = tail.firstIndex(of: ":") else { return (host, .unsaid) }
         let digits = tail[tail.index(after: colon)...]
-        guard !digits.contains(":") else { throw RuleError("'\(text)' is not a host; an IPv6 address stands in brackets, such as [::1]") }
+        guard !digits.contains(":") else {
+            throw RuleError("'\(text)' is not a host; an IPv6 address stands in brackets, such as [::1]")
+        }
         let name = String(host[..<colon])
         guard digits != "*" else { return (name, .any) }
         guard let port = ASCII.decimal(digits.utf8), 1...65535 ~= port else {
@@ -56,19 +59,24 @@ package struct HostPattern: Sendable, Equatable {
     }
 
     private static func isName(_ name: String) -> Bool {
-        if name.hasPrefix("[") { return name.hasSuffix("]") && name.dropFirst().dropLast().utf8.allSatisfy { ASCII.hexValue($0) != nil || "*:.".utf8.contains($0) } }
+        if name.hasPrefix("[") {
+            return name.hasSuffix("]")
+                && name.dropFirst().dropLast().utf8.allSatisfy { ASCII.hexValue($0) != nil || "*:.".utf8.contains($0) }
+        }
         let isPlain = name.utf8.allSatisfy { ASCII.isLetter($0) || ASCII.isDigit($0) || "*-._".utf8.contains($0) }
         return isPlain && name.utf8.contains { $0 != UInt8(ascii: ".") }
     }
 
     func matches(_ url: OriginURL) -> Bool { matches(url, over: scheme) }
 
-    /// Whether what may be a secret goes there: without a scheme it means `https://`. So nobody who can have a player ask
-    /// `http://api.example/`, or another port of that host, learns what is for `https://api.example/`.
+    /// Whether what may be a secret goes there: without a scheme it means `https://`. So nobody who can have a player
+    /// ask `http://api.example/`, or another port of that host, learns what is for `https://api.example/`.
     func entrusts(_ url: OriginURL) -> Bool { matches(url, over: scheme ?? .https) }
 
     private func matches(_ url: OriginURL, over scheme: OriginURL.Scheme?) -> Bool {
-        guard scheme == nil || scheme == url.scheme, name.matches(Array(HostName.normalized(url.host).utf8)) else { return false }
+        guard scheme == nil || scheme == url.scheme, name.matches(Array(HostName.normalized(url.host).utf8)) else {
+            return false
+        }
         switch port {
         case .unsaid: return scheme == nil || url.port == nil
         case .any: return true

@@ -11,7 +11,8 @@ package enum IgnoredQuery: Sendable, Equatable {
         private let glob: Glob
 
         package init(_ text: String) throws(RuleError) {
-            guard !text.isEmpty, text.utf8.allSatisfy({ $0 > ASCII.space && $0 != 0x7F && !"&=?#".utf8.contains($0) }) else {
+            guard !text.isEmpty, text.utf8.allSatisfy({ $0 > ASCII.space && $0 != 0x7F && !"&=?#".utf8.contains($0) })
+            else {
                 throw RuleError("'\(text)' is not a parameter name; write it like token or utm_*")
             }
             glob = Glob(PercentEncoding.normalized(PercentEncoding.encodingNonASCII(text.utf8)))

@@ -1,9 +1,10 @@
 import HTTPModel
 
-/// What the key of a resource is made of, such as `https://cdn.example.org{path}`: several URLs may come to mean one resource.
+/// What the key of a resource is made of, such as `https://cdn.example.org{path}`: several URLs may come to mean one
+/// resource.
 ///
-/// A key is an http or https URL, so that people can name the resource by it. That any URL gives one is seen to here, and that two sites share
-/// one only where neither host nor scheme is in the template.
+/// A key is an http or https URL, so that people can name the resource by it. That any URL gives one is seen to here,
+/// and that two sites share one only where neither host nor scheme is in the template.
 package struct KeyTemplate: Sendable, Equatable {
     private enum Piece: Sendable, Equatable {
         case text(String)
@@ -26,8 +27,12 @@ package struct KeyTemplate: Sendable, Equatable {
         try checkAuthority(text)
         try checkBounds(text)
         let sample = expanded(scheme: "https", host: "example.org", path: "/film.mp4", query: "?a=1")
-        guard !sample.contains("#") else { throw RuleError("'\(text)' makes no key; leave away the #, a key has no fragment") }
-        do throws(OriginURLError) { _ = try OriginURL(url: sample) } catch { throw RuleError("'\(text)' makes no key: \(error.reason)") }
+        guard !sample.contains("#") else {
+            throw RuleError("'\(text)' makes no key; leave away the #, a key has no fragment")
+        }
+        do throws(OriginURLError) { _ = try OriginURL(url: sample) } catch {
+            throw RuleError("'\(text)' makes no key: \(error.reason)")
+        }
     }
 
     private static func pieces(_ text: String) throws(RuleError) -> [Piece] {
@@ -35,12 +40,18 @@ package struct KeyTemplate: Sendable, Equatable {
         while !rest.isEmpty {
             let literal = rest.prefix { $0 != "{" }
             rest = rest[literal.endIndex...]
-            guard !literal.contains("}") else { throw RuleError("'\(text)' has a } without a {; there are \(Placeholder.list)") }
+            guard !literal.contains("}") else {
+                throw RuleError("'\(text)' has a } without a {; there are \(Placeholder.list)")
+            }
             if !literal.isEmpty { pieces.append(.text(String(literal))) }
             guard !rest.isEmpty else { break }
-            guard let end = rest.firstIndex(of: "}") else { throw RuleError("'\(text)' has a { without a }; there are \(Placeholder.list)") }
+            guard let end = rest.firstIndex(of: "}") else {
+                throw RuleError("'\(text)' has a { without a }; there are \(Placeholder.list)")
+            }
             let name = rest[..<end].dropFirst()
-            guard let placeholder = Placeholder(rawValue: String(name)) else { throw RuleError("there is no {\(name)}; there are \(Placeholder.list)") }
+            guard let placeholder = Placeholder(rawValue: String(name)) else {
+                throw RuleError("there is no {\(name)}; there are \(Placeholder.list)")
+            }
             pieces.append(.placeholder(placeholder))
             rest = rest[end...].dropFirst()
         }
@@ -51,7 +62,9 @@ package struct KeyTemplate: Sendable, Equatable {
     private static func joined(_ pieces: [Piece]) -> [Piece] {
         var pieces = pieces
         for index in pieces.indices.dropLast() {
-            guard case .text(let text) = pieces[index], case .placeholder(let next) = pieces[index + 1] else { continue }
+            guard case .text(let text) = pieces[index], case .placeholder(let next) = pieces[index + 1] else {
+                continue
+            }
             if next == .path && text.hasSuffix("/") && !text.hasSuffix("://") || next == .query && text.hasSuffix("?") {
                 pieces[index] = .text(String(text.dropLast()))
             }
@@ -63,24 +76,30 @@ package struct KeyTemplate: Sendable, Equatable {
     private func checkAuthority(_ text: String) throws(RuleError) {
         // Letters that stand for a placeholder and that no text has.
         let shape = expanded(scheme: "\u{1}", host: "\u{2}", path: "/\u{3}", query: "?\u{4}")
-        guard let start = shape.firstRange(of: "://"), ["http", "https", "\u{1}"].contains(shape[..<start.lowerBound].lowercased()) else {
+        guard let start = shape.firstRange(of: "://"),
+            ["http", "https", "\u{1}"].contains(shape[..<start.lowerBound].lowercased())
+        else {
             throw RuleError("'\(text)' makes no key; begin it with http://, https:// or {scheme}://")
         }
         let authority = shape[start.upperBound...].prefix { $0 != "/" && $0 != "?" }
         guard authority == "\u{2}" || !authority.contains(where: { "\u{1}\u{2}".contains($0) }) else {
-            throw RuleError("'\(text)' makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}")
+            throw RuleError(
+                "'\(text)' makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}"
+            )
         }
     }
 
-    /// Host and scheme can be told from what is around them: with `/x{path}{host}`, or behind a query that may hold slashes, one site could
-    /// make another's key.
+    /// Host and scheme can be told from what is around them: with `/x{path}{host}`, or behind a query that may hold
+    /// slashes, one site could make another's key.
     private func checkBounds(_ text: String) throws(RuleError) {
-        for (index, piece) in pieces.enumerated() where piece == .placeholder(.host) || piece == .placeholder(.scheme) && index > 0 {
+        for (index, piece) in pieces.enumerated()
+        where piece == .placeholder(.host) || piece == .placeholder(.scheme) && index > 0 {
             let before = pieces[..<index]
             let isFirst = !before.contains(.placeholder(.path)) && !before.contains(.placeholder(.query))
             guard isFirst, case .text(let start)? = before.last, start.hasSuffix("/"), endsSegment(index) else {
-                throw RuleError("'\(text)' could give two sites one key; {host} and {scheme} stand between slashes, before {path} and {query}, "
-                    + "such as https://all.example/{host}{path}")
+                throw RuleError(
+                    "'\(text)' could give two sites one key; {host} and {scheme} stand between slashes, before {path} and {query}, "
+                        + "such as https://all.example/{host}{path}")
             }
         }
     }

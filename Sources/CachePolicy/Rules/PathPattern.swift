@@ -1,6 +1,7 @@
 import HTTPModel
 
-/// The paths that a rule is for: `/vod/*`, `*.m4s`. Without the query; all spellings of a path that share a cache key are one.
+/// The paths that a rule is for: `/vod/*`, `*.m4s`. Without the query; all spellings of a path that share a cache key
+/// are one.
 package struct PathPattern: Sendable, Equatable {
     private let glob: Glob
 
@@ -9,7 +10,9 @@ package struct PathPattern: Sendable, Equatable {
             throw RuleError("'\(text)' matches no path; begin it with / or *, such as /vod/* or *.mp4")
         }
         guard !text.contains(where: { "?#".contains($0) }) else {
-            throw RuleError("'\(text)' matches no path; leave away what follows the \(text.contains("?") ? "?" : "#"), as a path ends there")
+            throw RuleError(
+                "'\(text)' matches no path; leave away what follows the \(text.contains("?") ? "?" : "#"), as a path ends there"
+            )
         }
         guard text.utf8.allSatisfy({ $0 > ASCII.space && $0 != 0x7F }) else {
             throw RuleError("'\(text)' holds a space or a control character; percent-encode it, a space as %20")

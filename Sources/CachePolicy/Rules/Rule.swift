@@ -17,17 +17,25 @@ package struct Rule: Sendable, Equatable {
     package func checkReach() throws(RuleError) {
         let instead = "such as host: api.example or host: \"*.api.example\""
         if let headers = effects.headers, !headers.lines.isEmpty {
-            guard !hosts.isEmpty else { throw RuleError("every host would get these fields, which may be secrets; name those that may, \(instead)", key: "headers") }
+            guard !hosts.isEmpty else {
+                throw RuleError(
+                    "every host would get these fields, which may be secrets; name those that may, \(instead)",
+                    key: "headers")
+            }
             if let host = hosts.first(where: \.isForAnybody) {
-                throw RuleError("anybody can have a host like '\(host.text)' and get these fields, which may be secrets; name those that may, \(instead)", key: "headers")
+                throw RuleError(
+                    "anybody can have a host like '\(host.text)' and get these fields, which may be secrets; name those that may, \(instead)",
+                    key: "headers")
             }
         }
         if let key = effects.key, !key.namesHost {
             let host = hosts.first(where: \.isForAnybody)?.text
             guard !hosts.isEmpty && host == nil else {
-                let anybody = host.map { "anybody can have a host like '\($0)', and so" } ?? "this is for every host: anybody can"
+                let anybody =
+                    host.map { "anybody can have a host like '\($0)', and so" } ?? "this is for every host: anybody can"
                 throw RuleError(
-                    "\(anybody) put what they like where others look; name the hosts that have the same, \(instead), or put {host} into the key", key: "key")
+                    "\(anybody) put what they like where others look; name the hosts that have the same, \(instead), or put {host} into the key",
+                    key: "key")
             }
         }
     }
@@ -36,11 +44,13 @@ package struct Rule: Sendable, Equatable {
         (hosts.isEmpty || hosts.contains { $0.matches(url) }) && (paths.isEmpty || paths.contains { $0.matches(url) })
     }
 
-    /// Its effects on a URL that matches. Fields go where a host entrusts them to; what has come over http does not take the place of what
-    /// comes over https, so a key of one scheme is for URLs of that scheme.
+    /// Its effects on a URL that matches. Fields go where a host entrusts them to; what has come over http does not
+    /// take the place of what comes over https, so a key of one scheme is for URLs of that scheme.
     func effects(on url: OriginURL) -> RuleEffects {
         var effects = effects
-        if effects.headers?.lines.isEmpty == false, !hosts.contains(where: { $0.entrusts(url) }) { effects.headers = nil }
+        if effects.headers?.lines.isEmpty == false, !hosts.contains(where: { $0.entrusts(url) }) {
+            effects.headers = nil
+        }
         if let scheme = effects.key?.scheme, scheme != url.scheme { effects.key = nil }
         return effects
     }

@@ -11,7 +11,7 @@ package struct RuleEffects: Sendable, Equatable {
     package var key: KeyTemplate?
     package var fill: FillPolicy?
     package var isMetered: Bool?
-    package var headers: FieldLines?
+    package var headers: HeaderFields?
     package var pins: Bool?
     package var storesPages: Bool?
     /// Bytes.
@@ -39,22 +39,24 @@ package struct RuleEffects: Sendable, Equatable {
         guard key != nil || ignoredQuery != nil else { return url.cacheKey }
         let query = (ignoredQuery ?? .nothing).removed(from: url.query)
         if let key { return key.key(of: url, query: query) }
-        return OriginURL(scheme: url.scheme, host: url.host, port: url.port, pathAndQuery: String(url.path) + query).cacheKey
+        return OriginURL(scheme: url.scheme, host: url.host, port: url.port, pathAndQuery: String(url.path) + query)
+            .cacheKey
     }
 
     /// - Parameter policy: what holds where no rule says otherwise.
-    func treatment(under policy: ProxyPolicy) -> Treatment {
-        var treatment = Treatment()
-        treatment.bypasses = bypasses ?? false
-        treatment.ttl = ttl
-        treatment.ignoresNoStore = ignoresNoStore ?? false
-        treatment.stalePlay = playsStale.map { $0 ? .everything : .nothing } ?? (policy.playsPinned ? .kept : .nothing)
-        treatment.fill = fill ?? policy.fill
-        treatment.isMetered = isMetered ?? false
-        treatment.headers = headers ?? FieldLines()
-        treatment.pins = pins ?? false
-        treatment.storesPages = storesPages ?? false
-        treatment.largestStored = largestStored
-        return treatment
+    func resolvedRule(under policy: ProxyPolicy) -> ResolvedRule {
+        var resolvedRule = ResolvedRule()
+        resolvedRule.bypasses = bypasses ?? false
+        resolvedRule.ttl = ttl
+        resolvedRule.ignoresNoStore = ignoresNoStore ?? false
+        resolvedRule.stalePlay =
+            playsStale.map { $0 ? .everything : .nothing } ?? (policy.playsPinned ? .kept : .nothing)
+        resolvedRule.fill = fill ?? policy.fill
+        resolvedRule.isMetered = isMetered ?? false
+        resolvedRule.headers = headers ?? HeaderFields()
+        resolvedRule.pins = pins ?? false
+        resolvedRule.storesPages = storesPages ?? false
+        resolvedRule.largestStored = largestStored
+        return resolvedRule
     }
 }

@@ -56,25 +56,32 @@ package struct ConfigurationFile: Sendable {
             if let setting = Setting[member.name] {
                 problems += setting.store(member.value, origin: member.origin, in: &settings)
             } else {
-                problems.append(SettingProblem(origin: member.origin, key: member.name, message: Self.unknownKey(member.name)))
+                problems.append(
+                    SettingProblem(origin: member.origin, key: member.name, message: Self.unknownKey(member.name)))
             }
         }
         return problems.sorted { $0.order < $1.order }
     }
 
-    private func origin(_ place: YAMLDocument.Place) -> SettingOrigin { .file(path, line: place.line, column: place.column) }
+    private func origin(_ place: YAMLDocument.Place) -> SettingOrigin {
+        .file(path, line: place.line, column: place.column)
+    }
 
     // MARK: From YAML
 
     /// Notes keys that are there more than once.
-    private func members(of mapping: YAMLDocument.Mapping, below parent: String?, _ problems: inout [SettingProblem]) -> [SettingValue.Member] {
+    private func members(of mapping: YAMLDocument.Mapping, below parent: String?, _ problems: inout [SettingProblem])
+        -> [SettingValue.Member]
+    {
         func key(_ entry: YAMLDocument.Entry) -> String { parent.map { "\($0).\(entry.key)" } ?? entry.key }
         for (entry, first) in mapping.repeated {
             let message = "is there already, on line \(first.line); remove one of them"
             problems.append(SettingProblem(origin: origin(entry.place), key: key(entry), message: message))
         }
         return mapping.entries.map { entry in
-            SettingValue.Member(name: entry.key, origin: origin(entry.place), value: value(entry.value, key: key(entry), keyPlace: entry.place, &problems))
+            SettingValue.Member(
+                name: entry.key, origin: origin(entry.place),
+                value: value(entry.value, key: key(entry), keyPlace: entry.place, &problems))
         }
     }
 
@@ -90,13 +97,15 @@ package struct ConfigurationFile: Sendable {
                 .list(values.enumerated().map { self.value($1, key: "\(key)[\($0)]", keyPlace: $1.place, &problems) })
             case .mapping(let mapping): .mapping(members(of: mapping, below: key, &problems))
             }
-        return SettingValue(key: key, origin: origin(value.content.isNothing ? keyPlace : value.place), content: content)
+        return SettingValue(
+            key: key, origin: origin(value.content.isNothing ? keyPlace : value.place), content: content)
     }
 
     private static func unknownKey(_ key: String) -> String {
         let keys = Setting.all.map(\.key)
         let guess = EditDistance.nearest(to: key.lowercased().replacing("-", with: "_"), in: keys)
-        return "is not a setting; " + (guess.map { "did you mean \($0)?" } ?? "there are \(keys.joined(separator: ", "))")
+        return "is not a setting; "
+            + (guess.map { "did you mean \($0)?" } ?? "there are \(keys.joined(separator: ", "))")
     }
 }
 

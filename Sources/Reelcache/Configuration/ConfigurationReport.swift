@@ -21,7 +21,11 @@ package struct ConfigurationReport: Sendable, Encodable {
     package init(_ path: String?, sources: SettingSources) {
         do throws(UnreadableFile) {
             guard let file = try sources.chosenFile(path) else {
-                self.init(file: nil, lines: ["there is no configuration file; looked for \(sources.standardPaths.joined(separator: " and "))"])
+                self.init(
+                    file: nil,
+                    lines: [
+                        "there is no configuration file; looked for \(sources.standardPaths.joined(separator: " and "))"
+                    ])
                 return
             }
             let problems = file.problems()
@@ -30,7 +34,9 @@ package struct ConfigurationReport: Sendable, Encodable {
                 lines: problems.isEmpty ? ["\(file.path): ok"] : problems.map(\.description))
         } catch {
             let message = "cannot be read: \(error.reason)"
-            self.init(file: error.path, problems: [Problem(line: nil, column: nil, key: nil, message: message)], lines: ["\(error.path): \(message)"])
+            self.init(
+                file: error.path, problems: [Problem(line: nil, column: nil, key: nil, message: message)],
+                lines: ["\(error.path): \(message)"])
         }
     }
 
@@ -44,7 +50,8 @@ package struct ConfigurationReport: Sendable, Encodable {
 
 private extension ConfigurationReport.Problem {
     init(_ problem: SettingProblem) {
-        let place: (line: Int, column: Int)? = if case .file(_, let line, let column) = problem.origin { (line, column) } else { nil }
+        let place: (line: Int, column: Int)? =
+            if case .file(_, let line, let column) = problem.origin { (line, column) } else { nil }
         self.init(line: place?.line, column: place?.column, key: problem.key, message: problem.message)
     }
 }
@@ -65,7 +72,8 @@ package struct SettingReport: Sendable, Encodable {
     package static func all(_ settings: Settings) -> [SettingReport] {
         Setting.all.map {
             SettingReport(
-                key: $0.key, values: $0.texts(in: settings), origin: "\(settings.origin(of: $0))", description: $0.description(in: settings))
+                key: $0.key, values: $0.texts(in: settings), origin: "\(settings.origin(of: $0))",
+                description: $0.description(in: settings))
         }
     }
 }

@@ -23,7 +23,9 @@ extension SettingReader<[String: String]> {
         if case .list(let texts) = value.content, !value.origin.isFile {
             return try SettingProblems.collect(texts) { text throws(SettingProblems) in
                 let words = try text.element()
-                do throws(OriginURLError) { return try Mount(parsing: words) } catch { throw text.problem(error.reason) }
+                do throws(OriginURLError) { return try Mount(parsing: words) } catch {
+                    throw text.problem(error.reason)
+                }
             }
         }
         return try SettingProblems.collect(value.members(form: form)) { member throws(SettingProblems) in

@@ -3,8 +3,11 @@ import CachePolicy
 extension SettingReader<[ResourceRule]> {
     static var rules: Self {
         SettingReader(placeholder: "rule", isFileOnly: true) { value throws(SettingProblems) in
-            guard value.origin.isFile else { throw value.problem("rules are for the configuration file; write them there") }
-            return try SettingProblems.collect(value.list(form: "rules: [{host: example.org, ttl: 1d}, ...]"), RuleKey.rule)
+            guard value.origin.isFile else {
+                throw value.problem("rules are for the configuration file; write them there")
+            }
+            return try SettingProblems.collect(
+                value.list(form: "rules: [{host: example.org, ttl: 1d}, ...]"), RuleKey.rule)
         } texts: {
             $0.map(RuleKey.text)
         } summary: {
@@ -45,7 +48,9 @@ struct RuleKey: Sendable {
         var rule = ResourceRule()
         let members = try value.members(form: "- host: example.org, and below it what to do")
         let keys = try SettingProblems.collect(members) { member throws(SettingProblems) in
-            guard let key = all.first(where: { $0.name == member.name }) else { throw member.problem(unknown(member.name)) }
+            guard let key = all.first(where: { $0.name == member.name }) else {
+                throw member.problem(unknown(member.name))
+            }
             try key.read(member.value, &rule)
             return key
         }
@@ -64,16 +69,20 @@ struct RuleKey: Sendable {
     private static func unknown(_ name: String) -> String {
         let names = all.map(\.name)
         let guess = EditDistance.nearest(to: name.lowercased().replacing("-", with: "_"), in: names)
-        return "is not a key of a rule; " + (guess.map { "did you mean \($0)?" } ?? "there are \(names.joined(separator: ", "))")
+        return "is not a key of a rule; "
+            + (guess.map { "did you mean \($0)?" } ?? "there are \(names.joined(separator: ", "))")
     }
 
     /// A rule on one line.
-    static func text(_ rule: ResourceRule) -> String { "{\(all.compactMap { $0.write(rule) }.joined(separator: ", "))}" }
+    static func text(_ rule: ResourceRule) -> String {
+        "{\(all.compactMap { $0.write(rule) }.joined(separator: ", "))}"
+    }
 
     // MARK: Making keys
 
     private init(
-        _ name: String, isEffect: Bool, read: @escaping @Sendable (SettingValue, inout ResourceRule) throws(SettingProblems) -> Void,
+        _ name: String, isEffect: Bool,
+        read: @escaping @Sendable (SettingValue, inout ResourceRule) throws(SettingProblems) -> Void,
         write: @escaping @Sendable (ResourceRule) -> String?
     ) {
         self.name = name
@@ -83,11 +92,15 @@ struct RuleKey: Sendable {
     }
 
     /// An effect that is one value.
-    private init<Value>(_ name: String, _ kind: SettingKind<Value>, at path: WritableKeyPath<ResourceRule, Value?> & Sendable) {
+    private init<Value>(
+        _ name: String, _ kind: SettingKind<Value>, at path: WritableKeyPath<ResourceRule, Value?> & Sendable
+    ) {
         self.init(name, kind.reader(form: "\(name): \(kind.placeholder)"), at: path)
     }
 
-    private init<Value>(_ name: String, _ reader: SettingReader<Value>, at path: WritableKeyPath<ResourceRule, Value?> & Sendable) {
+    private init<Value>(
+        _ name: String, _ reader: SettingReader<Value>, at path: WritableKeyPath<ResourceRule, Value?> & Sendable
+    ) {
         self.init(name, isEffect: true) { value, rule throws(SettingProblems) in
             rule[keyPath: path] = try reader.read(value)
         } write: { rule in
@@ -96,13 +109,17 @@ struct RuleKey: Sendable {
     }
 
     /// One pattern, or a list of them.
-    private init(patterns kind: SettingKind<String>, _ name: String, at path: WritableKeyPath<ResourceRule, [String]> & Sendable) {
+    private init(
+        patterns kind: SettingKind<String>, _ name: String, at path: WritableKeyPath<ResourceRule, [String]> & Sendable
+    ) {
         self.init(name, isEffect: false) { value, rule throws(SettingProblems) in
             guard case .list(let list) = value.content else {
                 rule[keyPath: path] = [try kind.reader(form: "\(name): \(kind.placeholder)").read(value)]
                 return
             }
-            guard !list.isEmpty else { throw value.problem("names none; write \(name): \(kind.placeholder), or remove it for all") }
+            guard !list.isEmpty else {
+                throw value.problem("names none; write \(name): \(kind.placeholder), or remove it for all")
+            }
             rule[keyPath: path] = try kind.listReader.read(value)
         } write: { rule in
             let patterns = rule[keyPath: path]
@@ -119,7 +136,9 @@ private extension SettingReader<IgnoredParameters> {
             case .text("false"): return .nothing
             case .list: return .parameters(try SettingKind<String>.parameterPattern.listReader.read(value))
             case .text, .nothing, .mapping:
-                throw value.problem("is neither true nor a list of parameters; write ignore_query: true or ignore_query: [token, utm_*]")
+                throw value.problem(
+                    "is neither true nor a list of parameters; write ignore_query: true or ignore_query: [token, utm_*]"
+                )
             }
         } texts: {
             switch $0 {
@@ -135,10 +154,15 @@ private extension SettingReader<[String: String]> {
     static var headers: Self {
         SettingReader(placeholder: "{Name: value}") { value throws(SettingProblems) in
             var names: Set<String> = []
-            let fields = try SettingProblems.collect(value.members(form: "headers: {Referer: https://example.org/}")) { member throws(SettingProblems) in
+            let fields = try SettingProblems.collect(value.members(form: "headers: {Referer: https://example.org/}")) {
+                member throws(SettingProblems) in
                 let text = try member.value.text(form: "\(member.name): VALUE")
-                do throws(RuleError) { try ConfiguredField.check(name: member.name, value: text) } catch { throw member.problem(error.reason) }
-                guard names.insert(member.name.lowercased()).inserted else { throw member.problem("is there already, in other letters; remove one of them") }
+                do throws(RuleError) { try ConfiguredField.check(name: member.name, value: text) } catch {
+                    throw member.problem(error.reason)
+                }
+                guard names.insert(member.name.lowercased()).inserted else {
+                    throw member.problem("is there already, in other letters; remove one of them")
+                }
                 return (member.name, text)
             }
             return Dictionary(uniqueKeysWithValues: fields)

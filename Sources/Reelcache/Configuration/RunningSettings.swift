@@ -15,18 +15,20 @@ package final class RunningSettings {
     private var current: Settings
 
     /// - Parameter settings: those that the proxy was started with.
-    package init(_ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger) {
+    package init(
+        _ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger
+    ) {
         parts = RunningParts(cache: proxy.cache, logLevel: logLevel)
         self.sources = sources
         self.logger = logger.guarded(by: proxy.cache.engine.policy)
         current = settings
     }
 
-    /// Reads everything again. What has changed takes effect, unless it needs a restart; a mistake anywhere leaves all as it was. The log
-    /// says what became of it.
+    /// Reads everything again. What has changed takes effect, unless it needs a restart; a mistake anywhere leaves all
+    /// as it was. The log says what became of it.
     ///
-    /// So does a file that is gone: a cache that it let grow would shrink to the default at once. Whoever wants the defaults restarts, or
-    /// leaves the file empty.
+    /// So does a file that is gone: a cache that it let grow would shrink to the default at once. Whoever wants the
+    /// defaults restarts, or leaves the file empty.
     package func reload() {
         do { try parts.cache.reopenAccessLog() } catch { logger.error("\(error); the old file goes on") }
         do throws(SettingsError) {
@@ -35,7 +37,8 @@ package final class RunningSettings {
                 return logger.error("the configuration \(file) is gone; the settings stay as they were")
             }
             let changed = Setting.all.filter { !$0.isEqual(current, wanted) }
-            logger.notice("read \(wanted.file ?? "the settings") again\(changed.isEmpty ? ": nothing has changed" : "")")
+            logger.notice(
+                "read \(wanted.file ?? "the settings") again\(changed.isEmpty ? ": nothing has changed" : "")")
             // A new mount is not served for a moment without its rule.
             var policy: Result<Void, any Error>?
             for setting in changed {
@@ -63,7 +66,10 @@ package final class RunningSettings {
             setting.copy(from: wanted, to: &current)
             let origin = wanted.origin(of: setting)
             // As with rules, which are counted only.
-            logger.notice(old == new ? "\(setting.key) has changed (\(origin)): \(new)" : "\(setting.key) is \(new) now (\(origin)), it was \(old)")
+            logger.notice(
+                old == new
+                    ? "\(setting.key) has changed (\(origin)): \(new)"
+                    : "\(setting.key) is \(new) now (\(origin)), it was \(old)")
         } catch {
             logger.error("\(setting.key) stays \(old): \(error)")
         }

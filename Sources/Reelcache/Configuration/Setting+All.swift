@@ -8,7 +8,8 @@ extension Setting {
             "Where to listen: HOST:PORT, [IPV6]:PORT, or :PORT for all addresses."),
         Setting(
             listOf: .hostName, "names", flag: "name", at: \.proxy.names,
-            "A name by which players reach this proxy, besides its addresses and localhost, such as tv.example.", standard: "none"),
+            "A name by which players reach this proxy, besides its addresses and localhost, such as tv.example.",
+            standard: "none"),
         Setting(
             "cache_dir", .path, at: \.proxy.cacheDirectory, "The cache directory; made where it is missing.",
             standard: "$XDG_CACHE_HOME/reelcache, else ~/.cache/reelcache"),
@@ -21,11 +22,13 @@ extension Setting {
             reload: { try $0.cache.setLimits(minFree: $1.proxy.minFree) }),
         Setting(
             listOf: .privateOrigin, "allow", at: \.proxy.allow,
-            "A private origin that may be fetched from: a host name, an address, or a network such as 192.168.1.0/24.", standard: "none",
+            "A private origin that may be fetched from: a host name, an address, or a network such as 192.168.1.0/24.",
+            standard: "none",
             reload: { try $0.cache.setAllow($1.proxy.allow) }),
         Setting(
             "mounts", .mounts, at: \.proxy.mounts,
-            "A place of the proxy's own with the URL that is mounted there: /tv/=https://origin.example/vod/ (both end with /).", standard: "none",
+            "A place of the proxy's own with the URL that is mounted there: /tv/=https://origin.example/vod/ (both end with /).",
+            standard: "none",
             isPolicy: true),
         Setting(
             "any_origin", .bool, at: \.proxy.servesAnyOrigin,
@@ -36,10 +39,12 @@ extension Setting {
             "Let players that take the proxy as their http_proxy reach https origins by CONNECT. Nothing of that is cached.",
             isPolicy: true),
         Setting(
-            listOf: .number(in: 1...65535), "tunnel_ports", flag: "tunnel-port", at: \.proxy.tunnelPorts, "A port to which CONNECT may lead; 1 to 65535.",
+            listOf: .number(in: 1...65535), "tunnel_ports", flag: "tunnel-port", at: \.proxy.tunnelPorts,
+            "A port to which CONNECT may lead; 1 to 65535.",
             isPolicy: true),
         Setting(
-            optional: .size(atLeast: 0), "max_body", at: \.proxy.largestMountBody, "What the body of a request through a mount may have at most, such as 100MB.",
+            optional: .size(atLeast: 0), "max_body", at: \.proxy.largestMountBody,
+            "What the body of a request through a mount may have at most, such as 100MB.",
             standard: "any size", isPolicy: true),
         Setting(
             "offline", .bool, at: \.proxy.isOffline, "Never ask an origin: play what is cached, and nothing else.",
@@ -49,13 +54,16 @@ extension Setting {
             "Whether what is pinned or was downloaded plays when its origin cannot be reached, even if the origin forbids that (no-cache).",
             isPolicy: true),
         Setting(
-            "fill", .fill, at: \.proxy.fill, "How much to fetch beyond what is asked for: read (nothing), ahead SIZE, end or whole.",
+            "fill", .fill, at: \.proxy.fill,
+            "How much to fetch beyond what is asked for: read (nothing), ahead SIZE, end or whole.",
             isPolicy: true),
         Setting(
-            "max_downloads", .number(in: ProxyConfiguration.maxDownloadsRange), at: \.proxy.maxDownloads, "How many downloads run at once; 1 to 64.",
+            "max_downloads", .number(in: ProxyConfiguration.maxDownloadsRange), at: \.proxy.maxDownloads,
+            "How many downloads run at once; 1 to 64.",
             reload: { try $0.cache.setMaxDownloads($1.proxy.maxDownloads) }),
         Setting(
-            "download_rate", .rate, at: \.proxy.downloadRate, "Bytes per second of all downloads together, such as 2MB, or none for no limit.",
+            "download_rate", .rate, at: \.proxy.downloadRate,
+            "Bytes per second of all downloads together, such as 2MB, or none for no limit.",
             reload: { try $0.cache.setDownloadRate($1.proxy.downloadRate) }),
         Setting(
             "linger", .seconds(in: ProxyConfiguration.lingerRange), at: \.proxy.lingerSeconds,
@@ -74,17 +82,21 @@ extension Setting {
             "How many transfers from one host run at once; 1 to 4096."),
         Setting(
             listOf: .webOrigin, "web_origins", flag: "web-origin", at: \.proxy.webOrigins,
-            "The origin of a page that may read all that the proxy gives it, and learn what is cached, such as https://player.example.", standard: "none",
+            "The origin of a page that may read all that the proxy gives it, and learn what is cached, such as https://player.example.",
+            standard: "none",
             isPolicy: true),
         Setting(
             listOf: .parameterPattern, "secret_parameters", flag: "secret-parameter", at: \.proxy.secretParameters,
-            "A query parameter whose value is a secret: *** in logs and listings, as for those that docs/SECURITY.md lists.", standard: "none besides those",
+            "A query parameter whose value is a secret: *** in logs and listings, as for those that docs/SECURITY.md lists.",
+            standard: "none besides those",
             isPolicy: true),
         Setting(
-            optional: .number(in: 1...256), "threads", at: \.proxy.threads, "Event loops, each with a thread; 1 to 256.",
+            optional: .number(in: 1...256), "threads", at: \.proxy.threads,
+            "Event loops, each with a thread; 1 to 256.",
             standard: "one for each core"),
         Setting(
-            optional: .path, "ca_file", at: \.proxy.certificateFile, "A PEM file of certificates to trust instead of the system's.",
+            optional: .path, "ca_file", at: \.proxy.certificateFile,
+            "A PEM file of certificates to trust instead of the system's.",
             standard: "the system's"),
         Setting(
             "log_level", .logLevel, at: \.logLevel, "trace, debug, info, notice, warning, error or critical.",

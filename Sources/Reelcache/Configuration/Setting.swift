@@ -23,7 +23,8 @@ package struct Setting: Sendable {
     private let areEqual: @Sendable (Settings, Settings) -> Bool
     /// Makes a running proxy work by it; nil for what needs a restart.
     let reload: Reload?
-    /// Whether it is a part of what decides about requests: all of these become others in one step, and `reload` of one is that of all.
+    /// Whether it is a part of what decides about requests: all of these become others in one step, and `reload` of one
+    /// is that of all.
     let isPolicy: Bool
 
     typealias Reload = @Sendable (RunningParts, Settings) throws -> Void
@@ -35,7 +36,8 @@ package struct Setting: Sendable {
     ///   - isPolicy: whether it is a part of what decides about requests; then a running proxy takes it up.
     ///   - reload: makes a running proxy work by it; nil for what needs a restart.
     init<Value>(
-        _ key: String, _ kind: SettingKind<Value>, at path: WritableKeyPath<Settings, Value> & Sendable, _ summary: String, standard: String? = nil,
+        _ key: String, _ kind: SettingKind<Value>, at path: WritableKeyPath<Settings, Value> & Sendable,
+        _ summary: String, standard: String? = nil,
         isPolicy: Bool = false, reload: Reload? = nil
     ) {
         self.init(key, kind.reader(), at: path, summary, standard: standard, isPolicy: isPolicy, reload: reload)
@@ -43,7 +45,8 @@ package struct Setting: Sendable {
 
     /// One whose default is no value.
     init<Value>(
-        optional kind: SettingKind<Value>, _ key: String, at path: WritableKeyPath<Settings, Value?> & Sendable, _ summary: String, standard: String,
+        optional kind: SettingKind<Value>, _ key: String, at path: WritableKeyPath<Settings, Value?> & Sendable,
+        _ summary: String, standard: String,
         isPolicy: Bool = false, reload: Reload? = nil
     ) {
         self.init(key, kind.optional, at: path, summary, standard: standard, isPolicy: isPolicy, reload: reload)
@@ -52,7 +55,8 @@ package struct Setting: Sendable {
     /// One with any number of values.
     /// - Parameter flag: what the flag is called, where that is not the key.
     init<Element>(
-        listOf kind: SettingKind<Element>, _ key: String, flag: String? = nil, at path: WritableKeyPath<Settings, [Element]> & Sendable, _ summary: String,
+        listOf kind: SettingKind<Element>, _ key: String, flag: String? = nil,
+        at path: WritableKeyPath<Settings, [Element]> & Sendable, _ summary: String,
         standard: String? = nil, isPolicy: Bool = false, reload: Reload? = nil
     ) {
         var reader = kind.listReader
@@ -61,7 +65,8 @@ package struct Setting: Sendable {
     }
 
     init<Value>(
-        _ key: String, _ reader: SettingReader<Value>, at path: WritableKeyPath<Settings, Value> & Sendable, _ summary: String, standard: String? = nil,
+        _ key: String, _ reader: SettingReader<Value>, at path: WritableKeyPath<Settings, Value> & Sendable,
+        _ summary: String, standard: String? = nil,
         isPolicy: Bool = false, reload: Reload? = nil
     ) {
         self.key = key
@@ -74,7 +79,11 @@ package struct Setting: Sendable {
         flagName = reader.flagName
         self.standard = standard ?? reader.texts(Settings()[keyPath: path]).joined(separator: ", ")
         texts = { reader.texts($0[keyPath: path]) }
-        if let summary = reader.summary { summaryOfValue = { summary($0[keyPath: path]) } } else { summaryOfValue = nil }
+        if let summary = reader.summary {
+            summaryOfValue = { summary($0[keyPath: path]) }
+        } else {
+            summaryOfValue = nil
+        }
         copy = { $1[keyPath: path] = $0[keyPath: path] }
         areEqual = { $0[keyPath: path] == $1[keyPath: path] }
         store = { value, settings throws(SettingProblems) in settings[keyPath: path] = try reader.read(value) }

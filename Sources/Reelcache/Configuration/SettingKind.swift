@@ -23,7 +23,9 @@ struct SettingKind<Value: Sendable & Equatable>: Sendable {
 
     /// The same for something whose default is no value.
     var optional: SettingKind<Value?> {
-        SettingKind<Value?>(placeholder, read: { (text, origin) throws(InvalidValue) in try read(text, origin) }, write: { $0.flatMap(write) })
+        SettingKind<Value?>(
+            placeholder, read: { (text, origin) throws(InvalidValue) in try read(text, origin) },
+            write: { $0.flatMap(write) })
     }
 }
 
@@ -35,7 +37,9 @@ struct InvalidValue: Error {
 extension SettingKind<Int64> {
     static func size(atLeast smallest: Int64) -> Self {
         SettingKind("size") { (text, _) throws(InvalidValue) in
-            guard let size = ByteSize(text) else { throw InvalidValue(reason: "'\(text)' is not a size; write it like 20GB or 500MiB") }
+            guard let size = ByteSize(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a size; write it like 20GB or 500MiB")
+            }
             guard size.bytes >= smallest else {
                 throw InvalidValue(reason: "'\(text)' is too small; write \(ByteSize.exactText(smallest)) or more")
             }
@@ -52,7 +56,9 @@ extension SettingKind<Int64?> {
         let size = SettingKind<Int64>.size(atLeast: 1)
         return SettingKind("size|none") { (text, origin) throws(InvalidValue) in
             if text == "none" { return nil }
-            guard ByteSize(text) != nil else { throw InvalidValue(reason: "'\(text)' is not a size; write it like 2MB or 500KiB, or none for no limit") }
+            guard ByteSize(text) != nil else {
+                throw InvalidValue(reason: "'\(text)' is not a size; write it like 2MB or 500KiB, or none for no limit")
+            }
             return try size.read(text, origin)
         } write: {
             $0.map(ByteSize.exactText) ?? "none"
@@ -64,8 +70,12 @@ extension SettingKind<Int> {
     static func number(in range: ClosedRange<Int>) -> Self {
         SettingKind("number") { (text, _) throws(InvalidValue) in
             let bounds = "from \(range.lowerBound) to \(range.upperBound)"
-            guard let number = Int(text) else { throw InvalidValue(reason: "'\(text)' is not a whole number; write one \(bounds)") }
-            guard range.contains(number) else { throw InvalidValue(reason: "\(number) is out of range; write a number \(bounds)") }
+            guard let number = Int(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a whole number; write one \(bounds)")
+            }
+            guard range.contains(number) else {
+                throw InvalidValue(reason: "\(number) is out of range; write a number \(bounds)")
+            }
             return number
         } write: {
             String($0)
@@ -76,7 +86,9 @@ extension SettingKind<Int> {
 extension SettingKind<Bool> {
     static var bool: Self {
         SettingKind("true|false") { (text, _) throws(InvalidValue) in
-            guard let value = Bool(text) else { throw InvalidValue(reason: "'\(text)' is neither true nor false; write one of them") }
+            guard let value = Bool(text) else {
+                throw InvalidValue(reason: "'\(text)' is neither true nor false; write one of them")
+            }
             return value
         } write: {
             String($0)
@@ -88,9 +100,13 @@ extension SettingKind<Double> {
     /// A length of time, kept in seconds.
     static func seconds(in range: ClosedRange<Double>) -> Self {
         SettingKind("time") { (text, _) throws(InvalidValue) in
-            guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 5s or 2m") }
+            guard let span = TimeSpan(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 5s or 2m")
+            }
             guard range.contains(Double(span.seconds)) else {
-                let bounds = [range.lowerBound, range.upperBound].map { TimeSpan(seconds: Int64(saturating: $0)).exactText }
+                let bounds = [range.lowerBound, range.upperBound].map {
+                    TimeSpan(seconds: Int64(saturating: $0)).exactText
+                }
                 throw InvalidValue(reason: "'\(text)' is out of range; write a time from \(bounds[0]) to \(bounds[1])")
             }
             return Double(span.seconds)
@@ -103,7 +119,9 @@ extension SettingKind<Double> {
 extension SettingKind<FillMode> {
     static var fill: Self {
         SettingKind("policy") { (text, _) throws(InvalidValue) in
-            do throws(RuleError) { return FillMode(try FillPolicy(text)) } catch { throw InvalidValue(reason: error.reason) }
+            do throws(RuleError) { return FillMode(try FillPolicy(text)) } catch {
+                throw InvalidValue(reason: error.reason)
+            }
         } write: {
             $0.text
         }
@@ -115,7 +133,9 @@ extension SettingKind<FillMode> {
 extension SettingKind<Int64> {
     static var ttl: Self {
         SettingKind("1d") { (text, _) throws(InvalidValue) in
-            guard let span = TimeSpan(text) else { throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 12h or 30d") }
+            guard let span = TimeSpan(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 12h or 30d")
+            }
             return span.seconds
         } write: {
             TimeSpan(seconds: $0).exactText
@@ -126,11 +146,17 @@ extension SettingKind<Int64> {
 extension SettingKind<String> {
     static var hostPattern: Self { checked("example.org") { text throws(RuleError) in _ = try HostPattern(text) } }
     static var pathPattern: Self { checked("/vod/*") { text throws(RuleError) in _ = try PathPattern(text) } }
-    static var parameterPattern: Self { checked("token") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) } }
+    static var parameterPattern: Self {
+        checked("token") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) }
+    }
     static var webOrigin: Self { checked("origin") { text throws(RuleError) in _ = try WebOrigins([text]) } }
-    static var keyTemplate: Self { checked("https://cdn.example{path}") { text throws(RuleError) in _ = try KeyTemplate(text) } }
+    static var keyTemplate: Self {
+        checked("https://cdn.example{path}") { text throws(RuleError) in _ = try KeyTemplate(text) }
+    }
 
-    private static func checked(_ example: String, _ check: @escaping @Sendable (String) throws(RuleError) -> Void) -> Self {
+    private static func checked(_ example: String, _ check: @escaping @Sendable (String) throws(RuleError) -> Void)
+        -> Self
+    {
         SettingKind(example) { (text, _) throws(InvalidValue) in
             do throws(RuleError) { try check(text) } catch { throw InvalidValue(reason: error.reason) }
             return text
@@ -152,8 +178,9 @@ extension SettingKind<String> {
         }
     }
 
-    /// In the file it does not depend on where the program is started: a path there is absolute, or begins with `~/`. Read, it is absolute
-    /// always, so that whoever reads it in a report or an error line elsewhere knows which one is meant.
+    /// In the file it does not depend on where the program is started: a path there is absolute, or begins with `~/`.
+    /// Read, it is absolute always, so that whoever reads it in a report or an error line elsewhere knows which one is
+    /// meant.
     static var path: Self {
         SettingKind("path") { (text, origin) throws(InvalidValue) in
             guard !text.isEmpty else { throw InvalidValue(reason: "is empty; write a path") }
@@ -178,7 +205,12 @@ extension SettingKind<String> {
 
     static var hostName: Self {
         SettingKind("host") { (text, _) throws(InvalidValue) in
-            guard HostName.isOne(text) else { throw InvalidValue(reason: "'\(text)' is not a host name; write it without a port, like tv.example; addresses need no entry") }
+            guard HostName.isOne(text) else {
+                throw InvalidValue(
+                    reason:
+                        "'\(text)' is not a host name; write it without a port, like tv.example; addresses need no entry"
+                )
+            }
             return text
         } write: {
             $0
@@ -189,7 +221,9 @@ extension SettingKind<String> {
         SettingKind("host|network") { (text, _) throws(InvalidValue) in
             guard (try? AddressPolicy(allow: [text])) != nil else {
                 throw InvalidValue(
-                    reason: "'\(text)' is not a host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24")
+                    reason:
+                        "'\(text)' is not a host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
+                )
             }
             return text
         } write: {
@@ -202,7 +236,8 @@ extension SettingKind<Logger.Level> {
     static var logLevel: Self {
         SettingKind("level") { (text, _) throws(InvalidValue) in
             guard let level = Logger.Level(rawValue: text) else {
-                throw InvalidValue(reason: "'\(text)' is not a level; write trace, debug, info, notice, warning, error or critical")
+                throw InvalidValue(
+                    reason: "'\(text)' is not a level; write trace, debug, info, notice, warning, error or critical")
             }
             return level
         } write: {
@@ -213,7 +248,8 @@ extension SettingKind<Logger.Level> {
 
 extension ByteSize {
     private static let units: [(name: String, bytes: Int64)] = [
-        ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),
+        ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000), ("TiB", 1 << 40),
+        ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),
     ]
 
     /// In the largest unit that says it to the byte: `20GB`, `1500kB`, `32MiB`, `4194305`.
@@ -227,9 +263,10 @@ extension ByteSize {
 extension TimeSpan {
     /// In the largest unit that says it to the second: `1d`, `90m`.
     var exactText: String {
+        let units: [(String, Int64)] = [("d", 86400), ("h", 3600), ("m", 60)]
         // no trap: as in the table above, none of them 0
-        for (unit, length) in [("d", 86400), ("h", 3600), ("m", 60)] as [(String, Int64)] where seconds > 0 && seconds % length == 0 {
-            return "\(seconds / length)\(unit)"  // no trap: as above
+        for (unit, length) in units where seconds > 0 && seconds % length == 0 {
+            return "\(seconds / length)\(unit)" // no trap: as above
         }
         return "\(seconds)s"
     }

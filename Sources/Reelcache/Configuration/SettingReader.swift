@@ -29,7 +29,8 @@ extension SettingKind {
     /// Reads a list of any number of values.
     var listReader: SettingReader<[Value]> {
         SettingReader(placeholder: placeholder, isList: true) { [self] value throws(SettingProblems) in
-            try SettingProblems.collect(value.list(form: "\(value.key): [\(placeholder), ...]")) { element throws(SettingProblems) in
+            try SettingProblems.collect(value.list(form: "\(value.key): [\(placeholder), ...]")) {
+                element throws(SettingProblems) in
                 let element = element.named(value.key)
                 return try read(element.element(), at: element)
             }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Where settings come from. Who comes first wins: flags, environment, file, defaults; a list replaces another, it does not add to it.
+/// Where settings come from. Who comes first wins: flags, environment, file, defaults; a list replaces another, it does
+/// not add to it.
 package struct SettingSources: Sendable {
     /// What was given by flags: texts by key.
     package var flags: [String: [String]] = [:]
@@ -24,7 +25,8 @@ package struct SettingSources: Sendable {
         let file: ConfigurationFile?
         do throws(UnreadableFile) { file = try chosenFile() } catch { throw .unreadable(error) }
         settings.file = file?.path
-        let problems = (file?.apply(to: &settings) ?? []) + (environmentValues + flagValues).flatMap { $0.store(in: &settings) }
+        let problems =
+            (file?.apply(to: &settings) ?? []) + (environmentValues + flagValues).flatMap { $0.store(in: &settings) }
         guard problems.isEmpty else { throw .invalid(problems) }
         return settings
     }
@@ -46,13 +48,19 @@ package struct SettingSources: Sendable {
     }
 
     private var flagValues: [Word] {
-        Setting.all.compactMap { setting in flags[setting.key].map { Word(setting: setting, origin: .flag(setting.flag), texts: $0) } }
+        Setting.all.compactMap { setting in
+            flags[setting.key].map { Word(setting: setting, origin: .flag(setting.flag), texts: $0) }
+        }
     }
 
     /// An empty variable counts as none.
     private var environmentValues: [Word] {
         Setting.all.compactMap { setting in
-            variable(setting.variable).map { Word(setting: setting, origin: .variable(setting.variable), texts: setting.isList ? Self.words($0) : [$0]) }
+            variable(setting.variable).map {
+                Word(
+                    setting: setting, origin: .variable(setting.variable), texts: setting.isList ? Self.words($0) : [$0]
+                )
+            }
         }
     }
 
@@ -79,6 +87,8 @@ package struct SettingSources: Sendable {
 
     /// Where a file is looked for that nobody names. The first that is there is read, and no other.
     package var standardPaths: [String] {
-        [HomeDirectory.directory("XDG_CONFIG_HOME", orElse: ".config", environment), systemDirectory].map { $0 + "/reelcache/reelcache.yaml" }
+        [HomeDirectory.directory("XDG_CONFIG_HOME", orElse: ".config", environment), systemDirectory].map {
+            $0 + "/reelcache/reelcache.yaml"
+        }
     }
 }

@@ -33,10 +33,14 @@ struct SettingValue: Sendable {
     /// Of a flag or a variable.
     init(_ setting: Setting, origin: SettingOrigin, texts: [String]) {
         let values = texts.map { SettingValue(key: setting.key, origin: origin, content: .text($0)) }
-        self.init(key: setting.key, origin: origin, content: setting.isList ? .list(values) : values.first?.content ?? .nothing)
+        self.init(
+            key: setting.key, origin: origin,
+            content: setting.isList ? .list(values) : values.first?.content ?? .nothing)
     }
 
-    func problem(_ message: String) -> SettingProblems { SettingProblems(SettingProblem(origin: origin, key: key, message: message)) }
+    func problem(_ message: String) -> SettingProblems {
+        SettingProblems(SettingProblem(origin: origin, key: key, message: message))
+    }
 
     // MARK: What it has to be
 
@@ -69,11 +73,15 @@ struct SettingValue: Sendable {
 
     /// As an element of a list of texts.
     func element() throws(SettingProblems) -> String {
-        guard case .text(let text) = content else { throw problem("each entry of the list takes one value; write it as - VALUE") }
+        guard case .text(let text) = content else {
+            throw problem("each entry of the list takes one value; write it as - VALUE")
+        }
         return text
     }
 
-    private func missing(_ form: String) -> SettingProblems { problem("has no value; write \(form), or remove the line") }
+    private func missing(_ form: String) -> SettingProblems {
+        problem("has no value; write \(form), or remove the line")
+    }
 }
 
 /// All that is wrong with a value, at least one.
@@ -85,7 +93,9 @@ struct SettingProblems: Error {
     private init() {}
 
     /// Reads each of several values, so that each mistake is told.
-    static func collect<Source, Value>(_ sources: [Source], _ read: (Source) throws(SettingProblems) -> Value) throws(SettingProblems) -> [Value] {
+    static func collect<Source, Value>(_ sources: [Source], _ read: (Source) throws(SettingProblems) -> Value)
+        throws(SettingProblems) -> [Value]
+    {
         var (values, problems): ([Value], SettingProblems) = ([], SettingProblems())
         for source in sources {
             do throws(SettingProblems) { values.append(try read(source)) } catch { problems.all += error.all }

@@ -56,7 +56,8 @@ package struct SettingProblem: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch origin {
-        case .file(let path, let line, let column): "\(path):\(line):\(column): \(key.map { "\($0): " } ?? "")\(message)"
+        case .file(let path, let line, let column):
+            "\(path):\(line):\(column): \(key.map { "\($0): " } ?? "")\(message)"
         case .variable(let name), .flag(let name): "\(name): \(message)"
         case .standard: message
         }

@@ -47,16 +47,20 @@ struct YAMLDocument {
 
     init(_ bytes: [UInt8]) throws(SyntaxError) {
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw SyntaxError(place: Self.endOfText(bytes), reason: "the file is not in UTF-8; save it in that encoding")
+            throw SyntaxError(
+                place: Self.endOfText(bytes), reason: "the file is not in UTF-8; save it in that encoding")
         }
         // A byte order mark, which some editors write.
-        var source = YAMLSource(text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text)
+        var source = YAMLSource(
+            text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text)
         guard let node = try source.compose(), !node.isNothing else {
             root = Mapping()
             return
         }
         guard case .mapping(let mapping) = node else {
-            throw SyntaxError(place: node.place, reason: "there are no settings; write them as key: value, such as listen: 127.0.0.1:7335")
+            throw SyntaxError(
+                place: node.place,
+                reason: "there are no settings; write them as key: value, such as listen: 127.0.0.1:7335")
         }
         var reader = YAMLReader(source: source)
         root = try reader.mapping(mapping)
@@ -99,7 +103,8 @@ private struct YAMLReader {
             guard case .scalar(let scalar) = key else {
                 throw YAMLDocument.SyntaxError(place: key.place, reason: "a key is a word; write key: value")
             }
-            let entry = YAMLDocument.Entry(key: source.originalKey(scalar.string), place: key.place, value: try self.value(value))
+            let entry = YAMLDocument.Entry(
+                key: source.originalKey(scalar.string), place: key.place, value: try self.value(value))
             if let first = places[entry.key] {
                 mapping.repeated.append((entry, first))
             } else {
@@ -112,7 +117,9 @@ private struct YAMLReader {
 
     private mutating func value(_ node: Node) throws(YAMLDocument.SyntaxError) -> YAMLDocument.Value {
         count += 1
-        guard count <= Self.mostValues else { throw YAMLDocument.SyntaxError(place: node.place, reason: "there is too much in this file; shorten it") }
+        guard count <= Self.mostValues else {
+            throw YAMLDocument.SyntaxError(place: node.place, reason: "there is too much in this file; shorten it")
+        }
         return YAMLDocument.Value(place: node.place, content: try content(node))
     }
 
@@ -125,13 +132,16 @@ private struct YAMLReader {
             for element in sequence { values.append(try value(element)) }
             return .list(values)
         case .mapping(let mapping): return .mapping(try self.mapping(mapping))
-        case .alias: throw YAMLDocument.SyntaxError(place: node.place, reason: "an alias stands for nothing here; write the value")
+        case .alias:
+            throw YAMLDocument.SyntaxError(
+                place: node.place, reason: "an alias stands for nothing here; write the value")
         }
     }
 }
 
-/// The text on its way through the parser, which gives up at the first key that a mapping has twice. To learn of the rest of the file
-/// too, the first of them is given a name of its own, as long as the old one so that nothing moves, and the text is parsed again.
+/// The text on its way through the parser, which gives up at the first key that a mapping has twice. To learn of the
+/// rest of the file too, the first of them is given a name of its own, as long as the old one so that nothing moves,
+/// and the text is parsed again.
 private struct YAMLSource {
     private var scalars: [Unicode.Scalar]
     private var originals: [String: String] = [:]
@@ -152,7 +162,8 @@ private struct YAMLSource {
                 let place = YAMLDocument.Place(line: context.mark.line, column: context.mark.column)
                 let key = keys.first ?? ""
                 guard originals.count < Self.mostRepetitions, rename(key, at: place) else {
-                    throw YAMLDocument.SyntaxError(place: place, reason: "the key \(originalKey(key)) is there more than once; remove the others")
+                    throw YAMLDocument.SyntaxError(
+                        place: place, reason: "the key \(originalKey(key)) is there more than once; remove the others")
                 }
             } catch {
                 throw syntaxError(error)
@@ -170,7 +181,9 @@ private struct YAMLSource {
     private mutating func rename(_ key: String, at place: YAMLDocument.Place) -> Bool {
         let letters = Array(key.unicodeScalars)
         // Of the private use area.
-        guard var start = index(of: place), !letters.isEmpty, let sign = Unicode.Scalar(0xE000 + originals.count) else { return false }
+        guard var start = index(of: place), !letters.isEmpty, let sign = Unicode.Scalar(0xE000 + originals.count) else {
+            return false
+        }
         if start < scalars.count, scalars[start] == "\"" || scalars[start] == "'" { start += 1 }
         let range = start..<start + letters.count
         guard range.upperBound <= scalars.count, scalars[range].elementsEqual(letters) else { return false }
@@ -190,21 +203,27 @@ private struct YAMLSource {
 
     private func syntaxError(_ error: any Error) -> YAMLDocument.SyntaxError {
         switch error {
-        case YamlError.scanner(let context, let problem, let mark, _), YamlError.parser(let context, let problem, let mark, _),
+        case YamlError.scanner(let context, let problem, let mark, _),
+            YamlError.parser(let context, let problem, let mark, _),
             YamlError.composer(let context, let problem, let mark, _):
             let place = YAMLDocument.Place(line: mark.line, column: mark.column)
             if let index = index(of: place), index < scalars.count, scalars[index] == "\t" {
                 return YAMLDocument.SyntaxError(place: place, reason: "there is a tab; YAML wants spaces there")
             }
             if problem.contains("alias") || context?.text.contains("alias") == true {
-                return YAMLDocument.SyntaxError(place: place, reason: "a value that begins with * stands in quotes; write it like \"*.example.org\"")
+                return YAMLDocument.SyntaxError(
+                    place: place, reason: "a value that begins with * stands in quotes; write it like \"*.example.org\""
+                )
             }
             let during = context.map { " \($0.text) (line \($0.mark.line))" } ?? ""
-            return YAMLDocument.SyntaxError(place: place, reason: "this is not YAML: \(problem)\(during); write each setting as key: value")
+            return YAMLDocument.SyntaxError(
+                place: place, reason: "this is not YAML: \(problem)\(during); write each setting as key: value")
         case YamlError.reader(let problem, let offset, _, let yaml):
-            return YAMLDocument.SyntaxError(place: Self.place(offset ?? 0, in: yaml), reason: "this is not YAML: \(problem); remove what is there")
+            return YAMLDocument.SyntaxError(
+                place: Self.place(offset ?? 0, in: yaml), reason: "this is not YAML: \(problem); remove what is there")
         default:
-            return YAMLDocument.SyntaxError(place: YAMLDocument.Place(line: 1, column: 1), reason: "this is not YAML: \(error)")
+            return YAMLDocument.SyntaxError(
+                place: YAMLDocument.Place(line: 1, column: 1), reason: "this is not YAML: \(error)")
         }
     }
 

@@ -9,7 +9,9 @@ extension DownloadReport {
     /// 0 to 100, rounded down; nil while it is not known how much is wanted.
     package var percent: Int? { total.map { Self.percent(bytes, of: $0) } }
 
-    static func percent(_ bytes: Int64, of total: Int64) -> Int { total > 0 ? min(100, Int(saturating: Double(bytes) / Double(total) * 100)) : 100 }
+    static func percent(_ bytes: Int64, of total: Int64) -> Int {
+        total > 0 ? min(100, Int(saturating: Double(bytes) / Double(total) * 100)) : 100
+    }
 
     /// `34.5 MB of 100 MB`, or `34.5 MB` while it is not known of how much.
     package var amount: String { Self.amount(bytes, of: total) }

@@ -38,7 +38,8 @@ package struct DownloadScreen: Sendable {
 
     private func summary(_ totals: FollowedTotals, hidden: Int) -> String {
         let counts: [(Int, String)] = [
-            (totals[.downloading], "downloading"), (totals[.waiting], "waiting"), (totals[.paused], "paused"), (totals[.failed], "failed"),
+            (totals[.downloading], "downloading"), (totals[.waiting], "waiting"), (totals[.paused], "paused"),
+            (totals[.failed], "failed"),
             (totals[.cancelled], "cancelled"),
         ]
         var parts = ["\(totals[.completed]) of \(totals.count) completed"]
@@ -102,7 +103,9 @@ private struct Layout {
     init(_ screen: DownloadScreen, _ rows: [Cells]) {
         (self.screen, self.rows) = (screen, rows)
         let longestName = rows.map(\.name.columns).max() ?? 0
-        for column in [Column.amount, .bar, .rate, .eta, .percent] where rest < min(longestName, Self.smallestName) { columns.removeAll { $0 == column } }
+        for column in [Column.amount, .bar, .rate, .eta, .percent] where rest < min(longestName, Self.smallestName) {
+            columns.removeAll { $0 == column }
+        }
         nameWidth = max(0, min(longestName, rest))
         guard columns.contains(.bar) else { return }
         // A long name and the bar share what is left.
@@ -135,7 +138,7 @@ private struct Layout {
     private func bar(_ row: Cells) -> String {
         guard let total = row.total, total > 0 else { return String(repeating: " ", count: barWidth) }
         let done = min(max(0, row.bytes), total)
-        let bar = CoverageBar(present: done > 0 ? [0..<done] : [], length: total, width: barWidth)  // no trap: compared
+        let bar = CoverageBar(present: done > 0 ? [0..<done] : [], length: total, width: barWidth) // no trap: compared
         return bar.text(isUnicode: screen.isUnicode).padded(toColumns: barWidth)
     }
 }

@@ -22,13 +22,15 @@ package struct DownloadTable {
         let rows = reports.map { report in
             TerminalTable.Row(
                 [
-                    "\(report.id)", report.state.rawValue, report.priority.rawValue, Self.progress(report), report.rate.map(ProgressText.rate) ?? "",
+                    "\(report.id)", report.state.rawValue, report.priority.rawValue, Self.progress(report),
+                    report.rate.map(ProgressText.rate) ?? "",
                     report.eta.map(ProgressText.time) ?? "",
                 ], url: report.url, below: report.attempt(now: now) ?? (report.state == .failed ? report.reason : nil))
         }
         return lines(
             [
-                .init("ID", -2), .init("STATE", 11), .init("PRIORITY", 8, rank: 4), .init("PROGRESS", 14, rank: 1), .init("RATE", -9, rank: 3),
+                .init("ID", -2), .init("STATE", 11), .init("PRIORITY", 8, rank: 4), .init("PROGRESS", 14, rank: 1),
+                .init("RATE", -9, rank: 3),
                 .init("ETA", -7, rank: 2),
             ], rows)
     }
@@ -38,16 +40,19 @@ package struct DownloadTable {
     package func history(_ reports: [DownloadReport], date: (Int64) -> String = Self.date) -> [String] {
         let rows = reports.map { report in
             let seconds = report.started.flatMap { started in report.finished.map { max(0, $0 -| started) } }
-            let rate = seconds.flatMap { $0 > 0 && report.bytes > 0 ? ProgressText.rate(report.bytes / $0) : nil }  // no trap: compared with 0
+            // no trap: compared with 0
+            let rate = seconds.flatMap { $0 > 0 && report.bytes > 0 ? ProgressText.rate(report.bytes / $0) : nil }
             return TerminalTable.Row(
                 [
-                    report.finished.map(date) ?? "", report.state.rawValue, ByteSize(bytes: report.bytes).description, seconds.map(ProgressText.time) ?? "", rate ?? "",
+                    report.finished.map(date) ?? "", report.state.rawValue, ByteSize(bytes: report.bytes).description,
+                    seconds.map(ProgressText.time) ?? "", rate ?? "",
                     report.category?.printable ?? "",
                 ], url: report.url, below: report.state == .completed ? nil : report.message?.printable)
         }
         return lines(
             [
-                .init("FINISHED", 16, rank: 2), .init("OUTCOME", 9), .init("SIZE", -9, rank: 1), .init("TIME", -7, rank: 4), .init("RATE", -9, rank: 5),
+                .init("FINISHED", 16, rank: 2), .init("OUTCOME", 9), .init("SIZE", -9, rank: 1),
+                .init("TIME", -7, rank: 4), .init("RATE", -9, rank: 5),
                 .init("CATEGORY", 8, rank: 3),
             ], rows)
     }
@@ -58,11 +63,14 @@ package struct DownloadTable {
         guard localtime_r(&time, &parts) != nil else { return "" }
         func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
         // no trap: the system's calendar
-        return "\(parts.tm_year + 1900)-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday)) \(digits(parts.tm_hour)):\(digits(parts.tm_min))"
+        let (year, month) = ("\(parts.tm_year + 1900)", digits(parts.tm_mon + 1))
+        return "\(year)-\(month)-\(digits(parts.tm_mday)) \(digits(parts.tm_hour)):\(digits(parts.tm_min))"
     }
 
     private static func progress(_ report: DownloadReport) -> String {
-        guard let total = report.total, let percent = report.percent, report.state != .completed else { return ByteSize(bytes: report.bytes).description }
+        guard let total = report.total, let percent = report.percent, report.state != .completed else {
+            return ByteSize(bytes: report.bytes).description
+        }
         return "\(percent) % of \(ByteSize(bytes: total))"
     }
 

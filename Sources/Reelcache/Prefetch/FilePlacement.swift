@@ -24,13 +24,22 @@ package struct FilePlacement: Sendable {
         var info = stat()
         if stat(directory, &info) != 0 {
             do { try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true) } catch {
-                let reason = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError).map { String(cString: strerror(Int32(clamping: $0.code))) }
-                throw CacheAccessError("cannot make the directory \(directory): \(reason ?? error.localizedDescription); name another")
+                let reason = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError).map {
+                    String(cString: strerror(Int32(clamping: $0.code)))
+                }
+                throw CacheAccessError(
+                    "cannot make the directory \(directory): \(reason ?? error.localizedDescription); name another")
             }
-            guard stat(directory, &info) == 0 else { throw CacheAccessError("cannot write to \(directory): \(Self.lastError); name another directory") }
+            guard stat(directory, &info) == 0 else {
+                throw CacheAccessError("cannot write to \(directory): \(Self.lastError); name another directory")
+            }
         }
-        guard info.st_mode & S_IFMT == S_IFDIR else { throw CacheAccessError("\(directory) is not a directory: name one") }
-        guard access(directory, W_OK | X_OK) == 0 else { throw CacheAccessError("cannot write to \(directory): \(Self.lastError); name another directory") }
+        guard info.st_mode & S_IFMT == S_IFDIR else {
+            throw CacheAccessError("\(directory) is not a directory: name one")
+        }
+        guard access(directory, W_OK | X_OK) == 0 else {
+            throw CacheAccessError("cannot write to \(directory): \(Self.lastError); name another directory")
+        }
     }
 
     private static var lastError: String { String(cString: strerror(errno)) }
@@ -41,21 +50,24 @@ package struct FilePlacement: Sendable {
         try UnfinishedFile(in: directory, for: label ?? "a file in \(directory)", isNameless: isNameless)
     }
 
-    /// Makes a file of a resource, under the name or, where that is another file's, the next one that is free. A file with the same content
-    /// counts as this one.
+    /// Makes a file of a resource, under the name or, where that is another file's, the next one that is free. A file
+    /// with the same content counts as this one.
     /// - Parameters:
     ///   - copied: its content, where that is copied already.
     ///   - length: so many bytes of `source` are the resource.
     ///   - isHeld: asked when all is done: whether it has been one and the same file until then.
     ///   - isWanted: told now and then how many bytes are done; false ends it with an error, and leaves nothing.
     package func place(
-        _ source: String, _ copied: (file: UnfinishedFile, method: FileExport.Method)? = nil, length: Int64, as name: SafeFileName,
+        _ source: String, _ copied: (file: UnfinishedFile, method: FileExport.Method)? = nil, length: Int64,
+        as name: SafeFileName,
         isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool
     ) throws -> Placed {
         var copied = copied
         var isSynced = false
         for number in 1...Self.maxNumber {
-            let path = (directory.hasSuffix("/") ? directory : directory + "/") + (number == 1 ? name.description : name.numbered(number))
+            let path =
+                (directory.hasSuffix("/") ? directory : directory + "/")
+                + (number == 1 ? name.description : name.numbered(number))
             if !Self.isThere(path) {
                 let (file, method) = try copied ?? copy(source, length, to: path, isWanted)
                 copied = (file, method)
@@ -63,14 +75,17 @@ package struct FilePlacement: Sendable {
                 isSynced = true
                 guard isHeld() else { throw CacheAccessError("the proxy ended meanwhile: try again") }
                 // Somebody else may have taken the name meanwhile.
-                if try file.publish(as: path, replaces: false) { return Placed(path: path, bytes: length, method: method) }
+                if try file.publish(as: path, replaces: false) {
+                    return Placed(path: path, bytes: length, method: method)
+                }
             }
             if try isSame(path, source, length, isWanted) {
                 guard isHeld() else { throw CacheAccessError("the proxy ended meanwhile: try again") }
                 return Placed(path: path, bytes: length, method: nil)
             }
         }
-        throw CacheAccessError("there are \(Self.maxNumber) files named like \(name) in \(directory) already: name another directory")
+        throw CacheAccessError(
+            "there are \(Self.maxNumber) files named like \(name) in \(directory) already: name another directory")
     }
 
     private func copy(
@@ -92,31 +107,43 @@ package struct FilePlacement: Sendable {
         guard file >= 0 else { return false }
         defer { close(file) }
         var info = stat()
-        guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, Int64(info.st_size) == length else { return false }
+        guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, Int64(info.st_size) == length else {
+            return false
+        }
         let cached = open(source, O_RDONLY | O_CLOEXEC)
         guard cached >= 0 else { throw CacheAccessError("cannot open \(source): \(Self.lastError)") }
         defer { close(cached) }
         return try Self.haveSameBytes(cached, file, length, isWanted)
     }
 
-    private static func haveSameBytes(_ source: Int32, _ file: Int32, _ length: Int64, _ isWanted: (Int64) -> Bool) throws -> Bool {
+    private static func haveSameBytes(_ source: Int32, _ file: Int32, _ length: Int64, _ isWanted: (Int64) -> Bool)
+        throws -> Bool
+    {
         let size = 1 << 20
         let buffers = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * size, alignment: 4096)
         defer { buffers.deallocate() }
-        let (one, other) = (UnsafeMutableRawBufferPointer(rebasing: buffers[..<size]), UnsafeMutableRawBufferPointer(rebasing: buffers[size...]))
+        let (one, other) = (
+            UnsafeMutableRawBufferPointer(rebasing: buffers[..<size]),
+            UnsafeMutableRawBufferPointer(rebasing: buffers[size...])
+        )
         var done: Int64 = 0
         while done < length {
             guard isWanted(done) else { throw CacheAccessError.interrupted }
-            let count = Int(min(Int64(size), length - done))  // no trap: at most the length was read
-            guard fill(one, count, from: source, at: done) else { throw CacheAccessError("cannot read what is cached: \(lastError)") }
-            guard fill(other, count, from: file, at: done), memcmp(one.baseAddress!, other.baseAddress!, count) == 0 else { return false }
-            done += Int64(count)  // no trap: at most what was asked for
+            let count = Int(min(Int64(size), length - done)) // no trap: at most the length was read
+            guard fill(one, count, from: source, at: done) else {
+                throw CacheAccessError("cannot read what is cached: \(lastError)")
+            }
+            guard fill(other, count, from: file, at: done), memcmp(one.baseAddress!, other.baseAddress!, count) == 0
+            else { return false }
+            done += Int64(count) // no trap: at most what was asked for
         }
         return true
     }
 
     /// - Returns: false where so many bytes cannot be read.
-    private static func fill(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, from file: Int32, at offset: Int64) -> Bool {
+    private static func fill(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, from file: Int32, at offset: Int64)
+        -> Bool
+    {
         var filled = 0
         while filled < count {
             let got = pread(file, buffer.baseAddress! + filled, count - filled, off_t(offset) + off_t(filled))

@@ -36,7 +36,11 @@ package struct FollowedDownloads {
         entries[report.id] = Entry(place: place, report: report)
         if let former { totals.remove(former.report) }
         totals.add(report)
-        if report.state == .downloading || report.isRetried { activeIDs.insert(report.id) } else { activeIDs.remove(report.id) }
+        if report.state == .downloading || report.isRetried {
+            activeIDs.insert(report.id)
+        } else {
+            activeIDs.remove(report.id)
+        }
         guard let former = former?.report else { return .state }
         if former == report { return .nothing }
         return former.situation == report.situation ? .progress : .state
@@ -62,7 +66,9 @@ package struct FollowedDownloads {
 
     package var haveAllEnded: Bool { totals.openCount == 0 }
 
-    private static func ordered(_ entries: [Entry]) -> [DownloadReport] { entries.sorted { $0.place < $1.place }.map(\.report) }
+    private static func ordered(_ entries: [Entry]) -> [DownloadReport] {
+        entries.sorted { $0.place < $1.place }.map(\.report)
+    }
 }
 
 private struct Situation: Equatable {
@@ -72,9 +78,11 @@ private struct Situation: Equatable {
 }
 
 private extension DownloadReport {
-    /// What a line is worth saying about. What went wrong before counts only as long as it is waited for the next attempt.
+    /// What a line is worth saying about. What went wrong before counts only as long as it is waited for the next
+    /// attempt.
     var situation: Situation {
-        Situation(state: state, message: isRetried || state == .failed ? message : nil, retryAt: isRetried ? retryAt : nil)
+        Situation(
+            state: state, message: isRetried || state == .failed ? message : nil, retryAt: isRetried ? retryAt : nil)
     }
 
     var isRetried: Bool { state == .waiting && retryAt != nil }
@@ -130,6 +138,6 @@ package struct FollowedTotals: Sendable, Equatable {
     /// Seconds; nil while that cannot be told.
     package var eta: Int64? {
         guard let total, rate > 0, total > bytes else { return nil }
-        return (total -| bytes +| (rate -| 1)) / rate  // no trap: the rate is above 0
+        return (total -| bytes +| (rate -| 1)) / rate // no trap: the rate is above 0
     }
 }

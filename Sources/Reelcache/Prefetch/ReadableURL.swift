@@ -1,10 +1,13 @@
 extension String {
-    /// A URL as people read it: `Gr%C3%BC%C3%9Fe` as `Grüße`. What is encoded otherwise stays so, that it still means the same when it is
-    /// copied: ASCII, what is not UTF-8, and all but letters, digits, marks on them and pictures, as it could be taken for something else.
+    /// A URL as people read it: `Gr%C3%BC%C3%9Fe` as `Grüße`. What is encoded otherwise stays so, that it still means
+    /// the same when it is copied: ASCII, what is not UTF-8, and all but letters, digits, marks on them and pictures,
+    /// as it could be taken for something else.
     package var readableURL: String {
         var (text, rest) = (Substring.UnicodeScalarView(), utf8[...])
         while let byte = rest.first {
-            if byte == UInt8(ascii: "%"), let (scalar, length) = Self.encodedScalar(rest), Self.isReadable(scalar, after: text.last) {
+            if byte == UInt8(ascii: "%"), let (scalar, length) = Self.encodedScalar(rest),
+                Self.isReadable(scalar, after: text.last)
+            {
                 text.append(scalar)
                 rest.removeFirst(length)
             } else {
@@ -19,20 +22,27 @@ extension String {
     /// The scalar outside of ASCII that begins a text and is percent-encoded, and how many bytes of the text it takes.
     private static func encodedScalar(_ text: Substring.UTF8View) -> (Unicode.Scalar, Int)? {
         var (bytes, rest): ([UInt8], Substring.UTF8View) = ([], text)
-        while bytes.count < 4, rest.first == UInt8(ascii: "%"), let byte = UInt8(String(decoding: rest.dropFirst().prefix(2), as: UTF8.self), radix: 16) {
+        while bytes.count < 4, rest.first == UInt8(ascii: "%"),
+            let byte = UInt8(String(decoding: rest.dropFirst().prefix(2), as: UTF8.self), radix: 16)
+        {
             guard byte >= 0x80, rest.count >= 3 else { return nil }
             bytes.append(byte)
             rest.removeFirst(3)
-            if let scalars = String(validating: bytes, as: UTF8.self)?.unicodeScalars { return scalars.first.map { ($0, bytes.count * 3) } }
+            if let scalars = String(validating: bytes, as: UTF8.self)?.unicodeScalars {
+                return scalars.first.map { ($0, bytes.count * 3) }
+            }
         }
         return nil
     }
 
     private static func isReadable(_ scalar: Unicode.Scalar, after last: Unicode.Scalar?) -> Bool {
         switch scalar.properties.generalCategory {
-        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .otherLetter, .decimalNumber, .letterNumber, .otherNumber, .otherSymbol: true
+        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .otherLetter, .decimalNumber, .letterNumber,
+            .otherNumber, .otherSymbol:
+            true
         // On a slash or a dot it would make another character of that.
-        case .nonspacingMark, .spacingMark: last.map { $0.properties.isAlphabetic || $0.properties.generalCategory == .nonspacingMark } ?? false
+        case .nonspacingMark, .spacingMark:
+            last.map { $0.properties.isAlphabetic || $0.properties.generalCategory == .nonspacingMark } ?? false
         default: false
         }
     }

@@ -1,8 +1,8 @@
 import Foundation
 import HTTPModel
 
-/// A name under which a downloaded file can lie in a directory, whatever its origin calls it: one part of a path, not hidden, with nothing
-/// in it that a terminal obeys, and not too long.
+/// A name under which a downloaded file can lie in a directory, whatever its origin calls it: one part of a path, not
+/// hidden, with nothing in it that a terminal obeys, and not too long.
 package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
     private let stem: String
     /// With its dot; empty where there is none.
@@ -16,7 +16,9 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
     ///   - url: its last part is the name otherwise.
     ///   - type: its media type, which gives a name without an extension one.
     package init(_ fileName: String?, url: String, type: String? = nil) {
-        let name = [fileName.map(Self.cleaned), Self.cleaned(Self.lastPart(of: url))].compactMap { $0 }.first { !$0.isEmpty } ?? "download"
+        let name =
+            [fileName.map(Self.cleaned), Self.cleaned(Self.lastPart(of: url))].compactMap { $0 }.first { !$0.isEmpty }
+            ?? "download"
         let (stem, suffix) = Self.parts(name)
         self.init(stem: stem, suffix: suffix.isEmpty ? Self.suffix(of: type) : suffix)
     }
@@ -31,7 +33,8 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
     /// Whether the name says of what kind the file is.
     package var hasExtension: Bool { !suffix.isEmpty }
 
-    /// Cut so that the extension stays: between two characters, unless there is one alone, which may have any number of marks.
+    /// Cut so that the extension stays: between two characters, unless there is one alone, which may have any number of
+    /// marks.
     private func text(mark: String) -> String {
         let room = Self.maxBytes - mark.utf8.count - suffix.utf8.count
         var cut = stem
@@ -50,7 +53,8 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
         // Behind the scheme and the host.
         let parts = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: true).dropFirst(2)
         guard let last = parts.last else { return "" }
-        return PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? String(Substring(last))
+        return PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) }
+            ?? String(Substring(last))
     }
 
     /// Scalar by scalar: with a mark on it, a slash or a dot is another character, and still the same byte.
@@ -61,7 +65,8 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
         return String(String.UnicodeScalarView(visible[..<end]))
     }
 
-    /// Control characters, the separators of lines, and what turns the order of letters around. Other format characters belong to scripts.
+    /// Control characters, the separators of lines, and what turns the order of letters around. Other format characters
+    /// belong to scripts.
     private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
@@ -75,7 +80,9 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
     private static func parts(_ name: String) -> (stem: String, suffix: String) {
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return (name, "") }
         let letters = name[name.index(after: dot)...].utf8
-        guard 1...8 ~= letters.count, letters.allSatisfy({ ASCII.isLetter($0) || ASCII.isDigit($0) }) else { return (name, "") }
+        guard 1...8 ~= letters.count, letters.allSatisfy({ ASCII.isLetter($0) || ASCII.isDigit($0) }) else {
+            return (name, "")
+        }
         return (String(name[..<dot]), String(name[dot...]))
     }
 
@@ -86,11 +93,17 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
     }
 
     private static let extensions = [
-        "video/mp4": "mp4", "video/x-m4v": "m4v", "video/x-matroska": "mkv", "video/webm": "webm", "video/quicktime": "mov", "video/x-msvideo": "avi",
-        "video/mp2t": "ts", "video/mpeg": "mpg", "video/ogg": "ogv", "video/x-flv": "flv", "video/x-ms-wmv": "wmv", "video/3gpp": "3gp",
-        "audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/mp4": "m4a", "audio/x-m4a": "m4a", "audio/aac": "aac", "audio/ogg": "ogg", "audio/opus": "opus",
-        "audio/flac": "flac", "audio/x-flac": "flac", "audio/wav": "wav", "audio/x-wav": "wav", "audio/x-matroska": "mka", "audio/webm": "weba",
-        "application/ogg": "ogg", "application/vnd.apple.mpegurl": "m3u8", "application/x-mpegurl": "m3u8", "audio/mpegurl": "m3u8",
-        "application/dash+xml": "mpd", "text/vtt": "vtt", "application/x-subrip": "srt", "image/jpeg": "jpg", "image/png": "png", "image/webp": "webp",
+        "video/mp4": "mp4", "video/x-m4v": "m4v", "video/x-matroska": "mkv", "video/webm": "webm",
+        "video/quicktime": "mov", "video/x-msvideo": "avi",
+        "video/mp2t": "ts", "video/mpeg": "mpg", "video/ogg": "ogv", "video/x-flv": "flv", "video/x-ms-wmv": "wmv",
+        "video/3gpp": "3gp",
+        "audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/mp4": "m4a", "audio/x-m4a": "m4a", "audio/aac": "aac",
+        "audio/ogg": "ogg", "audio/opus": "opus",
+        "audio/flac": "flac", "audio/x-flac": "flac", "audio/wav": "wav", "audio/x-wav": "wav",
+        "audio/x-matroska": "mka", "audio/webm": "weba",
+        "application/ogg": "ogg", "application/vnd.apple.mpegurl": "m3u8", "application/x-mpegurl": "m3u8",
+        "audio/mpegurl": "m3u8",
+        "application/dash+xml": "mpd", "text/vtt": "vtt", "application/x-subrip": "srt", "image/jpeg": "jpg",
+        "image/png": "png", "image/webp": "webp",
     ]
 }

@@ -48,7 +48,7 @@ extension String {
 
     /// With spaces behind it, or before it where `width` is negative; longer ones stay as they are.
     package func padded(toColumns width: Int) -> String {
-        let spaces = String(repeating: " ", count: Swift.max(0, abs(width) - columns))  // no trap: a column's width
+        let spaces = String(repeating: " ", count: Swift.max(0, abs(width) - columns)) // no trap: a column's width
         return width < 0 ? spaces + self : self + spaces
     }
 }
@@ -62,13 +62,17 @@ private extension Character {
         case .nonspacingMark, .enclosingMark, .format, .control: return 0
         default: break
         }
-        let isWide = first.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}") || Self.wide.contains { $0 ~= first.value }
+        let isWide =
+            first.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}")
+            || Self.wide.contains { $0 ~= first.value }
         return isWide ? 2 : 1
     }
 
     /// The great blocks of Unicode's East_Asian_Width W and F.
     private static let wide: [ClosedRange<UInt32>] = [
-        0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
-        0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
+        0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
+        0xA960...0xA97F, 0xAC00...0xD7A3,
+        0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F900...0x1F9FF,
+        0x20000...0x3FFFD,
     ]
 }

@@ -1,7 +1,8 @@
-/// Lines at the bottom of a terminal that are written again and again. Behind them the cursor waits at the beginning of the last one.
+/// Lines at the bottom of a terminal that are written again and again. Behind them the cursor waits at the beginning of
+/// the last one.
 ///
-/// Most terminals break lines anew when they become narrower (*reflow*), so that a line takes several rows; others cut them off. To go up by
-/// too many rows clears what is not of this, to go up by too few leaves parts of it behind.
+/// Most terminals break lines anew when they become narrower (*reflow*), so that a line takes several rows; others cut
+/// them off. To go up by too many rows clears what is not of this, to go up by too few leaves parts of it behind.
 package struct TerminalBlock: Sendable {
     /// How many columns each line takes that is there.
     private var widths: [Int] = []
@@ -27,7 +28,8 @@ package struct TerminalBlock: Sendable {
         return isEmpty ? "" : home(columns) + Self.clearBelow
     }
 
-    /// To the first column of the first line. The cursor is at the beginning of the last one, however many rows that takes.
+    /// To the first column of the first line. The cursor is at the beginning of the last one, however many rows that
+    /// takes.
     private func home(_ columns: Int) -> String {
         let rows = widths.dropLast().reduce(0) { $0 + rowCount(of: $1, columns) }
         return rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"
@@ -35,7 +37,9 @@ package struct TerminalBlock: Sendable {
 
     private func isBroken(_ columns: Int) -> Bool { widths.contains { rowCount(of: $0, columns) > 1 } }
 
-    private func rowCount(of width: Int, _ columns: Int) -> Int { reflows && columns > 0 ? max(1, (width + columns - 1) / columns) : 1 }
+    private func rowCount(of width: Int, _ columns: Int) -> Int {
+        reflows && columns > 0 ? max(1, (width + columns - 1) / columns) : 1
+    }
 
     private static let clearLine = "\u{1B}[K"
     private static let clearBelow = "\u{1B}[J"

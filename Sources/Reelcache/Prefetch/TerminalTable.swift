@@ -2,8 +2,8 @@ import CachePolicy
 
 // no traps: numbers are widths of columns, and of texts in memory
 
-/// Rows in columns, the last of which is a URL. On a terminal each line fits its width: columns that tell least are left out, then URLs are cut
-/// inside. In a pipe everything is there, exactly.
+/// Rows in columns, the last of which is a URL. On a terminal each line fits its width: columns that tell least are
+/// left out, then URLs are cut inside. In a pipe everything is there, exactly.
 package struct TerminalTable: Sendable {
     package struct Column: Sendable {
         let name: String
@@ -12,7 +12,9 @@ package struct TerminalTable: Sendable {
         /// Which are left out first where there is no room: the highest. 0 stays.
         let rank: Int
 
-        package init(_ name: String, _ width: Int, rank: Int = 0) { (self.name, self.width, self.rank) = (name, width, rank) }
+        package init(_ name: String, _ width: Int, rank: Int = 0) {
+            (self.name, self.width, self.rank) = (name, width, rank)
+        }
     }
 
     package struct Row: Sendable {
@@ -22,7 +24,9 @@ package struct TerminalTable: Sendable {
         let below: String?
 
         /// - Parameter url: exactly.
-        package init(_ cells: [String], url: String, below: String? = nil) { (self.cells, self.url, self.below) = (cells, url, below) }
+        package init(_ cells: [String], url: String, below: String? = nil) {
+            (self.cells, self.url, self.below) = (cells, url, below)
+        }
     }
 
     private let width: Int?
@@ -35,7 +39,9 @@ package struct TerminalTable: Sendable {
     /// - Parameters:
     ///   - width: columns of the terminal; nil for a pipe.
     ///   - mask: what is left out of URLs; nil for nothing.
-    package init(width: Int?, isUnicode: Bool, mask: URLMask? = nil) { (self.width, self.isUnicode, self.mask) = (width, isUnicode, mask) }
+    package init(width: Int?, isUnicode: Bool, mask: URLMask? = nil) {
+        (self.width, self.isUnicode, self.mask) = (width, isUnicode, mask)
+    }
 
     package func lines(_ columns: [Column], _ last: String, _ rows: [Row]) -> [String] {
         guard !rows.isEmpty else { return [] }
@@ -46,18 +52,22 @@ package struct TerminalTable: Sendable {
         }
         let kept = fitting(columns, widths, url: urls.reduce(last.columns) { max($0, $1.columns) })
         func line(_ cells: [String], _ url: String) -> String {
-            let before = kept.reduce("") { $0 + cells[$1].padded(toColumns: widths[$1]) + String(repeating: " ", count: Self.gap) }
+            let before = kept.reduce("") {
+                $0 + cells[$1].padded(toColumns: widths[$1]) + String(repeating: " ", count: Self.gap)
+            }
             guard let width else { return before + url }
-            return (before + url.cutInside(toColumns: max(0, width - before.columns), isUnicode: isUnicode)).cut(toColumns: width, isUnicode: isUnicode)
+            return (before + url.cutInside(toColumns: max(0, width - before.columns), isUnicode: isUnicode)).cut(
+                toColumns: width, isUnicode: isUnicode)
         }
         let indent = String(repeating: " ", count: kept.first.map { abs(widths[$0]) + Self.gap } ?? Self.gap)
         func below(_ text: String) -> [String] {
             let text = mask?.masked(text) ?? text
             return width.map { text.folded(toColumns: max(1, $0 - indent.columns)) } ?? [text]
         }
-        return [line(columns.map(\.name), last)] + zip(rows, urls).flatMap { row, url in
-            [line(row.cells, url)] + (row.below.map(below) ?? []).map { indent + $0 }
-        }
+        return [line(columns.map(\.name), last)]
+            + zip(rows, urls).flatMap { row, url in
+                [line(row.cells, url)] + (row.below.map(below) ?? []).map { indent + $0 }
+            }
     }
 
     /// The places of the columns for which there is room.
@@ -66,7 +76,8 @@ package struct TerminalTable: Sendable {
         guard let width else { return kept }
         let wanted = min(url, Self.leastURL)
         while kept.reduce(wanted, { $0 + abs(widths[$1]) + Self.gap }) > width,
-            let least = kept.filter({ columns[$0].rank > 0 }).max(by: { columns[$0].rank < columns[$1].rank }) {
+            let least = kept.filter({ columns[$0].rank > 0 }).max(by: { columns[$0].rank < columns[$1].rank })
+        {
             kept.removeAll { $0 == least }
         }
         return kept

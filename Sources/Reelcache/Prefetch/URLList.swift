@@ -17,7 +17,8 @@ package struct URLList {
     /// Empty lines and those that begin with `#` are passed over: playlists can be read as well.
     package mutating func add(lines text: String, of file: String) {
         // A mark of the encoding is no part of the first line.
-        let lines = (text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        let lines = (text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).split(
+            omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         for (index, line) in lines.enumerated() {
             let line = line.trimmingPrefix(while: \.isWhitespace)
             guard let end = line.lastIndex(where: { !$0.isWhitespace }), !line.hasPrefix("#") else { continue }

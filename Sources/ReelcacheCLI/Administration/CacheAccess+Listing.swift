@@ -3,5 +3,7 @@ import Reelcache
 
 extension CacheAccess {
     /// All resources that a query means, in pages.
-    func allResources(_ query: ResourceQuery, limit: Int? = nil) throws -> ResourceListing { try ResourceListing.all(query, limit: limit, page: resources) }
+    func allResources(_ query: ResourceQuery, limit: Int? = nil) throws -> ResourceListing {
+        try ResourceListing.all(query, limit: limit, page: resources)
+    }
 }

@@ -7,7 +7,9 @@ import Reelcache
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Copy a complete resource to a file.",
-        discussion: "Where the file system can, the file shares its blocks with the cache and takes no space of its own. It gets its name when it is complete.")
+        discussion:
+            "Where the file system can, the file shares its blocks with the cache and takes no space of its own. It gets its name when it is complete."
+    )
 
     @Argument(help: "A media URL, or the one that a player opens for it.")
     var url: String
@@ -17,8 +19,10 @@ struct Export: ParsableCommand {
     var force = false
     @Flag(help: "Get first what is missing: through the proxy that runs, else by itself.")
     var fetch = false
-    @Option(help: ArgumentHelp(
-        "For --fetch where no proxy runs: a private origin that may be fetched from. May be repeated.", valueName: "host|cidr"))
+    @Option(
+        help: ArgumentHelp(
+            "For --fetch where no proxy runs: a private origin that may be fetched from. May be repeated.",
+            valueName: "host|cidr"))
     var allow: [String] = []
     @Flag(help: "Print JSON.")
     var json = false
@@ -34,7 +38,9 @@ struct Export: ParsableCommand {
 
     func validate() throws {
         guard !output.isEmpty else { throw ValidationError("name the file to write: -o FILE") }
-        guard fetch || allow.isEmpty else { throw ValidationError("--allow is for what --fetch gets: add --fetch, or leave it away") }
+        guard fetch || allow.isEmpty else {
+            throw ValidationError("--allow is for what --fetch gets: add --fetch, or leave it away")
+        }
         try cache.sources(allow.isEmpty ? [:] : ["allow": allow]).validateFlags()
     }
 
@@ -56,11 +62,16 @@ struct Export: ParsableCommand {
                 exported = try configuration.withCache(isWanted: isWanted) { try copy($0, export, interruption) }
             }
         } catch let error as CacheAccessError {
-            if fetch && error.isNotCached { throw CacheAccessError("\(url) is not cached now that it was fetched: \(Self.notKept)") }
+            if fetch && error.isNotCached {
+                throw CacheAccessError("\(url) is not cached now that it was fetched: \(Self.notKept)")
+            }
             guard let missing = error.missing else { throw error }
             throw incomplete(missing)
         }
-        print(json ? try secret.json(exported, configuration) : "exported \(exported.bytes.size) to \(output) (\(Self.words(exported.method)))")
+        print(
+            json
+                ? try secret.json(exported, configuration)
+                : "exported \(exported.bytes.size) to \(output) (\(Self.words(exported.method)))")
     }
 
     private static func words(_ method: FileExport.Method) -> String {
@@ -82,7 +93,8 @@ struct Export: ParsableCommand {
         }
     }
 
-    private func copy(_ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption) throws -> Exported {
+    private func copy(_ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption) throws -> Exported
+    {
         let origin = try access.url(url)
         var exported: Exported?
         let progress = ProgressLine()
@@ -99,7 +111,8 @@ struct Export: ParsableCommand {
     }
 
     private func incomplete(_ missing: [ByteSpan]) -> CacheAccessError {
-        let what = "\(missing.byteCount.size) in \(missing.count.of("range")) are missing of \(url): \(missing.text(atMost: 3))"
+        let what =
+            "\(missing.byteCount.size) in \(missing.count.of("range")) are missing of \(url): \(missing.text(atMost: 3))"
         var error = CacheAccessError(fetch ? "\(what); \(Self.notKept)" : "\(what); use --fetch to get them first")
         error.missing = missing
         return error

@@ -33,7 +33,8 @@ struct List: ParsableCommand {
         }
         guard !json else { return print(try secret.json(listing, configuration)) }
         let now = Int64(time(nil))
-        let table = TerminalTable(width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try secret.mask(configuration))
+        let table = TerminalTable(
+            width: Terminal.width, isUnicode: Terminal.isUnicode, mask: try secret.mask(configuration))
         for line in table.lines(Self.columns, "URL", listing.resources.map { Self.row($0, now: now) }) { print(line) }
         let bytes = listing.resources.reduce(0) { $0 +| $1.cached }
         print("\(listing.resources.count.grouped) of \(listing.total.of("resource")); \(bytes.size)")
@@ -42,7 +43,8 @@ struct List: ParsableCommand {
     // MARK: The table
 
     private static let columns: [TerminalTable.Column] = [
-        .init("SIZE", -9), .init("OF", 9, rank: 1), .init("HITS", -6, rank: 3), .init("LAST READ", 11, rank: 4), .init("FLAGS", 6, rank: 2),
+        .init("SIZE", -9), .init("OF", 9, rank: 1), .init("HITS", -6, rank: 3), .init("LAST READ", 11, rank: 4),
+        .init("FLAGS", 6, rank: 2),
     ]
 
     private static func row(_ resource: ResourceReport, now: Int64) -> TerminalTable.Row {
@@ -59,7 +61,7 @@ extension ResourceQuery.Order: ExpressibleByArgument {}
 extension String {
     /// With spaces behind it, or before it where `width` is negative; longer ones stay as they are.
     func padded(to width: Int) -> String {
-        let spaces = String(repeating: " ", count: max(0, abs(width) - count))  // no trap: a column's width
+        let spaces = String(repeating: " ", count: max(0, abs(width) - count)) // no trap: a column's width
         return width < 0 ? spaces + self : self + spaces
     }
 }

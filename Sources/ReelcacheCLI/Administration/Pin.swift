@@ -35,7 +35,9 @@ struct Pinning: ParsableArguments {
     /// - Parameter all: whether all are meant; nil where that cannot be said.
     func validate(all: Bool?) throws {
         guard selection.wayCount + (all == true ? 1 : 0) == 1 else {
-            throw ValidationError("say which: one or more URLs, --filter TEXT\(all == nil ? " or --category NAME" : ", --category NAME or --all")")
+            throw ValidationError(
+                "say which: one or more URLs, --filter TEXT\(all == nil ? " or --category NAME" : ", --category NAME or --all")"
+            )
         }
     }
 

@@ -9,13 +9,16 @@ import Reelcache
 struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm", abstract: "Remove resources from the cache.",
-        discussion: "What is named by a URL, a pattern, a filter or a category goes, pinned or not; --all and --older-than leave what is pinned. "
+        discussion:
+            "What is named by a URL, a pattern, a filter or a category goes, pinned or not; --all and --older-than leave what is pinned. "
             + "What a player is reading goes when it has finished.")
 
     @OptionGroup var selection: ResourceSelection
     @Flag(help: "Remove everything that is not pinned.")
     var all = false
-    @Option(help: ArgumentHelp("Remove what has not been read for so long, such as 30d, 12h or 2w, and is not pinned.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp(
+            "Remove what has not been read for so long, such as 30d, 12h or 2w, and is not pinned.", valueName: "time"))
     var olderThan: TimeSpan?
     @Flag(help: "Remove nothing, but say what would be removed.")
     var dryRun = false
@@ -28,7 +31,8 @@ struct Remove: ParsableCommand {
 
     func validate() throws {
         guard selection.wayCount + [all, olderThan != nil].count(where: { $0 }) == 1 else {
-            throw ValidationError("say what to remove: one or more URLs, --filter TEXT, --category NAME, --all or --older-than TIME")
+            throw ValidationError(
+                "say what to remove: one or more URLs, --filter TEXT, --category NAME, --all or --older-than TIME")
         }
     }
 
@@ -38,10 +42,15 @@ struct Remove: ParsableCommand {
         if all && asks {
             // Asked without the cache in hand: nobody knows how long the answer takes.
             let report = try configuration.withCache { try $0.removeAll(olderThan: nil, isDryRun: true) }
-            guard Self.isConfirmed(report.resources, report.bytes, pinned: 0) else { throw CacheAccessError("nothing was removed") }
+            guard Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
+                throw CacheAccessError("nothing was removed")
+            }
         }
         let report = try configuration.withCache { try $0.removeAll(olderThan: olderThan, isDryRun: dryRun) }
-        print(json ? try ControlJSON.pretty(report) : Self.text(report.resources, report.bytes, pinned: report.pinned, isDryRun: dryRun))
+        print(
+            json
+                ? try ControlJSON.pretty(report)
+                : Self.text(report.resources, report.bytes, pinned: report.pinned, isDryRun: dryRun))
     }
 
     private var asks: Bool { !dryRun && !yes && Terminal.isOne(STDIN_FILENO) && Terminal.isOne(STDERR_FILENO) }
@@ -64,7 +73,9 @@ struct Remove: ParsableCommand {
                 }
                 return (Outcome(batch, isDryRun: true), pinned)
             }
-            if tried.resources > 0, !Self.isConfirmed(tried.resources, tried.bytes, pinned: pinned) { throw CacheAccessError("nothing was removed") }
+            if tried.resources > 0, !Self.isConfirmed(tried.resources, tried.bytes, pinned: pinned) {
+                throw CacheAccessError("nothing was removed")
+            }
         }
         let batch = try configuration.withCache { access in
             try Batch(matches) { url, text in Removed(url: text, report: try access.remove(url, isDryRun: dryRun)) }
@@ -103,7 +114,8 @@ struct Remove: ParsableCommand {
 
     private static func text(_ resources: Int, _ bytes: Int64, pinned: Int, isDryRun: Bool) -> String {
         let words = isDryRun ? ("would remove", "to be freed") : ("removed", "freed")
-        return "\(words.0) \(resources.of("resource")); \(bytes.size) \(words.1)" + (pinned > 0 ? "; \(pinned.grouped) pinned left" : "")
+        return "\(words.0) \(resources.of("resource")); \(bytes.size) \(words.1)"
+            + (pinned > 0 ? "; \(pinned.grouped) pinned left" : "")
     }
 }
 

@@ -6,11 +6,15 @@ import Reelcache
 
 /// Which cached resources a command is about: those that are named, or all that match.
 struct ResourceSelection: ParsableArguments {
-    @Argument(help: "Media URLs, or those that a player opens for them. * stands for any run of characters: 'https://example.org/*'.")
+    @Argument(
+        help:
+            "Media URLs, or those that a player opens for them. * stands for any run of characters: 'https://example.org/*'."
+    )
     var urls: [String] = []
     @Option(help: ArgumentHelp("All whose URL contains this; upper and lower case are alike.", valueName: "text"))
     var filter: String?
-    @Option(help: ArgumentHelp("All that were downloaded in this category, as far as the history goes.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("All that were downloaded in this category, as far as the history goes.", valueName: "name"))
     var category: String?
 
     /// How many ways of saying it are used.
@@ -40,10 +44,14 @@ struct ResourceSelection: ParsableArguments {
         if let category { return try matches(configuration, downloadedIn: category) }
         return try configuration.withCache { access in
             if let all {
-                return try found(access.allResources(Self.byName()).resources.filter(all), orElse: "nothing that is cached is meant: there is nothing to do")
+                return try found(
+                    access.allResources(Self.byName()).resources.filter(all),
+                    orElse: "nothing that is cached is meant: there is nothing to do")
             }
             if let filter {
-                return try found(access.allResources(Self.byName(filter)).resources, orElse: "nothing that is cached has '\(filter)' in its URL")
+                return try found(
+                    access.allResources(Self.byName(filter)).resources,
+                    orElse: "nothing that is cached has '\(filter)' in its URL")
             }
             return try urls.flatMap { try named($0, access) }
         }
@@ -61,7 +69,9 @@ struct ResourceSelection: ParsableArguments {
             // A path may have a * too: what has exactly this URL is meant, and nothing else that it would match.
             guard Self.isPattern(text), try !access.isCached(url) else { return [.url(url, text: text)] }
             let glob = Glob(url.cacheKey.text)
-            let found = try access.allResources(Self.byName()).resources.filter { glob.matches(Array($0.plainURL.utf8)) }
+            let found = try access.allResources(Self.byName()).resources.filter {
+                glob.matches(Array($0.plainURL.utf8))
+            }
             return try self.found(found, orElse: "nothing that is cached matches \(text)")
         } catch let error as CacheAccessError {
             return [.failure(error, text: text)]
@@ -79,11 +89,18 @@ struct ResourceSelection: ParsableArguments {
 
     private func matches(_ configuration: ProxyConfiguration, downloadedIn category: String) throws -> [Match] {
         let reports = try configuration.withDownloads { try $0.all().downloads.filter { $0.category == category } }
-        guard !reports.isEmpty else { throw CacheAccessError("no download has the category '\(category)': reelcache history shows which there are") }
+        guard !reports.isEmpty else {
+            throw CacheAccessError(
+                "no download has the category '\(category)': reelcache history shows which there are")
+        }
         var seen: Set<String> = []
-        let urls = reports.map(\.url).filter { seen.insert($0).inserted }.compactMap { text in (try? OriginURL(url: text)).map { (text, $0) } }
+        let urls = reports.map(\.url).filter { seen.insert($0).inserted }.compactMap { text in
+            (try? OriginURL(url: text)).map { (text, $0) }
+        }
         let cached = try configuration.withCache { access in try urls.filter { try access.isCached($0.1) } }
-        guard !cached.isEmpty else { throw CacheAccessError("nothing that was downloaded in the category '\(category)' is cached") }
+        guard !cached.isEmpty else {
+            throw CacheAccessError("nothing that was downloaded in the category '\(category)' is cached")
+        }
         return cached.map { .url($0.1, text: $0.0) }
     }
 }
@@ -95,7 +112,8 @@ extension Batch {
         for match in matches {
             switch match {
             case .failure(let error, let text): add(error, of: text)
-            case .url(let url, let text): do { add(try body(url, text)) } catch let error as CacheAccessError { add(error, of: text) }
+            case .url(let url, let text):
+                do { add(try body(url, text)) } catch let error as CacheAccessError { add(error, of: text) }
             }
         }
     }

@@ -26,14 +26,18 @@ struct Show: ParsableCommand {
             return (try cache.resource(url), try configuration.ttl(of: url))
         }
         guard !json else { return print(try secret.json(detail, configuration)) }
-        let rows = Self.rows(detail, ttl: ttl, now: Int64(time(nil))) + Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
+        let rows =
+            Self.rows(detail, ttl: ttl, now: Int64(time(nil)))
+            + Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
         for (label, value) in rows { print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration)) }
     }
 
     /// - Parameter ttl: what a rule says.
     private static func rows(_ detail: ResourceDetail, ttl: Int64?, now: Int64) -> [(String, String)] {
         let resource = detail.resource
-        let freshness = Freshness.of(detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge), ttl: ttl, now: now)
+        let freshness = Freshness.of(
+            detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge),
+            ttl: ttl, now: now)
         let rows: [(String, String?)] = [
             ("url", Terminal.shown(resource.url)),
             ("final url", detail.finalURL == resource.url ? nil : Terminal.shown(detail.finalURL)),
@@ -57,7 +61,8 @@ struct Show: ParsableCommand {
     }
 
     private static func coverage(_ detail: ResourceDetail, width: Int) -> [(String, String)] {
-        let bar = CoverageBar(present: detail.present.map(\.range), length: detail.resource.length, width: max(8, width))
+        let bar = CoverageBar(
+            present: detail.present.map(\.range), length: detail.resource.length, width: max(8, width))
         let rows = [("coverage", bar.text(isUnicode: Terminal.isUnicode))]
         guard !detail.missing.isEmpty else { return rows }
         return rows + [("missing", "\(detail.missing.byteCount.size): \(detail.missing.text(atMost: maxSpans))")]

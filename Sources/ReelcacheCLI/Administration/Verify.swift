@@ -21,26 +21,40 @@ struct Verify: ParsableCommand {
             let progress = ProgressLine()
             defer { progress.clear() }
             return try access.verify(repairs: repair) { far in
-                if let far { progress.show("verify: \(far.resources.grouped) of \(far.totalResources.of("resource")), \(far.bytes.size) of \(far.totalBytes.size)") }
+                if let far {
+                    progress.show(
+                        "verify: \(far.resources.grouped) of \(far.totalResources.of("resource")), \(far.bytes.size) of \(far.totalBytes.size)"
+                    )
+                }
                 return !interruption.isWished
             }
         }
-        print(json ? try secret.json(report, configuration) : try secret.shown(Self.lines(report).joined(separator: "\n"), configuration))
+        print(
+            json
+                ? try secret.json(report, configuration)
+                : try secret.shown(Self.lines(report).joined(separator: "\n"), configuration))
         if !report.isComplete || !report.isSound && !report.isRepaired { throw ExitCode(1) }
     }
 
     private static func lines(_ report: AuditReport) -> [String] {
         var lines = ["read \(report.resources.of("resource")), \(report.chunks.of("chunk")), \(report.bytes.size)"]
-        lines += report.damaged.map { "damaged   \($0.url): \($0.chunks.of("chunk")), bytes \($0.spans.text(atMost: 3))" }
+        lines += report.damaged.map {
+            "damaged   \($0.url): \($0.chunks.of("chunk")), bytes \($0.spans.text(atMost: 3))"
+        }
         lines += report.missingFiles.map { "damaged   \($0): its file is gone" }
         lines += report.damagedRows.map { "damaged   \($0): what the index has of it cannot be" }
-        if report.orphanedFiles > 0 { lines.append("orphaned  \(report.orphanedFiles.of("file")) that no resource has, \(report.orphanedBytes.size)") }
+        if report.orphanedFiles > 0 {
+            lines.append(
+                "orphaned  \(report.orphanedFiles.of("file")) that no resource has, \(report.orphanedBytes.size)")
+        }
         if !report.isComplete { lines.append("ended before all was read") }
         return report.isComplete || !report.isSound ? lines + [verdict(report)] : lines
     }
 
     private static func verdict(_ report: AuditReport) -> String {
         if report.isSound { return "all is sound" }
-        return report.isRepaired ? "repaired: what was damaged is fetched again when somebody wants it" : "nothing was changed: reelcache verify --repair drops what is damaged"
+        return report.isRepaired
+            ? "repaired: what was damaged is fetched again when somebody wants it"
+            : "nothing was changed: reelcache verify --repair drops what is damaged"
     }
 }

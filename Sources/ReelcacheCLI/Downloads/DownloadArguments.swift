@@ -10,7 +10,9 @@ extension DownloadState: ExpressibleByArgument {}
 /// Values of flags, each with what to write instead where it is none.
 enum DownloadArgument {
     static func size(_ text: String) throws -> Int64 {
-        guard let size = ByteSize(text), size.bytes > 0 else { throw ValidationError("write a size like 500kB or 10MiB") }
+        guard let size = ByteSize(text), size.bytes > 0 else {
+            throw ValidationError("write a size like 500kB or 10MiB")
+        }
         return size.bytes
     }
 
@@ -35,10 +37,15 @@ extension ProxyConfiguration {
         for argument in arguments { list.add(argument: argument) }
         if let file { list.add(lines: try Self.text(of: file), of: file == "-" ? "standard input" : file) }
         guard list.problems.isEmpty else {
-            let shown = list.problems.prefix(10) + (list.problems.count > 10 ? ["and \((list.problems.count - 10).grouped) more"] : [])
+            let shown =
+                list.problems.prefix(10)
+                + (list.problems.count > 10 ? ["and \((list.problems.count - 10).grouped) more"] : [])
             throw ValidationError(shown.joined(separator: "\n"))
         }
-        guard !list.urls.isEmpty else { throw ValidationError("there is no URL in \(file.map { $0 == "-" ? "standard input" : $0 } ?? "the arguments")") }
+        guard !list.urls.isEmpty else {
+            throw ValidationError(
+                "there is no URL in \(file.map { $0 == "-" ? "standard input" : $0 } ?? "the arguments")")
+        }
         return list.urls
     }
 
@@ -48,12 +55,17 @@ extension ProxyConfiguration {
         while true {
             let count = descriptor >= 0 ? read(descriptor, &buffer, buffer.count) : -1
             if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw CacheAccessError("cannot read \(file == "-" ? "standard input" : file): \(String(cString: strerror(errno)))") }
+            guard count >= 0 else {
+                throw CacheAccessError(
+                    "cannot read \(file == "-" ? "standard input" : file): \(String(cString: strerror(errno)))")
+            }
             if count == 0 { break }
             bytes += buffer[..<count]
         }
         if descriptor != STDIN_FILENO { close(descriptor) }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw CacheAccessError("\(file) is not in UTF-8: write one URL on each line") }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CacheAccessError("\(file) is not in UTF-8: write one URL on each line")
+        }
         return text
     }
 }

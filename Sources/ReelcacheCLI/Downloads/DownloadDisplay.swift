@@ -5,8 +5,8 @@ import Downloads
 import Foundation
 import Reelcache
 
-/// How a command tells of downloads while it waits: on a terminal as lines that are drawn again and again, else by a line for each change, or
-/// by an object for each with `--json`.
+/// How a command tells of downloads while it waits: on a terminal as lines that are drawn again and again, else by a
+/// line for each change, or by an object for each with `--json`.
 final class DownloadDisplay {
     private let isJSON: Bool
     private let isQuiet: Bool
@@ -14,7 +14,8 @@ final class DownloadDisplay {
     private let mask: URLMask?
     private var block = TerminalBlock(reflows: Terminal.reflows)
     private var drawnAt: ContinuousClock.Instant?
-    /// Lines that come above the block with its next drawing: to move it for each of thousands would take longer than they do.
+    /// Lines that come above the block with its next drawing: to move it for each of thousands would take longer than
+    /// they do.
     private var held: [String] = []
 
     /// - Parameter mask: what is left out of URLs; nil for nothing.
@@ -68,7 +69,9 @@ final class DownloadDisplay {
     /// Why a command ends, as a line like all others that it prints with `--json`.
     static func tellAsJSON(_ error: any Error, _ mask: URLMask?) {
         guard !(error is ExitCode) else { return }
-        let text = (error as? SettingsError)?.lines.joined(separator: "\n") ?? (error as? any AdvisedError)?.text(in: .flags) ?? "\(error)"
+        let text =
+            (error as? SettingsError)?.lines.joined(separator: "\n") ?? (error as? any AdvisedError)?.text(in: .flags)
+            ?? "\(error)"
         guard let line = try? ControlJSON.line(ErrorEvent(error: text)) else { return }
         print(String(decoding: mask?.masked(line) ?? line, as: UTF8.self), terminator: "")
     }
@@ -79,10 +82,13 @@ final class DownloadDisplay {
 
     /// Draws them as they are, though not more often than people can read.
     func draw(_ followed: FollowedDownloads, note: String? = nil) {
-        guard isDrawn, drawnAt.map({ .now - $0 > Self.interval }) ?? true, let size = Terminal.drawingSize else { return }
+        guard isDrawn, drawnAt.map({ .now - $0 > Self.interval }) ?? true, let size = Terminal.drawingSize else {
+            return
+        }
         if !held.isEmpty { clear() }
         // The last column stays free: behind it, terminals differ.
-        let screen = DownloadScreen(width: size.columns - 1, height: size.rows - 1, isUnicode: Terminal.isUnicode, now: Self.now, mask: mask)
+        let screen = DownloadScreen(
+            width: size.columns - 1, height: size.rows - 1, isUnicode: Terminal.isUnicode, now: Self.now, mask: mask)
         Terminal.write(block.show(screen.lines(followed, note: note), columns: size.columns))
         drawnAt = .now
     }

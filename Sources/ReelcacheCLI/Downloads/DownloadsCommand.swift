@@ -10,7 +10,8 @@ struct DownloadsCommand: ParsableCommand {
         commandName: "downloads", abstract: "List and steer downloads.",
         discussion: "Of the proxy that runs; else what is queued for the next one.",
         subcommands: [
-            DownloadsList.self, DownloadsWatch.self, DownloadsPause.self, DownloadsResume.self, DownloadsCancel.self, DownloadsRetry.self, DownloadsMove.self,
+            DownloadsList.self, DownloadsWatch.self, DownloadsPause.self, DownloadsResume.self, DownloadsCancel.self,
+            DownloadsRetry.self, DownloadsMove.self,
             DownloadsSet.self, DownloadsClear.self,
         ], defaultSubcommand: DownloadsList.self)
 }
@@ -19,7 +20,9 @@ extension ProxyConfiguration {
     /// As `withDownloads`, also where there is no cache: then there are no downloads.
     func withKnownDownloads<Result>(_ body: (any DownloadAccess) throws -> Result) throws -> Result {
         let isThere = access(cacheDirectory + "/index.sqlite", F_OK) == 0 || errno != ENOENT
-        guard isThere || RunningProxy(cacheDirectory: cacheDirectory) != nil else { return try body(NoDownloads(cacheDirectory: cacheDirectory)) }
+        guard isThere || RunningProxy(cacheDirectory: cacheDirectory) != nil else {
+            return try body(NoDownloads(cacheDirectory: cacheDirectory))
+        }
         return try withDownloads(body)
     }
 }
@@ -46,7 +49,9 @@ private struct NoDownloads: DownloadAccess {
     func clearHistory() throws -> Int { 0 }
 
     private var none: CacheAccessError {
-        CacheAccessError("there is no cache at \(cacheDirectory); name another with --cache-dir, or fill one through reelcache prefetch or serve")
+        CacheAccessError(
+            "there is no cache at \(cacheDirectory); name another with --cache-dir, or fill one through reelcache prefetch or serve"
+        )
     }
 }
 
@@ -66,7 +71,9 @@ struct DownloadsList: ParsableCommand {
 
     @Flag(help: "List what is completed and cancelled as well.")
     var all = false
-    @Option(help: ArgumentHelp("Only waiting, downloading, paused, completed, failed or cancelled ones.", valueName: "state"))
+    @Option(
+        help: ArgumentHelp(
+            "Only waiting, downloading, paused, completed, failed or cancelled ones.", valueName: "state"))
     var state: DownloadState?
     @Option(help: ArgumentHelp("Only those of this category.", valueName: "name"))
     var category: String?
@@ -88,7 +95,8 @@ struct DownloadsList: ParsableCommand {
         }
         guard !json else { return print(try secret.json(listing, configuration)) }
         let table = DownloadTable(
-            width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)), mask: try secret.mask(configuration))
+            width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
+            mask: try secret.mask(configuration))
         for line in table.list(listing.downloads) { print(line) }
         print(Self.summary(listing, isFetching: isFetching))
     }
@@ -105,13 +113,15 @@ struct DownloadsList: ParsableCommand {
         if parts.isEmpty { parts = ["no downloads"] }
         if totals.rate > 0 { parts.append(ProgressText.rate(totals.rate)) }
         let waits = !isFetching && totals[.waiting] + totals[.downloading] > 0
-        return parts.joined(separator: ", ") + (waits ? "; no proxy runs: they go on when one is started, or with reelcache prefetch" : "")
+        return parts.joined(separator: ", ")
+            + (waits ? "; no proxy runs: they go on when one is started, or with reelcache prefetch" : "")
     }
 }
 
 struct DownloadsWatch: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watch", abstract: "Show downloads as they go on, until Ctrl-C.", discussion: "Ctrl-C ends the showing, and pauses nothing.")
+        commandName: "watch", abstract: "Show downloads as they go on, until Ctrl-C.",
+        discussion: "Ctrl-C ends the showing, and pauses nothing.")
 
     @Flag(help: "Print a line of JSON for each change.")
     var json = false
@@ -132,16 +142,21 @@ struct DownloadsWatch: ParsableCommand {
 
     private func watch(_ display: DownloadDisplay, _ directory: String) throws {
         guard let proxy = RunningProxy(cacheDirectory: directory) else {
-            throw CacheAccessError("no proxy is running for the cache \(directory), so no download goes on; start one with reelcache serve, or name its --cache-dir")
+            throw CacheAccessError(
+                "no proxy is running for the cache \(directory), so no download goes on; start one with reelcache serve, or name its --cache-dir"
+            )
         }
         let interruption = Interruption()
         defer { display.clear() }
         var followed = FollowedDownloads()
         do {
-            try proxy.watchDownloads([], isWanted: {
-                display.draw(followed)
-                return !interruption.isWished
-            }) { news in
+            try proxy.watchDownloads(
+                [],
+                isWanted: {
+                    display.draw(followed)
+                    return !interruption.isWished
+                }
+            ) { news in
                 switch news {
                 case .download(let report): display.tell(report, followed.note(report), isError: false)
                 case .removed(let id): followed.forget(id)
@@ -157,7 +172,9 @@ struct DownloadsWatch: ParsableCommand {
         if !interruption.isWished { throw Self.gone(proxy) }
     }
 
-    private static func gone(_ proxy: RunningProxy) -> CacheAccessError { CacheAccessError("the proxy at \(proxy.baseURL) has ended") }
+    private static func gone(_ proxy: RunningProxy) -> CacheAccessError {
+        CacheAccessError("the proxy at \(proxy.baseURL) has ended")
+    }
 }
 
 // MARK: - What is done to them
@@ -186,7 +203,9 @@ struct DownloadNaming: ParsableArguments {
             let change = DownloadChange(action: action)
             guard !all else { return Batch(done: try access.change(.all, change)) }
             let names = try DownloadNames(access, configuration, names)
-            return try Batch(self.names) { try access.change(.ids([names.id($0, prefers: prefers)]), change).first.orUnknown($0) }
+            return try Batch(self.names) {
+                try access.change(.ids([names.id($0, prefers: prefers)]), change).first.orUnknown($0)
+            }
         }
         if json {
             print(try secret.json(batch, configuration))
@@ -217,9 +236,13 @@ struct DownloadNames {
         if let id = Int64(name) { return id }
         var list = try configuration.urlList()
         list.add(argument: name)
-        guard let url = list.urls.first?.absolute else { throw CacheAccessError("\(list.problems.first ?? name); or name a download by its number") }
+        guard let url = list.urls.first?.absolute else {
+            throw CacheAccessError("\(list.problems.first ?? name); or name a download by its number")
+        }
         let known = reports.filter { $0.url == url }
-        guard let report = known.first(where: prefers) ?? known.first else { throw Optional<DownloadReport>.unknown(name) }
+        guard let report = known.first(where: prefers) ?? known.first else {
+            throw Optional<DownloadReport>.unknown(name)
+        }
         return report.id
     }
 }
@@ -230,11 +253,14 @@ extension DownloadReport? {
         return self
     }
 
-    static func unknown(_ name: String) -> CacheAccessError { CacheAccessError("there is no download \(name): reelcache downloads list --all shows all") }
+    static func unknown(_ name: String) -> CacheAccessError {
+        CacheAccessError("there is no download \(name): reelcache downloads list --all shows all")
+    }
 }
 
 struct DownloadsPause: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "pause", abstract: "Stop downloads for now. What has come stays.")
+    static let configuration = CommandConfiguration(
+        commandName: "pause", abstract: "Stop downloads for now. What has come stays.")
 
     @OptionGroup var naming: DownloadNaming
 
@@ -252,7 +278,9 @@ struct DownloadsResume: ParsableCommand {
 struct DownloadsCancel: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel", abstract: "End downloads. What has come for them alone is removed from the cache.",
-        discussion: "With --all, those that have not ended. One that has failed keeps what has come, to be retried, until it is cancelled by its name.")
+        discussion:
+            "With --all, those that have not ended. One that has failed keeps what has come, to be retried, until it is cancelled by its name."
+    )
 
     @OptionGroup var naming: DownloadNaming
 
@@ -269,7 +297,8 @@ struct DownloadsRetry: ParsableCommand {
 }
 
 struct DownloadsMove: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "move", abstract: "Change when a download has its turn.")
+    static let configuration = CommandConfiguration(
+        commandName: "move", abstract: "Change when a download has its turn.")
 
     @Argument(help: "A download by its number or URL.")
     var name: String
@@ -288,7 +317,9 @@ struct DownloadsMove: ParsableCommand {
 
     func validate() throws {
         let places = [first, last, to != nil].filter { $0 }.count
-        guard places <= 1, places == 1 || priority != nil else { throw ValidationError("say where to: --first, --last or --to POSITION; or --priority PRIORITY; or both") }
+        guard places <= 1, places == 1 || priority != nil else {
+            throw ValidationError("say where to: --first, --last or --to POSITION; or --priority PRIORITY; or both")
+        }
         if let to, to < 1 { throw ValidationError("--to \(to) is not a position; 1 is the first") }
     }
 
@@ -297,32 +328,46 @@ struct DownloadsMove: ParsableCommand {
         let report = try configuration.withKnownDownloads { access in
             let id = try DownloadNames(access, configuration, [name]).id(name) { !$0.state.hasEnded }
             var change = DownloadChange(priority: priority)
-            if first { change.position = 0 } else if let to { change.position = to - 1 } else if last {
+            if first {
+                change.position = 0
+            } else if let to {
+                change.position = to - 1
+            } else if last {
                 change.position = try access.downloads().downloads.filter { $0.state == .waiting }.count
             }
             return try access.change(.ids([id]), change).first.orUnknown(name)
         }
-        print(json ? try secret.json(report, configuration) : try secret.shown(DownloadNaming.line(report), configuration))
+        print(
+            json ? try secret.json(report, configuration) : try secret.shown(DownloadNaming.line(report), configuration)
+        )
     }
 }
 
 struct DownloadsSet: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "set", abstract: "Change how many run at once, and how fast, until the proxy ends.")
+    static let configuration = CommandConfiguration(
+        commandName: "set", abstract: "Change how many run at once, and how fast, until the proxy ends.")
 
-    @Option(help: ArgumentHelp(
-        "How many run at once, \(DownloadSettings.maxActiveRange.lowerBound) to \(DownloadSettings.maxActiveRange.upperBound).", valueName: "number"))
+    @Option(
+        help: ArgumentHelp(
+            "How many run at once, \(DownloadSettings.maxActiveRange.lowerBound) to \(DownloadSettings.maxActiveRange.upperBound).",
+            valueName: "number"))
     var maxActive: Int?
-    @Option(help: ArgumentHelp("What may come in a second for all together, such as 2MB; none for any.", valueName: "rate"), transform: DownloadArgument.rateOrNone)
+    @Option(
+        help: ArgumentHelp("What may come in a second for all together, such as 2MB; none for any.", valueName: "rate"),
+        transform: DownloadArgument.rateOrNone)
     var limitRate: Int64?
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard maxActive != nil || limitRate != nil else { throw ValidationError("say what to change: --max-active NUMBER, --limit-rate RATE, or both") }
+        guard maxActive != nil || limitRate != nil else {
+            throw ValidationError("say what to change: --max-active NUMBER, --limit-rate RATE, or both")
+        }
         if let maxActive, !DownloadSettings.maxActiveRange.contains(maxActive) {
             let range = DownloadSettings.maxActiveRange
-            throw ValidationError("--max-active \(maxActive) cannot be; choose \(range.lowerBound) to \(range.upperBound)")
+            throw ValidationError(
+                "--max-active \(maxActive) cannot be; choose \(range.lowerBound) to \(range.upperBound)")
         }
     }
 
@@ -335,13 +380,18 @@ struct DownloadsSet: ParsableCommand {
             return try access.set(settings)
         }
         guard !json else { return print(try ControlJSON.pretty(summary)) }
-        print("at most \(summary.settings.maxActive.of("download")) at once, \(summary.settings.limitRate.map { "\(ProgressText.rate($0)) together" } ?? "as fast as it goes")")
+        print(
+            "at most \(summary.settings.maxActive.of("download")) at once, \(summary.settings.limitRate.map { "\(ProgressText.rate($0)) together" } ?? "as fast as it goes")"
+        )
     }
 }
 
 struct DownloadsClear: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "clear", abstract: "Forget the downloads that have ended.", discussion: "What the completed ones brought stays in the cache; what failed ones have left, which nobody could go on with any more, goes.")
+        commandName: "clear", abstract: "Forget the downloads that have ended.",
+        discussion:
+            "What the completed ones brought stays in the cache; what failed ones have left, which nobody could go on with any more, goes."
+    )
 
     @Flag(help: "Print JSON.")
     var json = false

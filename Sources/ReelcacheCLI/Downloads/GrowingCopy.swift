@@ -6,8 +6,8 @@ import Synchronization
 
 /// A copy of what a download has brought, made while it brings more, in a file without a name.
 ///
-/// Where it cannot be gone on with (another version has come, the proxy knows of no such thing, the disk does not take it), it is left, and the
-/// file is copied when the download is complete.
+/// Where it cannot be gone on with (another version has come, the proxy knows of no such thing, the disk does not take
+/// it), it is left, and the file is copied when the download is complete.
 final class GrowingCopy: Sendable {
     typealias Copied = (file: UnfinishedFile, method: FileExport.Method)
 
@@ -59,7 +59,8 @@ final class GrowingCopy: Sendable {
     /// Copies, waits for the download's end, and places the file. Blocks.
     /// - Parameter place: gives the complete copy its place.
     func run(
-        _ url: OriginURL, isWanted: @escaping () -> Bool, _ place: @escaping (DownloadReport, LentFile, Copied) throws -> FilePlacement.Placed
+        _ url: OriginURL, isWanted: @escaping () -> Bool,
+        _ place: @escaping (DownloadReport, LentFile, Copied) throws -> FilePlacement.Placed
     ) -> End {
         var placed: (DownloadReport, FilePlacement.Placed)?
         do {
@@ -78,7 +79,7 @@ final class GrowingCopy: Sendable {
                 for range in news {
                     if try file.copy(from: source, range, isWanted: { _ in goesOn() }) == .copy { method = .copy }
                     file.startWriting(range)
-                    done += Int64(range.count)  // no trap: no byte is told twice, nor one beyond the length
+                    done += Int64(range.count) // no trap: no byte is told twice, nor one beyond the length
                 }
                 guard done >= lent.length else { return true }
                 guard let report = self.awaitCompletion(isWanted) else { throw CacheAccessError.interrupted }

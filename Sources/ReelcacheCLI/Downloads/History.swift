@@ -7,7 +7,8 @@ import Reelcache
 
 struct History: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show what became of downloads, the newest first.", discussion: "Of the last 1,000; reelcache downloads clear forgets them.")
+        abstract: "Show what became of downloads, the newest first.",
+        discussion: "Of the last 1,000; reelcache downloads clear forgets them.")
 
     @Option(help: ArgumentHelp("At most so many. (default: all)", valueName: "number"))
     var limit: Int?
@@ -27,7 +28,8 @@ struct History: ParsableCommand {
         let reports = try configuration.withKnownDownloads { try $0.history(limit: limit, category: category) }
         guard !json else { return print(try secret.json(reports, configuration)) }
         let table = DownloadTable(
-            width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)), mask: try secret.mask(configuration))
+            width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
+            mask: try secret.mask(configuration))
         for line in table.history(reports) { print(line) }
         let bytes = reports.filter { $0.state == .completed }.reduce(0) { $0 +| $1.bytes }
         print("\(reports.count.of("download")); \(bytes.size) completed")

@@ -4,8 +4,8 @@ import Foundation
 import Reelcache
 import Synchronization
 
-/// Gives finished downloads files of their own, each on a thread of its own. Copying begins while the download runs, behind what has come; the
-/// file gets its name when the download is complete.
+/// Gives finished downloads files of their own, each on a thread of its own. Copying begins while the download runs,
+/// behind what has come; the file gets its name when the download is complete.
 final class Placing: Sendable {
     enum Outcome: Sendable {
         case placed(DownloadReport, FilePlacement.Placed)
@@ -121,9 +121,10 @@ final class Placing: Sendable {
     }
 
     private func tell(_ outcome: Outcome) {
-        let id = switch outcome {
-        case .placed(let report, _), .failed(let report, _), .left(let report): report.id
-        }
+        let id =
+            switch outcome {
+            case .placed(let report, _), .failed(let report, _), .left(let report): report.id
+            }
         state.withLock { state in
             state.outcomes.append(outcome)
             state.open.remove(id)
@@ -137,19 +138,30 @@ final class Placing: Sendable {
         do {
             var placed: FilePlacement.Placed?
             let url = try OriginURL(url: report.url)
-            try proxy.withFile(url, isWanted: { !self.interruption.isWished }) { placed = try self.place(report, $0, nil) }
+            try proxy.withFile(url, isWanted: { !self.interruption.isWished }) {
+                placed = try self.place(report, $0, nil)
+            }
             guard let placed else { throw CacheAccessError("the file of \(report.url) was not given; try again") }
             return .placed(report, placed)
         } catch {
             if interruption.isWished { return .left(report) }
-            guard !report.isPinned, let error = error as? CacheAccessError, error.isNotCached || error.missing != nil else { return .failed(report, "\(error)") }
-            return .failed(report, "it was no longer cached when its file was to be placed: leave --no-pin away, so that it is kept until then")
+            guard !report.isPinned, let error = error as? CacheAccessError, error.isNotCached || error.missing != nil
+            else { return .failed(report, "\(error)") }
+            return .failed(
+                report,
+                "it was no longer cached when its file was to be placed: leave --no-pin away, so that it is kept until then"
+            )
         }
     }
 
-    private func place(_ report: DownloadReport, _ lent: LentFile, _ copied: GrowingCopy.Copied?) throws -> FilePlacement.Placed {
+    private func place(_ report: DownloadReport, _ lent: LentFile, _ copied: GrowingCopy.Copied?) throws
+        -> FilePlacement.Placed
+    {
         var name = SafeFileName(report.fileName, url: report.url)
-        if !name.hasExtension { name = SafeFileName(report.fileName, url: report.url, type: try proxy.resource(OriginURL(url: report.url)).resource.type) }
+        if !name.hasExtension {
+            name = SafeFileName(
+                report.fileName, url: report.url, type: try proxy.resource(OriginURL(url: report.url)).resource.type)
+        }
         return try placement.place(lent.path, copied, length: lent.length, as: name, isHeld: lent.isHeld) { done in
             let note = "\(name): \(done.size) of \(lent.length.size) copied".printable
             state.withLock { $0.note = note }

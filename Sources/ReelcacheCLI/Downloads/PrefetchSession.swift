@@ -39,8 +39,13 @@ final class PrefetchSession {
     /// What this process was left by another goes on as long as it runs.
     private func tellOfOthers(besides urls: Set<String>) throws {
         guard proxy.processID == getpid() else { return }
-        let others = try proxy.downloads().downloads.filter { ($0.state == .waiting || $0.state == .downloading) && !urls.contains($0.url) }
-        if !others.isEmpty { display.warn("\(others.count.of("download")) that had been left go\(others.count == 1 ? "es" : "") on as well") }
+        let others = try proxy.downloads().downloads.filter {
+            ($0.state == .waiting || $0.state == .downloading) && !urls.contains($0.url)
+        }
+        if !others.isEmpty {
+            display.warn(
+                "\(others.count.of("download")) that had been left go\(others.count == 1 ? "es" : "") on as well")
+        }
     }
 
     // MARK: News
@@ -66,8 +71,10 @@ final class PrefetchSession {
 
     private var gone: CacheAccessError {
         let count = followed.open.count
-        let what = count == 1 ? "1 download stays queued, and goes on" : "\(count.of("download")) stay queued, and go on"
-        return CacheAccessError("the proxy at \(proxy.baseURL) has ended: \(what) when a proxy is started, or by the same command")
+        let what =
+            count == 1 ? "1 download stays queued, and goes on" : "\(count.of("download")) stay queued, and go on"
+        return CacheAccessError(
+            "the proxy at \(proxy.baseURL) has ended: \(what) when a proxy is started, or by the same command")
     }
 
     private func goesOn() -> Bool {
@@ -97,7 +104,9 @@ final class PrefetchSession {
         isOffline = summary.isOffline
         display.event(OfflineEvent(isOffline: isOffline))
         if isOffline {
-            display.warn("waiting: the proxy at \(proxy.baseURL) is offline, so that nothing is begun; it goes on when offline is false in the proxy's configuration")
+            display.warn(
+                "waiting: the proxy at \(proxy.baseURL) is offline, so that nothing is begun; it goes on when offline is false in the proxy's configuration"
+            )
         } else {
             display.say("the proxy at \(proxy.baseURL) is no longer offline")
         }
@@ -106,7 +115,9 @@ final class PrefetchSession {
     /// It has ended, and somebody cleared the history at once.
     private func noteRemoval(_ id: Int64) {
         guard var report = followed[id], !report.state.hasEnded else { return }
-        (report.state, report.message) = (.failed, "how it ended was forgotten before it could be told: reelcache show says what is cached")
+        (report.state, report.message) = (
+            .failed, "how it ended was forgotten before it could be told: reelcache show says what is cached"
+        )
         note(report)
     }
 
@@ -128,14 +139,19 @@ final class PrefetchSession {
             case .placed(let report, let placed):
                 files[report.id] = .placed
                 let method = placed.method?.rawValue ?? "there"
-                display.event(FileEvent(id: report.id, url: report.url, file: placed.path, bytes: placed.bytes, method: method))
-                display.say(placed.method == nil ? "\(placed.path.printable) is there already, with the same content" : "placed \(placed.path.printable)")
+                display.event(
+                    FileEvent(id: report.id, url: report.url, file: placed.path, bytes: placed.bytes, method: method))
+                display.say(
+                    placed.method == nil
+                        ? "\(placed.path.printable) is there already, with the same content"
+                        : "placed \(placed.path.printable)")
             case .failed(let report, let reason):
                 files[report.id] = .failed
                 display.event(FileEvent(id: report.id, url: report.url, error: reason))
                 display.warn("\(report.url): \(reason)")
             case .left(let report):
-                display.event(FileEvent(id: report.id, url: report.url, error: CacheAccessError.interrupted.description))
+                display.event(
+                    FileEvent(id: report.id, url: report.url, error: CacheAccessError.interrupted.description))
             }
         }
     }
@@ -153,7 +169,8 @@ final class PrefetchSession {
 
     // MARK: The end
 
-    /// The same command goes on with what is paused; a process that ends would let it go on by itself when the next begins.
+    /// The same command goes on with what is paused; a process that ends would let it go on by itself when the next
+    /// begins.
     private func pause() throws {
         let open = followed.open
         // Of more than go into one request, none has its turn when one that runs is paused.
@@ -176,9 +193,13 @@ final class PrefetchSession {
         return reports.map { report in
             guard report.state == .paused, report.total == nil, report.bytes == 0, left > 0 else { return report }
             left -= 1
-            guard let url = try? OriginURL(url: report.url), let cached = try? proxy.resource(url).resource else { return report }
+            guard let url = try? OriginURL(url: report.url), let cached = try? proxy.resource(url).resource else {
+                return report
+            }
             var report = report
-            (report.bytes, report.total) = (min(cached.cached, report.first ?? .max), min(cached.length, report.first ?? .max))
+            (report.bytes, report.total) = (
+                min(cached.cached, report.first ?? .max), min(cached.length, report.first ?? .max)
+            )
             return report
         }
     }
@@ -194,7 +215,8 @@ final class PrefetchSession {
 
     /// Says so where what has come is no film.
     private func tellOfContent(_ report: DownloadReport) {
-        guard let url = try? OriginURL(url: report.url), ReceivedContent.mayBeNoMedia(url), let type = try? proxy.resource(url).resource.type,
+        guard let url = try? OriginURL(url: report.url), ReceivedContent.mayBeNoMedia(url),
+            let type = try? proxy.resource(url).resource.type,
             let note = ReceivedContent(type: type, url)?.text(type)
         else { return }
         display.event(NoteEvent(id: report.id, url: report.url, note: note))
@@ -216,16 +238,22 @@ final class PrefetchSession {
         let unplaced = files.values.count { $0 == .wanted }
         let paused = followed.totals[.paused]
         let failed = all.count - completed.count - unplaced - paused
-        display.event(EndEvent(completed: completed.count, failed: failed, paused: paused, unplaced: placing == nil ? nil : unplaced))
+        display.event(
+            EndEvent(
+                completed: completed.count, failed: failed, paused: paused, unplaced: placing == nil ? nil : unplaced))
         if interruption.isWished && paused + unplaced > 0 {
             var parts: [String] = []
             if paused > 0 { parts.append("\(paused.of("download")) \(paused == 1 ? "is" : "are") paused") }
-            if unplaced > 0 { parts.append("\(unplaced.of("completed file")) \(unplaced == 1 ? "is" : "are") not placed") }
+            if unplaced > 0 {
+                parts.append("\(unplaced.of("completed file")) \(unplaced == 1 ? "is" : "are") not placed")
+            }
             display.warn("interrupted: \(parts.joined(separator: ", ")); the same command goes on")
             throw ExitCode(1)
         }
         let bytes = completed.reduce(0) { $0 +| $1.bytes }
-        if all.count > 1 { display.say("\(completed.count.grouped) of \(all.count.of("download")) completed, \(bytes.size)") }
+        if all.count > 1 {
+            display.say("\(completed.count.grouped) of \(all.count.of("download")) completed, \(bytes.size)")
+        }
         if failed > 0 { throw ExitCode(completed.isEmpty ? 1 : 3) }
     }
 }

@@ -7,7 +7,7 @@ import Testing
 import TestSupport
 
 /// A generation to play with.
-final class Window {
+final class PassThroughBuffer {
     let generation: Generation
     private let store: CacheStore
     private let directory: TemporaryDirectory
@@ -16,13 +16,16 @@ final class Window {
         directory = try TemporaryDirectory()
         var configuration = StoreConfiguration(directory: directory.path)
         configuration.minFree = 0
-        store = try CacheStore(configuration, metrics: ProxyMetrics(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        let head = GenerationHead(status: 200, fields: FieldLines(), finalURL: "https://example.com/a", storedAt: 0)
-        generation = store.makeWindow(CacheKey(text: "https://example.com/a"), head: head, length: 10)
+        store = try CacheStore(
+            configuration, metrics: ProxyMetrics(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let head = GenerationHead(status: 200, fields: HeaderFields(), finalURL: "https://example.com/a", storedAt: 0)
+        generation = store.makeBuffer(CacheKey(text: "https://example.com/a"), head: head, length: 10)
     }
 
     /// One in a file.
-    func makeStored() throws -> Generation { try store.makeGeneration(generation.key, head: generation.head, length: 10) }
+    func makeStored() throws -> Generation {
+        try store.makeGeneration(generation.key, head: generation.head, length: 10)
+    }
 
     func retire(_ generation: Generation) { store.retire(generation) }
 

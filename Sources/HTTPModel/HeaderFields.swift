@@ -1,5 +1,6 @@
-/// Header field lines in the order in which they came or will go; names are compared without regard to case (RFC 9110 §5).
-package struct FieldLines: Sendable, Equatable {
+/// Header field lines in the order in which they came or will go; names are compared without regard to case (RFC 9110
+/// §5).
+package struct HeaderFields: Sendable, Equatable {
     package struct Line: Sendable, Equatable {
         package var name: String
         package var value: String

@@ -6,12 +6,12 @@ import Upstream
 
 /// How hosts want to be treated, and whether they can be reached: shared by all loops.
 ///
-/// - A host that answers 429 or 503 with `Retry-After` is left alone for so long (RFC 9110 §10.2.3): all of it for a minute at most, the *place*
-///   that has answered so for up to an hour. Of a host with many tenants one must not speak for the others; a place is all below the first
-///   segment of a path.
-/// - One to which no connection could be made counts as *down* for a short time: requests still try, but who has something cached need not
-///   wait for them.
-package final class HostManners: Sendable {
+/// - A host that answers 429 or 503 with `Retry-After` is left alone for so long (RFC 9110 §10.2.3): all of it for a
+///   minute at most, the *place* that has answered so for up to an hour. Of a host with many tenants one must not speak
+///   for the others; a place is all below the first segment of a path.
+/// - One to which no connection could be made counts as *down* for a short time: requests still try, but who has
+///   something cached need not wait for them.
+package final class OriginBackoff: Sendable {
     private let hosts = Mutex<[Host: HostStanding]>([:])
     private let nanoseconds: @Sendable () -> UInt64
 
@@ -46,7 +46,9 @@ package final class HostManners: Sendable {
 
     /// The first segment of the path with the slashes around it; the files at the top have one place together.
     private static func place(of url: String) -> String {
-        guard let path = try? OriginURL(url: url).pathAndQuery.utf8.prefix(while: { $0 != UInt8(ascii: "?") }).dropFirst(),
+        guard
+            let path = try? OriginURL(url: url).pathAndQuery.utf8.prefix(while: { $0 != UInt8(ascii: "?") })
+                .dropFirst(),
             let end = path.firstIndex(of: UInt8(ascii: "/"))
         else { return "/" }
         return "/" + String(Substring(path[...end]))
@@ -58,24 +60,30 @@ package final class HostManners: Sendable {
         return hosts.withLock { $0[host] }
     }
 
-    /// A request for a URL was answered. A wish is that of the host which had the last word, where the one asked has sent us on.
+    /// A request for a URL was answered. A wish is that of the host which had the last word, where the one asked has
+    /// sent us on.
     package func note(_ head: UpstreamHead, asking url: String) {
         let wish = Self.wish(of: head)
-        guard wish != nil || hosts.withLock({ !$0.isEmpty }), let asked = Host(url), let last = Host(head.finalURL) else { return }
+        guard wish != nil || hosts.withLock({ !$0.isEmpty }), let asked = Host(url), let last = Host(head.finalURL)
+        else { return }
         let now = nanoseconds()
         hosts.withLock { hosts in
             for (host, url) in [(asked, url), (last, head.finalURL)] {
                 var standing = hosts[host] ?? HostStanding()
-                standing.answered(host == last ? wish : nil, from: Self.place(of: url), isGood: head.status < 400, at: now)
+                standing.answered(
+                    host == last ? wish : nil, from: Self.place(of: url), isGood: head.status < 400, at: now)
                 hosts[host] = standing.isRemarkable(at: now) ? standing : nil
             }
             Self.shrink(&hosts, at: now)
         }
     }
 
-    /// A request for a URL has failed. What went wrong at another host, where the one asked has sent us, is not its fault.
+    /// A request for a URL has failed. What went wrong at another host, where the one asked has sent us, is not its
+    /// fault.
     package func note(_ error: UpstreamError, asking url: String) {
-        guard let unreachable = error.unreachableHost, let asked = try? OriginURL(url: url), asked.isOn(unreachable), let host = Host(url) else { return }
+        guard let unreachable = error.unreachableHost, let asked = try? OriginURL(url: url), asked.isOn(unreachable),
+            let host = Host(url)
+        else { return }
         let now = nanoseconds()
         hosts.withLock { hosts in
             hosts[host, default: HostStanding()].failed(at: now)
@@ -132,7 +140,9 @@ struct HostStanding: Equatable {
     func isRemarkable(at now: UInt64) -> Bool { end > now }
 
     /// When it is as good as any other host again.
-    var end: UInt64 { max(quietUntil, places.values.max() ?? 0, failures > 0 ? downUntil + UInt64(Self.memory * 1e9) : 0) }
+    var end: UInt64 {
+        max(quietUntil, places.values.max() ?? 0, failures > 0 ? downUntil + UInt64(Self.memory * 1e9) : 0)
+    }
 
     /// - Parameters:
     ///   - wish: seconds for which it wants to be left alone.
@@ -143,7 +153,9 @@ struct HostStanding: Equatable {
             let seconds = min(max(wish, 0), Self.longestWish)
             quietUntil = max(quietUntil, Self.time(now, after: min(seconds, Self.longestForAll)))
             places[place] = max(places[place] ?? 0, Self.time(now, after: seconds))
-            if places.count > Self.mostPlaces, let first = places.min(by: { $0.value < $1.value }) { places[first.key] = nil }
+            if places.count > Self.mostPlaces, let first = places.min(by: { $0.value < $1.value }) {
+                places[first.key] = nil
+            }
         } else if isGood, places[place] ?? 0 <= now {
             quietUntil = 0
         }
@@ -156,7 +168,8 @@ struct HostStanding: Equatable {
     mutating func failed(at now: UInt64) {
         guard !isDown(at: now) else { return }
         if end <= now { failures = 0 }
-        let seconds = min(Self.longestDown, Self.firstDown * Double(sign: .plus, exponent: min(failures, 10), significand: 1))
+        let seconds = min(
+            Self.longestDown, Self.firstDown * Double(sign: .plus, exponent: min(failures, 10), significand: 1))
         failures += 1
         downUntil = now + UInt64(seconds * 1e9)
     }

@@ -1,6 +1,6 @@
 import HTTPModel
 
-extension FieldLines: ExpressibleByArrayLiteral {
+extension HeaderFields: ExpressibleByArrayLiteral {
     /// `["ETag: \"v1\"", "Age: 5"]`
     package init(arrayLiteral lines: String...) {
         self.init(

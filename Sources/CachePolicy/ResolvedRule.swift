@@ -1,7 +1,7 @@
 import HTTPModel
 
 /// How a resource is handled: what the rules that match it say, and defaults for the rest.
-package struct Treatment: Sendable, Equatable {
+package struct ResolvedRule: Sendable, Equatable {
     /// Neither stored nor answered from what is.
     package var bypasses = false
     /// Seconds that a response is fresh, whatever its origin says.
@@ -10,10 +10,12 @@ package struct Treatment: Sendable, Equatable {
     /// What plays while its origin cannot be asked, although the origin forbade that.
     package var stalePlay = StalePlay.kept
     package var fill = FillPolicy.standard
-    /// Whether each byte costs: then nothing is fetched on the chance that a player comes back, nor to the end for one that has left.
+    /// Whether each byte costs: then nothing is fetched on the chance that a player comes back, nor to the end for one
+    /// that has left.
     package var isMetered = false
-    /// Fields for the origin, in place of the client's of that name. They go to the origin of the URL, and along no redirect to another.
-    package var headers = FieldLines()
+    /// Fields for the origin, in place of the client's of that name. They go to the origin of the URL, and along no
+    /// redirect to another.
+    package var headers = HeaderFields()
     /// Whether what is stored is pinned.
     package var pins = false
     /// Stores web pages that come where media was asked for.

@@ -1,5 +1,5 @@
 /// What a message is passed on without.
-extension FieldLines {
+extension HeaderFields {
     /// The request fields by which an origin knows who asks: they are for one origin alone (RFC 9110 §15.4).
     package static let credentials = ["Authorization", "Cookie", "Proxy-Authorization"]
 
@@ -7,23 +7,29 @@ extension FieldLines {
     package mutating func removeHopByHop() {
         var named: Set<String> = []
         for value in all("Connection") {
-            for option in value.utf8.split(separator: ASCII.comma) { named.insert(ASCII.lowercased(Substring(ASCII.trimmed(option)))) }
+            for option in value.utf8.split(separator: ASCII.comma) {
+                named.insert(ASCII.lowercased(Substring(ASCII.trimmed(option))))
+            }
         }
         // Mostly none is left; else they are looked up in a set, as an origin may name any number.
         named = named.filter { !$0.isEmpty && !Self.hopByHop.contains($0) }
-        lines.removeAll { Self.hopByHop.contains($0.name) || !named.isEmpty && named.contains(ASCII.lowercased($0.name)) }
+        lines.removeAll {
+            Self.hopByHop.contains($0.name) || !named.isEmpty && named.contains(ASCII.lowercased($0.name))
+        }
     }
 
     /// `close` is no field, and the only other thing that `Connection` may name.
     package static let hopByHop: FieldNames = [
         "close",
-        "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
+        "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+        "transfer-encoding", "upgrade",
     ]
 
     /// RFC 9110 §5.1, §5.5: a bare CR in a name or value could pass for a line's end.
     package mutating func removeMalformed() {
         lines.removeAll { line in
-            line.name.isEmpty || !line.name.utf8.allSatisfy { ASCII.isToken($0) } || line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
+            line.name.isEmpty || !line.name.utf8.allSatisfy { ASCII.isToken($0) }
+                || line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
         }
     }
 }

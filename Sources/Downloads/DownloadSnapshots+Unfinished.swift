@@ -1,6 +1,6 @@
 import CachePolicy
 
-extension DownloadBoard {
+extension DownloadSnapshots {
     /// A download of a resource that has not ended: what it has brought is not to be removed under its feet.
     /// - Parameter policy: says which URLs are of one resource.
     package func unfinished(of url: OriginURL, under policy: ProxyPolicy) -> DownloadReport? {

@@ -1,15 +1,15 @@
-extension DownloadClaim {
+extension RestorePoint {
     /// What was there before either of two downloads of a resource.
-    func intersection(_ other: DownloadClaim) -> DownloadClaim {
+    func intersection(_ other: RestorePoint) -> RestorePoint {
         let former = former.compactMap { mine in
             other.former.first { $0.generation == mine.generation }.map { mine.intersection($0) }
         }
-        return DownloadClaim(key: key, wasPinned: wasPinned && other.wasPinned, former: former)
+        return RestorePoint(key: key, wasPinned: wasPinned && other.wasPinned, former: former)
     }
 }
 
-extension DownloadClaim.Former {
-    fileprivate func intersection(_ other: DownloadClaim.Former) -> DownloadClaim.Former {
+extension RestorePoint.Former {
+    fileprivate func intersection(_ other: RestorePoint.Former) -> RestorePoint.Former {
         let (a, b) = (present, other.present)
         var common: [Int64] = []
         var (i, j) = (0, 0)
@@ -18,6 +18,7 @@ extension DownloadClaim.Former {
             if start < end { common += [start, end] }
             if a[i + 1] < b[j + 1] { i += 2 } else { j += 2 }
         }
-        return DownloadClaim.Former(generation: generation, present: common, hits: min(hits, other.hits), isPinned: isPinned && other.isPinned)
+        return RestorePoint.Former(
+            generation: generation, present: common, hits: min(hits, other.hits), isPinned: isPinned && other.isPinned)
     }
 }

@@ -3,7 +3,7 @@ import DiskCache
 import HTTPModel
 
 /// What the store has of a resource, before a download and after.
-package struct StoreClaims: ClaimKeeper {
+package struct StoreRestorePoints: RestorePointKeeper {
     private let store: CacheStore
     private let policy: @Sendable () -> ProxyPolicy
 
@@ -13,19 +13,20 @@ package struct StoreClaims: ClaimKeeper {
         self.policy = policy
     }
 
-    package func claim(_ url: OriginURL) throws -> DownloadClaim {
+    package func restorePoint(_ url: OriginURL) throws -> RestorePoint {
         let key = policy().resolve(url).key
         let content = try store.content(of: key)
-        return DownloadClaim(
+        return RestorePoint(
             key: key.text, wasPinned: content.isPinned,
             former: content.parts.map { part in
-                DownloadClaim.Former(
-                    generation: part.generation, present: part.present.flatMap { [$0.lowerBound, $0.upperBound] }, hits: part.hits, isPinned: part.isPinned)
+                RestorePoint.Former(
+                    generation: part.generation, present: part.present.flatMap { [$0.lowerBound, $0.upperBound] },
+                    hits: part.hits, isPinned: part.isPinned)
             })
     }
 
-    package func release(_ claim: DownloadClaim) throws -> Int64 {
-        let parts = claim.former.map { former in
+    package func release(_ restorePoint: RestorePoint) throws -> Int64 {
+        let parts = restorePoint.former.map { former in
             FormerContent.Part(
                 generation: former.generation, isPinned: former.isPinned, hits: former.hits,
                 present: stride(from: 0, to: former.present.count - 1, by: 2).compactMap { place in
@@ -33,7 +34,7 @@ package struct StoreClaims: ClaimKeeper {
                     return first < end ? Range(from: first, upTo: end) : nil
                 })
         }
-        let former = FormerContent(isPinned: claim.wasPinned, parts: parts)
-        return try store.restore(former, of: CacheKey(text: claim.key))
+        let former = FormerContent(isPinned: restorePoint.wasPinned, parts: parts)
+        return try store.restore(former, of: CacheKey(text: restorePoint.key))
     }
 }

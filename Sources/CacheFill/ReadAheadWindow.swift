@@ -2,9 +2,9 @@ import CachePolicy
 
 /// How far past its reader a transfer goes before it pauses.
 ///
-/// It grows with what was read in one go, as the read-ahead of a kernel does: who reads on gets ever more in advance, and of what is fetched
-/// for a seek that is followed by the next one little is in vain.
-struct Horizon: Sendable, Equatable {
+/// It grows with what was read in one go, as the read-ahead of a kernel does: who reads on gets ever more in advance,
+/// and of what is fetched for a seek that is followed by the next one little is in vain.
+struct ReadAheadWindow: Sendable, Equatable {
     /// For who has read nothing yet, in bytes.
     static let first: Int64 = 128 << 10
     static let standardLimit: Int64 = 32 << 20
@@ -18,8 +18,8 @@ struct Horizon: Sendable, Equatable {
         count < limit / 2 ? min(limit, Self.first + 2 * max(count, 0)) : limit
     }
 
-    /// The same, once the reader has left: it may come back, or it was the last that anybody wants of this. No more than was read is fetched
-    /// on the chance.
+    /// The same, once the reader has left: it may come back, or it was the last that anybody wants of this. No more
+    /// than was read is fetched on the chance.
     func reach(afterLeaving count: Int64) -> Int64 {
         min(reach(afterReading: count), max(count, 0), Self.furthestUnread)
     }
@@ -29,14 +29,14 @@ struct Horizon: Sendable, Equatable {
 
 extension CacheFiller {
     /// How far a transfer goes for who demands it.
-    func horizon(of demand: Demand) -> Horizon {
+    func window(of demand: Demand) -> ReadAheadWindow {
         let wanted =
-            switch demand.treatment.fill {
-            case .read: Horizon.first
+            switch demand.resolvedRule.fill {
+            case .read: ReadAheadWindow.first
             case .ahead(let bytes): bytes
             // What goes on to the end follows the transfer itself (`ResourceFill`).
-            case .end, .whole: Horizon.standardLimit
+            case .end, .whole: ReadAheadWindow.standardLimit
             }
-        return Horizon(limit: min(wanted, readAhead))
+        return ReadAheadWindow(limit: min(wanted, readAhead))
     }
 }

@@ -1,7 +1,8 @@
 import Synchronization
 
-/// How all downloads are at this moment: what the manager writes and anybody reads, from any thread, without waiting for it.
-package final class DownloadBoard: Sendable {
+/// How all downloads are at this moment: what the manager writes and anybody reads, from any thread, without waiting
+/// for it.
+package final class DownloadSnapshots: Sendable {
     private let state = Mutex(State())
 
     private struct State {
@@ -37,10 +38,10 @@ package final class DownloadBoard: Sendable {
 
         mutating func noteRemovals(_ ids: [Int64]) {
             removals += ids.map { (revision, $0) }
-            let surplus = removals.count - 2 * DownloadBoard.removalsKept
+            let surplus = removals.count - 2 * DownloadSnapshots.removalsKept
             guard surplus > 0 else { return }
-            removalsFrom = removals[surplus + DownloadBoard.removalsKept - 1].revision
-            removals.removeFirst(surplus + DownloadBoard.removalsKept)
+            removalsFrom = removals[surplus + DownloadSnapshots.removalsKept - 1].revision
+            removals.removeFirst(surplus + DownloadSnapshots.removalsKept)
         }
 
         func entries(since revision: UInt64) -> [Entry] {
@@ -77,9 +78,13 @@ package final class DownloadBoard: Sendable {
         package var priority: DownloadPriority
         package var order: Double
 
-        package init(group: Int, priority: DownloadPriority, order: Double) { (self.group, self.priority, self.order) = (group, priority, order) }
+        package init(group: Int, priority: DownloadPriority, order: Double) {
+            (self.group, self.priority, self.order) = (group, priority, order)
+        }
 
-        package static func < (a: Place, b: Place) -> Bool { (a.group, a.priority, a.order) < (b.group, b.priority, b.order) }
+        package static func < (a: Place, b: Place) -> Bool {
+            (a.group, a.priority, a.order) < (b.group, b.priority, b.order)
+        }
     }
 
     package init() {}
@@ -89,7 +94,7 @@ package final class DownloadBoard: Sendable {
     /// - Parameter removed: downloads that are forgotten.
     package func post(_ changed: [(DownloadReport, Place)], removed: [Int64] = [], summary: DownloadSummary) {
         let watchers = state.withLock { state in
-            state.revision += 1  // no trap: a count of events
+            state.revision += 1 // no trap: a count of events
             for id in removed { state.forget(id) }
             state.noteRemovals(removed)
             for (report, place) in changed {
@@ -109,7 +114,8 @@ package final class DownloadBoard: Sendable {
 
     package subscript(_ id: Int64) -> DownloadReport? { state.withLock { $0.entries[id]?.report } }
 
-    /// All downloads of a URL, whatever has become of them, in the order of a listing. Quick, however many there are of others.
+    /// All downloads of a URL, whatever has become of them, in the order of a listing. Quick, however many there are of
+    /// others.
     package func downloads(of url: String) -> [DownloadReport] {
         let entries = state.withLock { state in state.idsByURL[url, default: []].compactMap { state.entries[$0] } }
         return entries.sorted { $0.place < $1.place }.map(\.report)
@@ -128,19 +134,26 @@ package final class DownloadBoard: Sendable {
     package func changes(since revision: UInt64, where isWanted: (DownloadReport) -> Bool) -> Changes {
         let (entries, removals, summary, current) = state.withLock { state in
             let removals = state.removals.reversed().prefix { $0.revision > revision }.map(\.id)
-            return (state.entries(since: revision), revision < state.removalsFrom ? nil : removals, state.summary, state.revision)
+            return (
+                state.entries(since: revision), revision < state.removalsFrom ? nil : removals, state.summary,
+                state.revision
+            )
         }
         return Changes(revision: current, listing: Self.listing(entries, summary, isWanted), removed: removals)
     }
 
-    private static func listing(_ entries: [Entry], _ summary: DownloadSummary, _ isWanted: (DownloadReport) -> Bool) -> DownloadListing {
-        DownloadListing(downloads: entries.filter { isWanted($0.report) }.sorted { $0.place < $1.place }.map(\.report), summary: summary)
+    private static func listing(_ entries: [Entry], _ summary: DownloadSummary, _ isWanted: (DownloadReport) -> Bool)
+        -> DownloadListing
+    {
+        DownloadListing(
+            downloads: entries.filter { isWanted($0.report) }.sorted { $0.place < $1.place }.map(\.report),
+            summary: summary)
     }
 
     /// - Parameter wake: called after each change, on any thread: it must not block. Until `unwatch`.
     package func watch(_ wake: @escaping @Sendable () -> Void) -> UInt64 {
         state.withLock { state in
-            state.nextWatcher += 1  // no trap: a count of events
+            state.nextWatcher += 1 // no trap: a count of events
             state.watchers[state.nextWatcher] = wake
             return state.nextWatcher
         }

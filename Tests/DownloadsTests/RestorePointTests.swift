@@ -5,16 +5,19 @@ import Testing
 @testable import Downloads
 
 /// What cancelled downloads leave behind.
-@Suite struct ClaimTests {
-    private static let empty = DownloadClaim(key: Desk.url("a"), wasPinned: false, former: [])
+@Suite struct RestorePointTests {
+    private static let empty = RestorePoint(key: Desk.url("a"), wasPinned: false, former: [])
 
-    private static func claim(isPinned: Bool = false, _ runs: [Int64], hits: Int64 = 0) -> DownloadClaim {
-        DownloadClaim(key: Desk.url("a"), wasPinned: isPinned, former: [.init(generation: "g1", present: runs, hits: hits)])
+    private static func restorePoint(isPinned: Bool = false, _ runs: [Int64], hits: Int64 = 0) -> RestorePoint {
+        RestorePoint(
+            key: Desk.url("a"), wasPinned: isPinned, former: [.init(generation: "g1", present: runs, hits: hits)])
     }
 
-    @Test(arguments: [DownloadState.waiting, .downloading, .paused, .failed]) func whatACancelledOneHasBroughtIsRemoved(state: DownloadState) throws {
+    @Test(arguments: [DownloadState.waiting, .downloading, .paused, .failed]) func whatACancelledOneHasBroughtIsRemoved(
+        state: DownloadState
+    ) throws {
         let desk = try Desk()
-        desk.claims.has("a", isPinned: true, [0, 10], hits: 3)
+        desk.restorePoints.has("a", isPinned: true, [0, 10], hits: 3)
         try desk.add("a")
         switch state {
         case .waiting: try desk.transfer("a").fail(.busy(retryAfter: nil))
@@ -25,7 +28,7 @@ import Testing
         #expect(desk["a"].state == state)
         try desk.act(.cancel, "a")
         #expect(desk["a"].state == .cancelled)
-        #expect(desk.claims.released == [Self.claim(isPinned: true, [0, 10], hits: 3)])
+        #expect(desk.restorePoints.released == [Self.restorePoint(isPinned: true, [0, 10], hits: 3)])
         #expect(try desk.saved("claim") == ["a": String?.none])
     }
 
@@ -33,21 +36,26 @@ import Testing
         let desk = try Desk(maxActive: 1)
         try desk.add("other", "a")
         try desk.act(.cancel, "a")
-        #expect(desk.claims.released == [])
+        #expect(desk.restorePoints.released == [])
     }
 
-    /// First it is saved as cancelled, then its transfer ends, then its bytes go: whenever the process dies, nothing is left behind.
+    /// First it is saved as cancelled, then its transfer ends, then its bytes go: whenever the process dies, nothing is
+    /// left behind.
     @Test func theTransferIsStoppedAndTheStateSavedBeforeAnythingIsRemoved() throws {
         let desk = try Desk()
         try desk.add("a")
         let (transfer, path) = (try desk.transfer("a"), desk.path)
         let seen = Mutex("")
-        desk.claims.onRelease {
-            let row = (try? SavedRows.read(path, "SELECT state || iif(claim IS NULL, '', ' with a claim') FROM download WHERE url = ?", Desk.url("a"))) ?? nil
+        desk.restorePoints.onRelease {
+            let row =
+                (try? SavedRows.read(
+                    path,
+                    "SELECT state || iif(claim IS NULL, '', ' with a restore point') FROM download WHERE url = ?",
+                    Desk.url("a"))) ?? nil
             seen.withLock { $0 = "\(row ?? "nothing"), \(transfer.isStopped ? "stopped" : "running")" }
         }
         try desk.act(.cancel, "a")
-        #expect(seen.withLock { $0 } == "cancelled with a claim, stopped")
+        #expect(seen.withLock { $0 } == "cancelled with a restore point, stopped")
     }
 
     @Test func aCompletedOneHasNothingToTakeBack() throws {
@@ -56,10 +64,10 @@ import Testing
         try desk.transfer("a").complete()
         #expect(try desk.saved("claim") == ["a": String?.none])
         #expect(try desk.manager.perform { try $0.clearHistory() } == 1)
-        #expect(desk.claims.released == [])
+        #expect(desk.restorePoints.released == [])
     }
 
-    /// It was removed meanwhile, or was the beginning only: what is left of it is in the claim.
+    /// It was removed meanwhile, or was the beginning only: what is left of it is in the restore point.
     @Test func whatIsFetchedAfterACompletedOneIsTakenBack() throws {
         let desk = try Desk()
         try desk.add("a")
@@ -68,33 +76,33 @@ import Testing
         desk.clock.advance(10)
         try desk.add("a")
         try desk.act(.cancel, "a")
-        #expect(desk.claims.released.count == 1)
+        #expect(desk.restorePoints.released.count == 1)
     }
 
     @Test func whatAnotherDownloadWantsStays() throws {
         let desk = try Desk()
-        desk.claims.has("a", [0, 50, 80, 90], hits: 7)
+        desk.restorePoints.has("a", [0, 50, 80, 90], hits: 7)
         try desk.add("a?1")
-        desk.claims.has("a", isPinned: true, [0, 60, 70, 100], hits: 9)
+        desk.restorePoints.has("a", isPinned: true, [0, 60, 70, 100], hits: 9)
         try desk.add("a?2")
 
         try desk.act(.cancel, "a?2")
-        #expect(desk.claims.released == [])
+        #expect(desk.restorePoints.released == [])
         try desk.act(.cancel, "a?1")
-        #expect(desk.claims.released == [Self.claim([0, 50, 80, 90], hits: 7)])
+        #expect(desk.restorePoints.released == [Self.restorePoint([0, 50, 80, 90], hits: 7)])
     }
 
     @Test func whatTheFirstFoundIsKnownToTheOther() throws {
         let desk = try Desk()
         try desk.add("a?1")
-        desk.claims.has("a", isPinned: true, [0, 60])
+        desk.restorePoints.has("a", isPinned: true, [0, 60])
         try desk.add("a?2")
         try desk.act(.pause, "a?2")
         try desk.act(.cancel, "a?1")
-        #expect(desk.claims.released == [])
+        #expect(desk.restorePoints.released == [])
         let next = try Desk(after: desk)
         try next.act(.cancel, "a?2")
-        #expect(next.claims.released == [Self.empty])
+        #expect(next.restorePoints.released == [Self.empty])
     }
 
     @Test func aFailedOneStillWantsItsBytes() throws {
@@ -102,10 +110,10 @@ import Testing
         try desk.add("a?1", "a?2")
         try desk.transfer("a?1").fail(.final)
         try desk.act(.cancel, "a?2")
-        #expect(desk.claims.released == [])
+        #expect(desk.restorePoints.released == [])
         try desk.act(.retry, "a?1")
         try desk.act(.cancel, "a?1")
-        #expect(desk.claims.released == [Self.empty])
+        #expect(desk.restorePoints.released == [Self.empty])
     }
 
     @Test(arguments: [true, false]) func whatACompletedOneHasPinnedStays(isPinned: Bool) throws {
@@ -113,36 +121,36 @@ import Testing
         _ = try desk.add([DownloadOrder(url: Desk.url("a?1"), isPinned: isPinned), Desk.order("a?2")])
         try desk.transfer("a?1").complete()
         try desk.act(.cancel, "a?2")
-        #expect(desk.claims.released == (isPinned ? [] : [Self.empty]))
+        #expect(desk.restorePoints.released == (isPinned ? [] : [Self.empty]))
         #expect(try desk.saved("claim") == ["a?1": String?.none, "a?2": nil])
     }
 
     /// Nobody knows yet under which key its bytes will be, but it is the same URL.
     @Test func oneThatHasNotBegunTakesOver() throws {
         let desk = try Desk(maxActive: 1)
-        desk.claims.has("a", [0, 10])
+        desk.restorePoints.has("a", [0, 10])
         _ = try desk.add([DownloadOrder(url: Desk.url("a"), first: 100), DownloadOrder(url: Desk.url("a"))])
         try desk.change(.ids([2]), DownloadChange(action: .pause))
         try desk.change(.ids([1]), DownloadChange(action: .cancel))
-        #expect(desk.claims.released == [])
-        desk.claims.has("a", [0, 70])
+        #expect(desk.restorePoints.released == [])
+        desk.restorePoints.has("a", [0, 70])
         try desk.change(.ids([2]), DownloadChange(action: .resume))
         #expect(desk.running == ["a"])
-        #expect(desk.claims.claimed.count == 1)
+        #expect(desk.restorePoints.noted.count == 1)
         try desk.change(.ids([2]), DownloadChange(action: .cancel))
-        #expect(desk.claims.released == [Self.claim([0, 10])])
+        #expect(desk.restorePoints.released == [Self.restorePoint([0, 10])])
     }
 
     /// The one whose turn comes as the other is cancelled is begun in the same breath.
     @Test func oneThatBeginsAtThatMomentKnowsItToo() throws {
         let desk = try Desk(maxActive: 1)
         try desk.add("a?1", "a?2")
-        desk.claims.has("a", [0, 70])
+        desk.restorePoints.has("a", [0, 70])
         try desk.act(.cancel, "a?1")
         #expect(desk.running == ["a?2"])
-        #expect(desk.claims.released == [])
+        #expect(desk.restorePoints.released == [])
         try desk.act(.cancel, "a?2")
-        #expect(desk.claims.released == [Self.empty])
+        #expect(desk.restorePoints.released == [Self.empty])
     }
 
     @Test func theSameAgainAfterAFailureKnowsWhatWasThereBefore() throws {
@@ -151,14 +159,14 @@ import Testing
         try desk.transfer("a").has(60, of: 100)
         try desk.transfer("a").fail(.final)
         desk.settle()
-        desk.claims.has("a", [0, 60])
+        desk.restorePoints.has("a", [0, 60])
         try desk.add("a")
         #expect(desk["a"].bytes == 60)
-        #expect(desk.claims.claimed.count == 1)
+        #expect(desk.restorePoints.noted.count == 1)
         #expect(try desk.manager.perform { try $0.clearHistory() } == 1)
-        #expect(desk.claims.released == [], "its bytes are the new one's")
+        #expect(desk.restorePoints.released == [], "its bytes are the new one's")
         try desk.act(.cancel, "a")
-        #expect(desk.claims.released == [Self.empty])
+        #expect(desk.restorePoints.released == [Self.empty])
     }
 
     // MARK: Across processes
@@ -169,32 +177,33 @@ import Testing
         try desk.transfer("c").complete()
         _ = try desk.inDatabase { db in
             try db.execute(sql: "UPDATE download SET state = 'cancelled', ended = id WHERE id < 3")
-            try db.execute(sql: "UPDATE download SET claim = (SELECT claim FROM download WHERE id = 1) WHERE id = 3")
+            try db.execute(
+                sql: "UPDATE download SET claim = (SELECT claim FROM download WHERE id = 1) WHERE id = 3")
         }
         let next = try Desk(after: desk, isStarted: false)
-        #expect(next.claims.released == [])
+        #expect(next.restorePoints.released == [])
         next.manager.perform { $0.start() }
-        #expect(next.claims.releasedKeys == [Desk.url("a"), Desk.url("b")])
+        #expect(next.restorePoints.releasedKeys == [Desk.url("a"), Desk.url("b")])
         #expect(next.log.lines(.notice) == ["removed 2.00 kB of partial data that cancelled downloads had left"])
         #expect(try next.saved("claim") == ["a": String?.none, "b": nil, "c": nil])
         let third = try Desk(after: next)
-        #expect(third.claims.released.count == 2)
+        #expect(third.restorePoints.released.count == 2)
         #expect(third.log.lines(.notice) == [])
     }
 
     @Test func whatCannotBeRemovedIsTriedAgainAtTheNextStart() throws {
         let desk = try Desk()
         try desk.add("a")
-        desk.claims.failure = .init(description: "input/output error")
+        desk.restorePoints.failure = .init(description: "input/output error")
         try desk.act(.cancel, "a")
         #expect(desk["a"].state == .cancelled)
         #expect(desk.log.lines(.error).count == 1)
         #expect(try desk.manager.perform { try $0.clearHistory() } == 0, "else nobody would know of it")
         #expect(desk.log.lines(.error).count == 1)
 
-        desk.claims.failure = nil
+        desk.restorePoints.failure = nil
         let next = try Desk(after: desk)
-        #expect(next.claims.released == [Self.empty])
+        #expect(next.restorePoints.released == [Self.empty])
         #expect(try next.manager.perform { try $0.clearHistory() } == 1)
     }
 
@@ -203,24 +212,31 @@ import Testing
         try desk.add("a")
         let next = try Desk(after: desk, hasSource: false)
         try next.act(.cancel, "a")
-        #expect(next.claims.released == [Self.empty])
+        #expect(next.restorePoints.released == [Self.empty])
     }
 
     // MARK: Intersections
 
-    @Test(arguments: [
-        ([0, 10], [0, 10], [0, 10]), ([0, 10], [10, 20], []), ([0, 10, 20, 30], [5, 25], [5, 10, 20, 25]), ([], [0, 5], []),
-        ([0, 100], [1, 2, 3, 4, 99, 120], [1, 2, 3, 4, 99, 100]), ([0, 10, 20, 30, 40, 50], [8, 22, 48, 60], [8, 10, 20, 22, 48, 50]),
-    ] as [([Int64], [Int64], [Int64])])
+    @Test(
+        arguments: [
+            ([0, 10], [0, 10], [0, 10]), ([0, 10], [10, 20], []), ([0, 10, 20, 30], [5, 25], [5, 10, 20, 25]),
+            ([], [0, 5], []),
+            ([0, 100], [1, 2, 3, 4, 99, 120], [1, 2, 3, 4, 99, 100]),
+            ([0, 10, 20, 30, 40, 50], [8, 22, 48, 60], [8, 10, 20, 22, 48, 50]),
+        ] as [([Int64], [Int64], [Int64])])
     func whatWasThereBeforeBothIsWhatBothFound(a: [Int64], b: [Int64], expected: [Int64]) {
-        #expect(Self.claim(isPinned: true, a, hits: 4).intersection(Self.claim(b, hits: 2)) == Self.claim(expected, hits: 2))
-        #expect(Self.claim(b, hits: 2).intersection(Self.claim(isPinned: true, a, hits: 4)) == Self.claim(expected, hits: 2))
+        #expect(
+            Self.restorePoint(isPinned: true, a, hits: 4).intersection(Self.restorePoint(b, hits: 2))
+                == Self.restorePoint(expected, hits: 2))
+        #expect(
+            Self.restorePoint(b, hits: 2).intersection(Self.restorePoint(isPinned: true, a, hits: 4))
+                == Self.restorePoint(expected, hits: 2))
     }
 
     @Test func aGenerationThatOnlyOneFoundWasNotThereBefore() {
-        var other = Self.claim([0, 10])
+        var other = Self.restorePoint([0, 10])
         other.former[0].generation = "g2"
         other.former.append(.init(generation: "g1", present: [2, 4], hits: 0))
-        #expect(Self.claim([0, 10]).intersection(other) == Self.claim([2, 4]))
+        #expect(Self.restorePoint([0, 10]).intersection(other) == Self.restorePoint([2, 4]))
     }
 }

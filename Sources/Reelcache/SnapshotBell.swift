@@ -2,8 +2,8 @@ import Downloads
 import Synchronization
 
 /// Wakes whoever watches the downloads of a cache: at once, after each change, and when the cache is closed.
-final class BoardBell: Sendable {
-    private let board: DownloadBoard
+final class SnapshotBell: Sendable {
+    private let snapshots: DownloadSnapshots
     private let state = Mutex(State())
 
     private struct State {
@@ -11,14 +11,15 @@ final class BoardBell: Sendable {
         var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
     }
 
-    init(_ board: DownloadBoard) { self.board = board }
+    init(_ snapshots: DownloadSnapshots) { self.snapshots = snapshots }
 
-    /// An element now, and one after each change, but never two at a time: whoever is slow looks once. Ends when the cache is closed.
+    /// An element now, and one after each change, but never two at a time: whoever is slow looks once. Ends when the
+    /// cache is closed.
     func rings() -> AsyncStream<Void> {
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let watcher = board.watch { continuation.yield() }
-        continuation.onTermination = { [board, weak self] _ in
-            board.unwatch(watcher)
+        let watcher = snapshots.watch { continuation.yield() }
+        continuation.onTermination = { [snapshots, weak self] _ in
+            snapshots.unwatch(watcher)
             _ = self?.state.withLock { $0.listeners.removeValue(forKey: watcher) }
         }
         let isOver = state.withLock { state in

@@ -30,8 +30,11 @@ extension CacheStore {
     /// Counts the files beside the data anew, as it is done each second.
     package func countIndexNow() { queue.sync { countIndex() } }
 
-    /// Has the index told of a generation's chunks before much has come, or no longer: less is fetched again after a kill.
-    package func savesSoon(_ generation: Generation, _ isWanted: Bool) { generation.state.withLock { $0.eager += isWanted ? 1 : -1 } }
+    /// Has the index told of a generation's chunks before much has come, or no longer: less is fetched again after a
+    /// kill.
+    package func savesSoon(_ generation: Generation, _ isWanted: Bool) {
+        generation.state.withLock { $0.eager += isWanted ? 1 : -1 }
+    }
 
     /// How many bytes more of a resource could be in the cache at most, if all else went that is not pinned.
     package func room(for key: CacheKey) throws(StoreError) -> Int64 {
@@ -39,12 +42,17 @@ extension CacheStore {
         return ledger.attainable(beside: try index.pinnedBytes() + own)
     }
 
-    /// Makes what is present of a range of a generation durable, notes that its resource was downloaded, and pins it if that is wanted.
+    /// Makes what is present of a range of a generation durable, notes that its resource was downloaded, and pins it if
+    /// that is wanted.
     /// - Parameter isWanted: asked when everything before is done.
     /// - Throws: where the index could not be told of it.
-    package func settle(_ range: Range<Int64>, of generation: Generation, isPinned: Bool, isWanted: () -> Bool) throws(StoreError) {
+    package func settle(_ range: Range<Int64>, of generation: Generation, isPinned: Bool, isWanted: () -> Bool)
+        throws(StoreError)
+    {
         queue.sync { checkpoint() }
-        guard !generation.hasUnsaved(in: range) else { throw .index(detail: "what was fetched could not be saved; the log says why") }
+        guard !generation.hasUnsaved(in: range) else {
+            throw .index(detail: "what was fetched could not be saved; the log says why")
+        }
         guard generation.length != 0, isWanted() else { return }
         let noted: Result<Void, StoreError> = queue.sync {
             Result { () throws(StoreError) in
@@ -62,15 +70,19 @@ extension CacheStore {
         queue.sync { checkpoint(touchesToo: true) }
         var parts: [FormerContent.Part] = []
         for key in try [key] + index.variants(of: key) {
-            guard let row = try index.generation(of: key), let extents = try index.extents(of: row), let resource = try index.resource(key) else { continue }
-            parts.append(FormerContent.Part(
-                generation: row.id.description, isPinned: resource.isPinned, hits: resource.hits, present: row.presentRanges(of: extents)))
+            guard let row = try index.generation(of: key), let extents = try index.extents(of: row),
+                let resource = try index.resource(key)
+            else { continue }
+            parts.append(
+                FormerContent.Part(
+                    generation: row.id.description, isPinned: resource.isPinned, hits: resource.hits,
+                    present: row.presentRanges(of: extents)))
         }
         return FormerContent(isPinned: try index.resource(key)?.isPinned ?? false, parts: parts)
     }
 
-    /// Removes what was not there before, by whole extents, unless a player has it in hand or has had it meanwhile; and unpins what was not
-    /// pinned.
+    /// Removes what was not there before, by whole extents, unless a player has it in hand or has had it meanwhile; and
+    /// unpins what was not pinned.
     /// - Returns: the bytes freed.
     package func restore(_ former: FormerContent, of key: CacheKey) throws(StoreError) -> Int64 {
         var freed: Int64 = 0
@@ -108,15 +120,21 @@ extension CacheStore {
     }
 
     private func evictNews(of id: GenerationID, since former: FormerContent.Part) throws(StoreError) -> Int64 {
-        guard punchesHoles, let row = try index.generation(id), let extents = try index.extents(of: row) else { return 0 }
+        guard punchesHoles, let row = try index.generation(id), let extents = try index.extents(of: row) else {
+            return 0
+        }
         let news = extents.filter { extent in
             let bytes = row.geometry.extentBytes(extent.ordinal, length: row.length)
             return !former.present.contains { $0.overlaps(bytes) }
         }
         let victims = news.map {
-            CacheIndex.Victim(generation: id, ordinal: $0.ordinal, lastAccess: $0.lastAccess, present: $0.present, length: row.length, geometry: row.geometry)
+            CacheIndex.Victim(
+                generation: id, ordinal: $0.ordinal, lastAccess: $0.lastAccess, present: $0.present, length: row.length,
+                geometry: row.geometry)
         }
-        guard let freed = evict(victims, upTo: .max) else { throw .index(detail: "what a download has left could not be removed; the log says why") }
+        guard let freed = evict(victims, upTo: .max) else {
+            throw .index(detail: "what a download has left could not be removed; the log says why")
+        }
         return freed
     }
 }
@@ -130,7 +148,8 @@ extension Generation {
         guard !range.isEmpty else { return false }
         let chunks = geometry.chunks(touching: range)
         return state.withLock { state in
-            !state.isIndexed || state.extents.entries.contains { $0.1.unsaved.bits & geometry.mask(of: chunks, inExtent: $0.0) != 0 }
+            !state.isIndexed
+                || state.extents.entries.contains { $0.1.unsaved.bits & geometry.mask(of: chunks, inExtent: $0.0) != 0 }
         }
     }
 
