@@ -56,26 +56,25 @@ extension Transfer {
         switch stage {
         case .body:
             if isPaused { return pauseInCurl() }
-            lastSign = MonotonicClock.nanoseconds()
+            noteSign()
             guard let delegate else { return Self.giveUp }
             let isTaken = delegate.transfer(self, receivedBody: bytes)
             guard stage != .ended else { return Self.giveUp }
             guard isTaken else {
-                isPaused = true
+                hold()
                 return pauseInCurl()
             }
             bodyBytesReceived += Int64(bytes.count) // no trap: what has come
             return bytes.count
         case .redirect:
-            hop.discarded += bytes.count
-            return hop.discarded > Self.discardLimit ? Self.giveUp : bytes.count
+            return hop.discard(bytes.count) ? bytes.count : Self.giveUp
         case .waiting, .queued, .resolving, .head, .ended:
             return Self.giveUp
         }
     }
 
     private func pauseInCurl() -> Int {
-        isPausedInCurl = true
+        body.isHeldInCurl = true
         return Int(CURL_WRITEFUNC_PAUSE)
     }
 
@@ -88,7 +87,7 @@ extension Transfer {
             noteSign()
             return count
         case .wait:
-            isUploadPaused = true
+            upload.isHeldInCurl = true
             lookLaterWhetherAnswered()
             return Int(CURL_READFUNC_PAUSE)
         case .end:
@@ -113,19 +112,19 @@ extension Transfer {
         if request.method.followsRedirects, let location = fields["Location"],
             [301, 302, 303, 307, 308].contains(status)
         {
-            self.location = location
+            hop.location = location
             stage = .redirect
             return true
         }
         do throws(UpstreamError) {
             let head = UpstreamHead(
-                status: status, fields: fields, finalURL: url?.text ?? request.url,
+                status: status, fields: fields, finalURL: route?.url.text ?? request.url,
                 contentLength: try fields.declaredLength(),
                 isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
             stage = .body
             isRefused = status >= 300
             // Curl does not send on to who has answered with an error, and ends at once where it is let.
-            if isRefused { resumeUpload() } else if isUploadPaused { lookLaterWhetherAnswered() }
+            if isRefused { resumeUpload() } else if upload.isHeldInCurl { lookLaterWhetherAnswered() }
             delegate?.transfer(self, receivedHead: head)
             return stage != .ended
         } catch {
