@@ -9,21 +9,26 @@ extension Connection {
     /// The exchange is over: tells whoever keeps a record of that.
     func record(_ exchange: Exchange, isComplete: Bool) {
         guard let recorder = server.recorder, recorder.isOn, exchange.startedAt > 0 else { return }
+        recorder.record(
+            AccessRecord(exchange, of: peer, bytes: Int64(output.bodyBytesTaken), isComplete: isComplete))
+    }
+}
+
+extension AccessRecord {
+    /// Of an exchange that has just ended.
+    fileprivate init(_ exchange: Exchange, of client: String, bytes: Int64, isComplete: Bool) {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         let nanoseconds = MonotonicClock.nanoseconds() -| exchange.startedAt
         let request = exchange.request
-        recorder.record(
-            AccessRecord(
-                time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: peer,
-                method: request.method.name,
-                url: exchange.resourceURL ?? request.target, range: request.combined("Range"), status: exchange.status,
-                bytes: exchange.isAnswered ? Int64(output.bodyBytesTaken) : 0, cacheBytes: exchange.bytesFromCache,
-                originBytes: exchange.bytesFromOrigin,
-                firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 -| exchange.startedAt) },
-                milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete,
-                userAgent: request.combined("User-Agent"),
-                cacheStatus: exchange.cacheStatus))
+        self.init(
+            time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: client,
+            method: request.method.name, url: exchange.resourceURL ?? request.target,
+            range: request.combined("Range"), status: exchange.status, bytes: exchange.isAnswered ? bytes : 0,
+            cacheBytes: exchange.bytesFromCache, originBytes: exchange.bytesFromOrigin,
+            firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 -| exchange.startedAt) },
+            milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete,
+            userAgent: request.combined("User-Agent"), cacheStatus: exchange.cacheStatus)
     }
 
     private static func milliseconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds / 1000) / 1000 }

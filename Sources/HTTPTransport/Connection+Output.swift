@@ -14,7 +14,8 @@ extension Connection {
         output.keepsAlive = request.keepsAlive && !response.closes && !server.isDraining && canReachNextRequest
         // RFC 9110 §9.3.2, §15.4.5: no content in these answers.
         let hasContent = request.method != .head && response.status != 304 && response.status != 204
-        layOut(response, for: request, hasContent: hasContent)
+        output.begin(server.statusLine(response.status), date: response.hasDate ? nil : server.dateLine())
+        output.layOut(response, for: request, hasContent: hasContent)
         if hasContent, case .untilClose = output.framing { setResetsOnClose(true) }
         output.bodyBytesTaken = 0
         if hasContent, let body {
@@ -39,37 +40,6 @@ extension Connection {
         output.frame("HTTP/1.1 100 Continue\r\n\r\n")
         output.isComplete = false
         pump()
-    }
-
-    private func layOut(_ response: Response, for request: RequestHead, hasContent: Bool) {
-        output.framed.append(contentsOf: server.statusLine(response.status))
-        if !response.hasDate { output.framed.append(contentsOf: server.dateLine()) }
-        output.framed.append(contentsOf: response.fieldBytes)
-        if response.opensTunnel {
-            output.framing = .untilClose
-            return output.frame("\r\n")
-        }
-        if let length = response.length {
-            // RFC 9110 §8.6: no Content-Length with 204.
-            if response.status != 204 {
-                output.frame("Content-Length: ")
-                output.framed.append(decimal: length)
-                output.frame("\r\n")
-            }
-            output.framing = .length(length)
-        } else if request.version == .http11 {
-            if hasContent { output.frame("Transfer-Encoding: chunked\r\n") }
-            output.framing = .chunked
-        } else {
-            if hasContent { output.keepsAlive = false }
-            output.framing = .untilClose
-        }
-        if !output.keepsAlive {
-            output.frame("Connection: close\r\n")
-        } else if request.version == .http10 {
-            output.frame("Connection: keep-alive\r\n")
-        }
-        output.frame("\r\n")
     }
 
     func resumeBody(of exchange: Exchange) {
@@ -100,12 +70,16 @@ extension Connection {
                 // Others first. The write event comes round again, as the socket still takes bytes.
                 return writeWatcher.arm()
             }
-            switch transmit() {
+            switch output.transmit(to: socket, server.limits.transmission) {
             // Each call costs something, however little it sends: a body in very many parts is no reason to let others
             // wait.
             case .sent(let count): turn -= max(count, Self.leastCost)
             case .full: return writeWatcher.arm()
             case .failed: return close()
+            case .unreadable:
+                server.metrics.errors.add("disk-read")
+                output.source?.spanWasUnreadable()
+                return close()
             }
         }
     }
@@ -148,58 +122,5 @@ extension Connection {
         output.end()
         if let exchange { record(exchange, isComplete: true) }
         answered(keepsAlive: keepsAlive)
-    }
-
-    // MARK: The one place where bytes go to the kernel
-
-    private enum Sent {
-        case sent(Int), full, failed
-    }
-
-    private func transmit() -> Sent {
-        if server.limits.transmission == .sendfile, let file = output.file,
-            output.framedBytesSent == output.framed.count
-        {
-            return sendFile(file)
-        }
-        return sendMemory(withSpan: server.limits.transmission == .mapping || output.file == nil)
-    }
-
-    /// Framed bytes and the span in one call. Where the mapped file shrank or cannot be read, the kernel answers
-    /// EFAULT: the process itself never touches mapped bytes here, so there is no SIGBUS.
-    private func sendMemory(withSpan: Bool) -> Sent {
-        let count = output.framed.withUnsafeBytes { framed in
-            withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { vectors in
-                let head = UnsafeRawBufferPointer(rebasing: framed[output.framedBytesSent...])
-                vectors[0] = iovec(iov_base: UnsafeMutableRawPointer(mutating: head.baseAddress), iov_len: head.count)
-                vectors[1] = iovec(
-                    iov_base: UnsafeMutableRawPointer(mutating: output.span.baseAddress), iov_len: output.span.count)
-                var message = msghdr()
-                message.msg_iov = vectors.baseAddress
-                message.msg_iovlen = withSpan ? 2 : 1
-                let more = withSpan ? 0 : Int32(MSG_MORE) // no trap: a constant
-                return sendmsg(socket, &message, Int32(MSG_NOSIGNAL) | more) // no trap: a constant
-            }
-        }
-        return note(count)
-    }
-
-    private func sendFile(_ file: (descriptor: Int32, offset: Int64)) -> Sent {
-        var offset = off_t(file.offset)
-        return note(sendfile(socket, file.descriptor, &offset, output.span.count))
-    }
-
-    private func note(_ count: Int) -> Sent {
-        if count > 0 {
-            output.sent(count)
-            return .sent(count)
-        }
-        if count < 0 && errno == EINTR { return .sent(0) }
-        if count < 0 && errno == EAGAIN { return .full }
-        if count == 0 || errno == EFAULT || errno == EIO {
-            server.metrics.errors.add("disk-read")
-            output.source?.spanWasUnreadable()
-        }
-        return .failed
     }
 }

@@ -124,7 +124,7 @@ final class Connection {
     private func use(_ bytes: UnsafeRawBufferPointer) {
         let left = process(bytes)
         if left > 0 { pending.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(left))) }
-        settle()
+        awaitMore()
     }
 
     func processPending() {
@@ -134,7 +134,7 @@ final class Connection {
         let left = taken.withUnsafeBytes { process($0) }
         taken.keep(last: left)
         pending = taken
-        settle()
+        awaitMore()
     }
 
     /// Handles requests for as long as they are answered at once, and takes bodies for as long as their sinks want
@@ -187,7 +187,7 @@ final class Connection {
     }
 
     /// What can be used is used: says to the socket and the client how it goes on.
-    private func settle() {
+    private func awaitMore() {
         guard !isClosed else { return }
         if isTurnOver { writeWatcher.arm() }
         updateReading()
@@ -233,19 +233,9 @@ final class Connection {
         deadline = server.deadline(in: server.limits.requestSeconds)
     }
 
-    /// What never became a request is answered as if it were the simplest one.
-    private static let noRequest: RequestHead = {
-        let bytes = Array("GET / HTTP/1.0\r\n\r\n".utf8)
-        guard case .complete(let head, _) = bytes.withUnsafeBytes({ RequestParser.parse($0, limits: RequestLimits()) })
-        else {
-            preconditionFailure("the parser refuses the simplest request")
-        }
-        return head
-    }()
-
     /// Answers what never became a request, and closes.
     private func refuse(_ status: Int, _ reason: String) {
-        let exchange = Exchange(Self.noRequest, on: self, startedAt: 0)
+        let exchange = Exchange(.simplest, on: self, startedAt: 0)
         phase = .answering(exchange)
         exchange.respond(status, text: reason, closes: true)
     }
@@ -325,4 +315,16 @@ final class Connection {
         server.remove(self)
         Glibc.close(socket)
     }
+}
+
+extension RequestHead {
+    /// What never became a request is answered as if it were this one.
+    fileprivate static let simplest: RequestHead = {
+        let bytes = Array("GET / HTTP/1.0\r\n\r\n".utf8)
+        guard case .complete(let head, _) = bytes.withUnsafeBytes({ RequestParser.parse($0, limits: RequestLimits()) })
+        else {
+            preconditionFailure("the parser refuses the simplest request")
+        }
+        return head
+    }()
 }

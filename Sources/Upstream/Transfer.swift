@@ -82,7 +82,7 @@ package final class Transfer {
     package func pause() {
         guard stage != .ended, !isPaused, let client else { return }
         hold()
-        client.settle(self)
+        client.leavingCurl(self)
     }
 
     /// What is paused takes no slot from others.
@@ -124,13 +124,13 @@ package final class Transfer {
         guard stage != .ended, let client else { return }
         stage = .ended
         delegate = nil
-        client.settle(self)
+        client.leavingCurl(self)
     }
 
     // MARK: Outside of curl
 
     /// Does what could not be done while one of curl's callbacks was running. Not to be called inside of one.
-    func settle() {
+    func actOutsideCurl() {
         switch stage {
         case .waiting: beginHop()
         case .ended: detach()

@@ -7,7 +7,7 @@ import HTTPModel
 /// All transfers of one loop: one multi handle of curl's, with its connections, driven by the loop. Loop-bound.
 ///
 /// Curl forbids most calls from inside its callbacks. What a delegate asks for there waits until curl has returned
-/// (`settle`), and what curl reports as done is told to delegates only then.
+/// (`leavingCurl`), and what curl reports as done is told to delegates only then.
 package final class UpstreamClient {
     package let settings: UpstreamSettings
     package let policy: Current<AddressPolicy>
@@ -18,7 +18,7 @@ package final class UpstreamClient {
     private var timer: LoopTimer?
     private var sockets: [curl_socket_t: SocketInterest] = [:]
     private var transfers: [ObjectIdentifier: Transfer] = [:]
-    private var unsettled: [Transfer] = []
+    private var postponed: [Transfer] = []
     let resolver: NameResolver
     let slots: TransferSlots
     private let sessions = TLSSessions()
@@ -65,7 +65,7 @@ package final class UpstreamClient {
             return transfer
         }
         transfers[ObjectIdentifier(transfer)] = transfer
-        settle(transfer)
+        leavingCurl(transfer)
         return transfer
     }
 
@@ -84,8 +84,8 @@ package final class UpstreamClient {
     // MARK: For transfers
 
     /// Lets the transfer do what it wants of curl: now, or when curl's callback has returned.
-    func settle(_ transfer: Transfer) {
-        if isInsideCurl { unsettled.append(transfer) } else { transfer.settle() }
+    func leavingCurl(_ transfer: Transfer) {
+        if isInsideCurl { postponed.append(transfer) } else { transfer.actOutsideCurl() }
     }
 
     func makeHandle() -> EasyHandle { EasyHandle(sessions) }
@@ -111,10 +111,10 @@ package final class UpstreamClient {
         isInsideCurl = true
         body()
         isInsideCurl = false
-        while !unsettled.isEmpty {
-            let batch = unsettled
-            unsettled.removeAll()
-            for transfer in batch { transfer.settle() }
+        while !postponed.isEmpty {
+            let batch = postponed
+            postponed.removeAll()
+            for transfer in batch { transfer.actOutsideCurl() }
         }
         reportDone()
     }

@@ -1,0 +1,39 @@
+import HTTPModel
+
+extension Output {
+    /// An answer begins with these lines.
+    mutating func begin(_ statusLine: [UInt8], date: [UInt8]?) {
+        framed.append(contentsOf: statusLine)
+        if let date { framed.append(contentsOf: date) }
+    }
+
+    /// The fields of an answer, with those that say how its body is framed (RFC 9112 §6).
+    mutating func layOut(_ response: Response, for request: RequestHead, hasContent: Bool) {
+        framed.append(contentsOf: response.fieldBytes)
+        if response.opensTunnel {
+            framing = .untilClose
+            return frame("\r\n")
+        }
+        if let length = response.length {
+            // RFC 9110 §8.6: no Content-Length with 204.
+            if response.status != 204 {
+                frame("Content-Length: ")
+                framed.append(decimal: length)
+                frame("\r\n")
+            }
+            framing = .length(length)
+        } else if request.version == .http11 {
+            if hasContent { frame("Transfer-Encoding: chunked\r\n") }
+            framing = .chunked
+        } else {
+            if hasContent { keepsAlive = false }
+            framing = .untilClose
+        }
+        if !keepsAlive {
+            frame("Connection: close\r\n")
+        } else if request.version == .http10 {
+            frame("Connection: keep-alive\r\n")
+        }
+        frame("\r\n")
+    }
+}
