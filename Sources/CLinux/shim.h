@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/prctl.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <fcntl.h>
 #include <unistd.h>
 #include <ifaddrs.h>
@@ -18,9 +19,11 @@ extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int 
 extern int fallocate(int descriptor, int mode, off_t offset, off_t length);
 extern int syncfs(int descriptor);
 extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until);
+extern ssize_t preadv2(int descriptor, const struct iovec *vectors, int count, off_t offset, int flags);
 extern int memfd_create(const char *name, unsigned int flags);
 
 static const unsigned int reel_memfd_cloexec = 1;
+static const int reel_rwf_nowait = 0x08;
 static const long reel_utime_omit = (1l << 30) - 2l;
 static const int reel_falloc_keep_size = 0x01;
 static const int reel_falloc_punch_hole = 0x02 | 0x01; // with KEEP_SIZE, as the manual asks for

@@ -44,6 +44,8 @@ package final class CacheReader {
     private var lastGiven: Range<Int64> = 0..<0
     /// What was given last stands in it.
     private var mapping: MappedBytes?
+    /// What was given first stands in it, where nothing was mapped.
+    private var piece: UnsafeMutableRawBufferPointer?
     private var followed: SharedFetch?
     private var isBypassing = false
     /// What was found can never be completed: known before the first byte goes out, so that the answer can begin anew.
@@ -140,7 +142,13 @@ package final class CacheReader {
 
     private func give(_ limit: Int) -> Step {
         if mapping?.range.contains(offset) != true {
-            do throws(StoreError) { mapping = try generation.mapping(at: offset) } catch {
+            do throws(StoreError) {
+                if lastGiven.isEmpty {
+                    mapping = try generation.mappingOfSecondUse(at: offset)
+                    if mapping == nil, let step = copyFirst(limit) { return step }
+                }
+                if mapping?.range.contains(offset) != true { mapping = try generation.mapping(at: offset) }
+            } catch {
                 filler.filler.store.reportDisk("map what is read", error, label: "disk-read")
                 return .failed(.notStored("\(error)"))
             }
@@ -149,13 +157,31 @@ package final class CacheReader {
         let range = offset..<min(readable, offset + Int64(limit), mapping.range.upperBound)
         let isFresh = followed?.hasBrought(offset, to: follower) == true
         if !isFresh && !generation.isResident(range) { return warm(range) }
+        note(range, isFresh: isFresh)
+        return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
+    }
+
+    /// A player that seeks, and a short file, want one piece of what nobody else reads: it is copied, as that costs
+    /// less than to map the file around it. Who reads on finds the next piece mapped.
+    private func copyFirst(_ limit: Int) -> Step? {
+        let range = offset..<min(readable, offset + Int64(min(limit, PieceBuffers.size)))
+        let buffer = filler.pieces.take(), bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
+        guard generation.readAtOnce(into: bytes, at: range.lowerBound) else {
+            filler.pieces.give(buffer)
+            return nil
+        }
+        piece = buffer
+        note(range, isFresh: followed?.hasBrought(offset, to: follower) == true)
+        return .bytes(UnsafeRawBufferPointer(bytes), descriptor: nil, offset: 0)
+    }
+
+    private func note(_ range: Range<Int64>, isFresh: Bool) {
         offset = range.upperBound
         lastGiven = range
         // Fresh: fetched for this request, or for one that it joined.
         if isFresh { given.fetched += Int64(range.count) } else { given.stored += Int64(range.count) }
         (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(
             Int64(range.count))
-        return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
     }
 
     /// What was given last cannot be read: it is fetched again by who asks next.
@@ -307,6 +333,8 @@ package final class CacheReader {
         unfollow()
         lease = nil
         mapping = nil
+        if let piece { filler.pieces.give(piece) }
+        piece = nil
         generation.endReading()
     }
 }

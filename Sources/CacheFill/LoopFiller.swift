@@ -13,6 +13,7 @@ package final class LoopFiller {
     package let filler: CacheFiller
     package let loop: EventLoop
     package let upstream: UpstreamClient
+    let pieces = PieceBuffers()
     private var isShutDown = false
     /// What the policy says, and in which of its versions.
     private var knownOffline = (version: -1, isOffline: false)

@@ -63,6 +63,17 @@ extension Generation {
     /// The bytes around an offset that `acquire` found, for the kernel only.
     package func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try file.mapping(at: offset) }
 
+    /// As `mapping`; nil the first time that something is wanted there: `readAtOnce` costs less then.
+    package func mappingOfSecondUse(at offset: Int64) throws(StoreError) -> MappedBytes? {
+        try file.mappingOfSecondUse(at: offset)
+    }
+
+    /// Copies bytes that `acquire` found, where that takes no time.
+    /// - Returns: whether it did.
+    package func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Bool {
+        file.readAtOnce(into: buffer, at: offset)
+    }
+
     /// Of its file; nil for a buffer in memory.
     package var descriptor: Int32? { file.descriptor }
 

@@ -59,6 +59,12 @@ protocol GenerationBytes: AnyObject, Sendable {
     var descriptor: Int32? { get }
     /// The part around an offset.
     func mapping(at offset: Int64) throws(StoreError) -> MappedBytes
+    /// The part around an offset where it is mapped, or was wanted before lately; nil the first time, as a copy of a few
+    /// bytes costs less than to map the part for them.
+    func mappingOfSecondUse(at offset: Int64) throws(StoreError) -> MappedBytes?
+    /// Copies bytes that are in memory, without waiting for the disk.
+    /// - Returns: whether all of them were there.
+    func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Bool
     /// Whether a range can be sent without waiting for the disk.
     func isResident(_ range: Range<Int64>) -> Bool
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(StoreError)

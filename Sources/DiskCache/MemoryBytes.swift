@@ -24,6 +24,10 @@ final class MemoryBytes: GenerationBytes {
         }
     }
 
+    func mappingOfSecondUse(at offset: Int64) throws(StoreError) -> MappedBytes? { try mapping(at: offset) }
+
+    func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Bool { false }
+
     func isResident(_ range: Range<Int64>) -> Bool { true }
 
     func warm(_ range: Range<Int64>) {}

@@ -11,7 +11,14 @@ final class SparseFile: GenerationBytes {
     private let file: Int32
     /// nil while unknown.
     private let length: Int64?
-    private let mappings = Mutex<[Int64: MappedBytes]>([:])
+    private let parts = Mutex(Parts())
+
+    /// Each 4 MiB, by number.
+    private struct Parts {
+        var mapped: [Int64: MappedBytes] = [:]
+        /// Something of them was copied since mappings were last dropped.
+        var copied: Set<Int64> = []
+    }
 
     static let mappingSize: Int64 = 4 << 20
 
@@ -30,41 +37,59 @@ final class SparseFile: GenerationBytes {
 
     func mapping(at offset: Int64) throws(StoreError) -> MappedBytes {
         let index = offset / Self.mappingSize
-        if let known = mappings.withLock({ $0[index] }) {
+        if let known = parts.withLock({ $0.mapped[index] }) {
             known.noteUse()
             return known
         }
         let start = index * Self.mappingSize,
             end = min(start + Self.mappingSize, CapacityLedger.rounded(length ?? .max / 2))
         let made = try MappedBytes(of: file, start..<end, path: path)
-        return mappings.withLock { mappings in
-            if let known = mappings[index] { return known }
-            mappings[index] = made
+        return parts.withLock { parts in
+            if let known = parts.mapped[index] { return known }
+            parts.mapped[index] = made
             return made
         }
     }
 
+    func mappingOfSecondUse(at offset: Int64) throws(StoreError) -> MappedBytes? {
+        let index = offset / Self.mappingSize
+        let (known, isFirst) = parts.withLock { parts in
+            let known = parts.mapped[index]
+            return (known, known == nil && parts.copied.insert(index).inserted)
+        }
+        guard !isFirst else { return nil }
+        known?.noteUse()
+        if let known { return known }
+        return try mapping(at: offset)
+    }
+
+    func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Bool {
+        var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
+        return preadv2(file, &vector, 1, off_t(offset), reel_rwf_nowait) == buffer.count
+    }
+
     func idleMappings() -> [(lastUse: Int64, bytes: Int64)] {
-        mappings.withLock { mappings in
+        parts.withLock { parts in
             // Each is looked at in its place, and the list of places is a copy: a second reference would make it look
             // used.
-            Array(mappings.keys).compactMap { index in
-                guard isKnownUniquelyReferenced(&mappings[index]!) else {
-                    mappings[index]?.noteUse()
+            Array(parts.mapped.keys).compactMap { index in
+                guard isKnownUniquelyReferenced(&parts.mapped[index]!) else {
+                    parts.mapped[index]?.noteUse()
                     return nil
                 }
-                return (mappings[index]!.lastUsed, Int64(mappings[index]!.range.count))
+                return (parts.mapped[index]!.lastUsed, Int64(parts.mapped[index]!.range.count))
             }
         }
     }
 
     func dropMappings(usedUntil time: Int64) {
-        let dropped = mappings.withLock { mappings in
-            Array(mappings.keys).compactMap { index -> MappedBytes? in
-                guard isKnownUniquelyReferenced(&mappings[index]!), mappings[index]!.lastUsed <= time else {
+        let dropped = parts.withLock { parts in
+            parts.copied = []
+            return Array(parts.mapped.keys).compactMap { index -> MappedBytes? in
+                guard isKnownUniquelyReferenced(&parts.mapped[index]!), parts.mapped[index]!.lastUsed <= time else {
                     return nil
                 }
-                return mappings.removeValue(forKey: index)
+                return parts.mapped.removeValue(forKey: index)
             }
         }
         // Unmapped here, outside of the lock.

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -30,6 +31,26 @@ import Testing
         try write(range, to: file)
         #expect(media.difference(try read(range, of: file), from: range) == nil)
         #expect(media.difference(Array(try file.mapping(at: range.lowerBound).bytes(range)), from: range) == nil)
+    }
+
+    /// What is wanted of a part once is copied, what is wanted again is mapped; after a while it is as if never wanted.
+    @Test func partIsMappedFromTheSecondTimeOn() throws {
+        let file = try file(), range: Range<Int64> = 4096..<70_000
+        try write(range, to: file)
+        #expect(try file.mappingOfSecondUse(at: 4096) == nil)
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        #expect(bytes.withUnsafeMutableBytes { file.readAtOnce(into: $0, at: 4096) })
+        #expect(media.difference(bytes, from: range) == nil)
+        #expect(try file.mappingOfSecondUse(at: 60_000) != nil && file.mappingOfSecondUse(at: 4096) != nil)
+        file.dropMappings(usedUntil: .max)
+        #expect(try file.mappingOfSecondUse(at: 4096) == nil)
+    }
+
+    @Test func whatIsNotThereIsNotReadAtOnce() throws {
+        let file = try file()
+        #expect(Glibc.truncate(file.path, 5000) == 0)
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        #expect(bytes.withUnsafeMutableBytes { file.readAtOnce(into: $0, at: 4096) } == false)
     }
 
     @Test func fileOfUnknownLengthGrowsUnderItsMapping() throws {

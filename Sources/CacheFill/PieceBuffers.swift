@@ -1,0 +1,19 @@
+/// Memory for the first pieces of answers. Loop-bound.
+final class PieceBuffers {
+    /// As much as a connection asks for first.
+    static let size = 64 << 10
+    /// So many are kept for the next.
+    private static let most = 16
+
+    private var spare: [UnsafeMutableRawBufferPointer] = []
+
+    deinit { for buffer in spare { buffer.deallocate() } }
+
+    func take() -> UnsafeMutableRawBufferPointer {
+        spare.popLast() ?? .allocate(byteCount: Self.size, alignment: 4096)
+    }
+
+    func give(_ buffer: UnsafeMutableRawBufferPointer) {
+        if spare.count < Self.most { spare.append(buffer) } else { buffer.deallocate() }
+    }
+}
