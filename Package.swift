@@ -26,7 +26,8 @@ let package = Package(
 
         // Pure values and decisions
         .target(name: "HTTPModel"),
-        .target(name: "CachePolicy", dependencies: ["HTTPModel"]),
+        .target(name: "Units", dependencies: ["HTTPModel"]),
+        .target(name: "CachePolicy", dependencies: ["HTTPModel", "Units"]),
 
         // Mechanisms
         .target(name: "Metrics"),
@@ -45,6 +46,7 @@ let package = Package(
         .target(
             name: "DiskCache",
             dependencies: [
+                "Units",
                 "CLinux", "CXXHash", "CachePolicy", "HTTPModel", "Metrics",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -55,12 +57,14 @@ let package = Package(
         .target(
             name: "CacheFill",
             dependencies: [
+                "Units",
                 "EventIO", "HTTPModel", "CachePolicy", "Metrics", "Upstream", "DiskCache",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
             name: "Downloads",
             dependencies: [
+                "Units",
                 "CachePolicy", "CacheFill", "DiskCache", "EventIO", "HTTPModel", "Upstream",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
@@ -73,18 +77,38 @@ let package = Package(
             ]),
         .target(
             name: "ControlAPI",
-            dependencies: ["EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads"]),
+            dependencies: [
+                "Units", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads",
+            ]),
         .target(
             name: "Reelcache",
             dependencies: [
+                "Units",
                 "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache",
                 "CacheFill", "MediaProxy",
                 "ControlAPI", "Downloads", .product(name: "Logging", package: "swift-log"),
-                .product(name: "Yams", package: "Yams"),
+            ]),
+
+        // What the command line needs besides
+        .target(name: "LocalFiles", dependencies: ["CLinux", "HTTPModel"]),
+        .target(
+            name: "TerminalText", dependencies: ["CachePolicy", "Downloads", "HTTPModel", "LocalFiles", "Units"]),
+        .target(
+            name: "Configuration",
+            dependencies: [
+                "CachePolicy", "DiskCache", "HTTPModel", "HTTPTransport", "Reelcache", "Units",
+                .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
+            ]),
+        .target(
+            name: "Administration",
+            dependencies: [
+                "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel", "LocalFiles", "Metrics",
+                "Reelcache", "Units", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
+                "Administration", "Configuration", "LocalFiles", "TerminalText", "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -100,10 +124,21 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
+        .testTarget(name: "UnitsTests", dependencies: ["Units", "TestSupport"]),
+        .testTarget(name: "LocalFilesTests", dependencies: ["LocalFiles", "TestSupport"]),
+        .testTarget(name: "TerminalTextTests", dependencies: ["Downloads", "TerminalText", "TestSupport"]),
+        .testTarget(
+            name: "ConfigurationTests",
+            dependencies: [
+                "Configuration", "Reelcache", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]),
+        .testTarget(
+            name: "AdministrationTests", dependencies: ["Administration", "CachePolicy", "Reelcache", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "CacheFillTests",
             dependencies: [
+                "EventIO",
                 "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -129,6 +164,7 @@ let package = Package(
         .testTarget(
             name: "ScenarioTests",
             dependencies: [
+                "Administration", "LocalFiles",
                 "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "Downloads", "HTTPModel", "HTTPTransport",
                 "Upstream", "CachePolicy", "Metrics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
@@ -136,6 +172,7 @@ let package = Package(
         .testTarget(
             name: "ReelcacheTests",
             dependencies: [
+                "EventIO",
                 "Reelcache", "CachePolicy", "DiskCache", "Downloads", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -150,7 +187,8 @@ let package = Package(
 // What reads bytes that others wrote, under fire: a test of a few seconds, or a program for libFuzzer where
 // scripts/fuzz builds it.
 let fuzzed: [Target.Dependency] = [
-    "HTTPModel", "CachePolicy", "Upstream", "DiskCache", "ControlAPI", "Downloads", "Reelcache", "TestSupport",
+    "HTTPModel", "CachePolicy", "Upstream", "DiskCache", "Configuration", "ControlAPI", "Downloads",
+    "TerminalText", "TestSupport", "Units",
     .product(name: "GRDB", package: "GRDB.swift"),
 ]
 package.targets.append(

@@ -2,6 +2,7 @@ import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
+import Units
 
 /// Brings a resource, or the beginning of one, into the cache without anybody reading it. Loop-bound.
 ///

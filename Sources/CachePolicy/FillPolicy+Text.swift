@@ -1,3 +1,5 @@
+import Units
+
 extension FillPolicy {
     /// How it is written.
     package static let forms = "read, ahead, ahead 32MiB, end or whole"

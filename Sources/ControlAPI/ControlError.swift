@@ -92,7 +92,7 @@ package struct ControlError: AdvisedError {
     }
 
     /// It cannot be removed as long as it is being downloaded.
-    static func beingDownloaded(_ url: String, by id: Int64) -> ControlError {
+    package static func beingDownloaded(_ url: String, by id: Int64) -> ControlError {
         var error = ControlError(409, "\(url) is being downloaded (download \(id))", .cancel(download: id))
         error.download = id
         return error

@@ -4,6 +4,7 @@ import Downloads
 import Foundation
 import HTTPModel
 import HTTPTransport
+import Units
 
 extension ControlHandler {
     /// One resource, or a page of all.

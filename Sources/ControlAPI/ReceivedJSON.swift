@@ -1,6 +1,7 @@
 import CachePolicy
 import Foundation
 import HTTPTransport
+import Units
 
 /// What a request's body can be: an object all of whose members are known.
 protocol ReceivedValue: Decodable, Sendable {

@@ -2,6 +2,7 @@ import CachePolicy
 import Foundation
 import Logging
 import Metrics
+import Units
 
 extension CacheStore {
     // MARK: The index

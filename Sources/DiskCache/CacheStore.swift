@@ -4,6 +4,7 @@ import HTTPModel
 import Logging
 import Metrics
 import Synchronization
+import Units
 
 /// Where the cache lives and what it may take.
 package struct StoreConfiguration: Sendable {

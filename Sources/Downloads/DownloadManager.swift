@@ -3,6 +3,7 @@ import Foundation
 import HTTPModel
 import Logging
 import Synchronization
+import Units
 
 /// Downloads, one and all: the queue, its database, and what is under way.
 ///

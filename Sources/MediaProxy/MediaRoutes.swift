@@ -1,4 +1,5 @@
 import CachePolicy
+import EventIO
 import HTTPModel
 
 /// How a client says which resource it means.

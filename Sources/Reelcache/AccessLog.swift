@@ -1,6 +1,7 @@
 import CachePolicy
 import CLinux
 import Dispatch
+import EventIO
 import Glibc
 import HTTPTransport
 import Logging
@@ -91,17 +92,15 @@ final class AccessLog: AccessRecorder {
     /// Goes on in a new file of the same name, after somebody has renamed the old one. Blocks.
     /// - Throws: `ProxyError` where there can be none; then it goes on in the old one.
     func reopen() throws(ProxyError) {
-        guard let path = output.withLock({ $0?.path }), path != Self.standardOutput else { return }
+        guard let path = output.withLock({ $0?.path }), path != ProxyConfiguration.standardOutput else { return }
         try open(path)
     }
 
     /// Writes what waits, as far as that is taken at once, and no more.
     func close() { try? open(nil) }
 
-    static let standardOutput = "-"
-
     private static func open(_ path: String) throws(ProxyError) -> Output {
-        guard path != standardOutput else { return Output(path: path, descriptor: STDOUT_FILENO) }
+        guard path != ProxyConfiguration.standardOutput else { return Output(path: path, descriptor: STDOUT_FILENO) }
         // It tells what was watched. A named pipe is not waited for.
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {

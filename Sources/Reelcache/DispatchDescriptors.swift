@@ -6,12 +6,12 @@ import Synchronization
 ///
 /// It makes them when the first timer of the process is set, and ends the process (SIGILL) where it cannot. So they are
 /// made before anything else may have used the last ones up.
-enum DispatchDescriptors {
+package enum DispatchDescriptors {
     private static let count = 3
 
     /// Makes them, once in the process.
     /// - Throws: `ProxyError` where there are not as many.
-    static func make() throws(ProxyError) {
+    package static func make() throws(ProxyError) {
         guard areMade.load(ordering: .acquiring) || hasRoom() else {
             throw ProxyError(
                 "this process may open no more files: raise its limit (ulimit -n 1024, or LimitNOFILE=1024 in a unit of systemd)"

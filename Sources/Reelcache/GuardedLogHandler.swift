@@ -1,4 +1,5 @@
 import CachePolicy
+import EventIO
 import HTTPModel
 import Logging
 
@@ -57,7 +58,7 @@ struct GuardedLogHandler: LogHandler {
 
 extension Logger {
     /// The same, with nothing secret and nothing that a terminal obeys in its lines.
-    func guarded(by policy: Current<ProxyPolicy>) -> Logger {
+    package func guarded(by policy: Current<ProxyPolicy>) -> Logger {
         var logger = self
         logger.handler = GuardedLogHandler(handler, policy)
         return logger

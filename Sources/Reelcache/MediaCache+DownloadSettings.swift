@@ -29,9 +29,9 @@ extension MediaCache {
 }
 
 extension ProxyConfiguration {
-    static let maxDownloadsRange = DownloadSettings.maxActiveRange
+    package static let maxDownloadsRange = DownloadSettings.maxActiveRange
 
-    func checkDownloads() throws(ProxyError) {
+    package func checkDownloads() throws(ProxyError) {
         try Self.check(maxDownloads: maxDownloads)
         try Self.check(downloadRate: downloadRate)
     }
@@ -52,7 +52,7 @@ extension ProxyConfiguration {
 }
 
 extension DownloadSettings {
-    init(_ configuration: ProxyConfiguration) {
+    package init(_ configuration: ProxyConfiguration) {
         self.init()
         maxActive = configuration.maxDownloads
         limitRate = configuration.downloadRate

@@ -1,4 +1,5 @@
 import CachePolicy
+import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
@@ -72,7 +73,7 @@ extension MediaCache {
         try checkOpen()
         let origin = try Self.origin(url)
         if let download = manager.snapshots.unfinished(of: origin, under: engine.policy.value) {
-            throw CacheError.conflict(CacheAccessError.beingDownloaded(origin, by: download.id).description)
+            throw CacheError.conflict(ControlError.beingDownloaded(origin.absolute, by: download.id).description)
         }
         return try find(origin) { store, key throws(StoreError) in try store.remove(key, isDryRun: false) }?.bytes ?? 0
     }

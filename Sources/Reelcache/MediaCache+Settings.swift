@@ -1,4 +1,5 @@
 import CachePolicy
+import Logging
 
 /// What can be changed while it is open.
 extension MediaCache {
@@ -40,6 +41,9 @@ extension MediaCache {
         try checkOpen()
         try engine.accessLog.reopen()
     }
+
+    /// A logger that says nothing which the log of this cache would not say.
+    package func guarded(_ logger: Logger) -> Logger { logger.guarded(by: engine.policy) }
 
     /// Changes how resources are handled: `rules` of `ProxyConfiguration`, as a whole. What is cached stays under the
     /// key it has.

@@ -1,10 +1,11 @@
 import CachePolicy
 import HTTPModel
+import Units
 
 extension ProxyConfiguration {
     /// What of it may change while the proxy runs, apart from limits and addresses.
     /// - Throws: `ProxyError` for the first rule, mount or size that cannot work.
-    func policy() throws(ProxyError) -> ProxyPolicy {
+    package func policy() throws(ProxyError) -> ProxyPolicy {
         var policy = ProxyPolicy()
         policy.isOffline = isOffline
         policy.playsPinned = playsPinned
@@ -50,7 +51,7 @@ extension ProxyConfiguration {
         do throws(RuleError) { return try FillPolicy(fill) } catch { throw ProxyError("fill: \(error)") }
     }
 
-    static func policy(of mounts: [String: String]) throws(ProxyError) -> [Mount] {
+    package static func policy(of mounts: [String: String]) throws(ProxyError) -> [Mount] {
         try mounts.sorted { $0.key < $1.key }.map { path, url throws(ProxyError) in
             do throws(OriginURLError) { return try Mount(path: path, url: url) } catch {
                 throw ProxyError("mounts: \(error)")
@@ -78,7 +79,7 @@ extension ProxyPolicy {
 }
 
 extension Rule {
-    init(_ rule: ResourceRule) throws(RuleError) {
+    package init(_ rule: ResourceRule) throws(RuleError) {
         var effects = RuleEffects()
         effects.bypasses = rule.bypass
         effects.ttl = try rule.ttlSeconds.map { seconds throws(RuleError) in
@@ -141,7 +142,7 @@ private extension HeaderFields {
 }
 
 extension FillMode {
-    init(_ fill: FillPolicy) {
+    package init(_ fill: FillPolicy) {
         switch fill {
         case .read: self = .read
         case .ahead(let bytes): self = .ahead(bytes: bytes)
@@ -151,7 +152,7 @@ extension FillMode {
     }
 
     /// As it is written.
-    var text: String {
+    package var text: String {
         switch self {
         case .read: "read"
         case .ahead(let bytes): "ahead \(ByteSize.exactText(bytes))"

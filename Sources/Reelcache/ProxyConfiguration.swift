@@ -87,10 +87,13 @@ public struct ProxyConfiguration: Sendable {
         HomeDirectory.directory("XDG_CACHE_HOME", orElse: ".cache") + "/reelcache"
     }
 
-    static let fetchesRange = 1...4096
-    static let lingerRange: ClosedRange<Double> = 0...600
-    static let connectTimeoutRange: ClosedRange<Double> = 1...600
-    static let stallTimeoutRange: ClosedRange<Double> = 1...3600
+    /// What `accessLog` is for standard output.
+    package static let standardOutput = "-"
+
+    package static let fetchesRange = 1...4096
+    package static let lingerRange: ClosedRange<Double> = 0...600
+    package static let connectTimeoutRange: ClosedRange<Double> = 1...600
+    package static let stallTimeoutRange: ClosedRange<Double> = 1...3600
 }
 
 /// A configuration that cannot work, or a proxy that cannot start. The description is one line that says what to do.

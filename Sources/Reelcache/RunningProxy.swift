@@ -12,7 +12,7 @@ public struct RunningProxy: Sendable {
     public let processID: Int32
     /// What it serves.
     public let cacheDirectory: String
-    package internal(set) var place: ProxyPlace
+    package var place: ProxyPlace
 
     /// Finds the proxy of a cache directory; nil where none runs.
     public init?(cacheDirectory: String) {

@@ -1,5 +1,5 @@
+import Administration
 import ArgumentParser
-import ControlAPI
 import Reelcache
 
 /// What became of several things, each done for itself: one that fails does not keep the others from being done.

@@ -1,8 +1,10 @@
+import Administration
 import CachePolicy
 import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
+import Units
 
 extension CacheOptions {
     /// The settings that the cache is opened with where no proxy runs.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 import Reelcache
 
 /// What every command takes: where the cache is, and the file that may say so.

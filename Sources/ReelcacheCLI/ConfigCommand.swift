@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 import ControlAPI
 import Foundation
 import Reelcache

@@ -1,6 +1,9 @@
+import Administration
+import Configuration
 import ControlAPI
 import DiskCache
 @preconcurrency import Foundation
+import LocalFiles
 import Reelcache
 
 /// How a command ends that could not do what it was asked.
@@ -32,6 +35,7 @@ enum Failure {
         switch error {
         case let error as ProxyError: exit([error.text(in: .flags)], isJSON: isJSON)
         case let error as CacheAccessError: exit([error.text(in: .flags)], isJSON: isJSON, missing: error.missing)
+        case let error as FileError: exit([error.description], isJSON: isJSON)
         // A setting that cannot work is wrong usage, whoever said it; a file that cannot be read is a failure.
         case let error as SettingsError: exit(error.lines, code: error.isUsage ? 2 : 1, isJSON: isJSON)
         default:

@@ -1,8 +1,10 @@
 import ArgumentParser
 import CachePolicy
 import CLinux
+import Configuration
 import Logging
 import Reelcache
+import Units
 
 struct Serve: ParsableCommand {
     static let configuration = CommandConfiguration(

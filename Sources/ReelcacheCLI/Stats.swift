@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import ControlAPI
@@ -5,6 +6,7 @@ import Foundation
 import HTTPModel
 import Metrics
 import Reelcache
+import Units
 
 struct Stats: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Print what a running proxy has counted.")

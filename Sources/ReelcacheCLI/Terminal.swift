@@ -1,7 +1,8 @@
 import CLinux
 @preconcurrency import Foundation
-import Reelcache
 import HTTPModel
+import Reelcache
+import TerminalText
 
 /// What is known of where output goes.
 enum Terminal {

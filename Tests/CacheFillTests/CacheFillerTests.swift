@@ -1,12 +1,13 @@
 import CachePolicy
 import DiskCache
+import EventIO
 import Glibc
 import HTTPModel
 import Logging
 import Metrics
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import CacheFill
 

@@ -3,10 +3,10 @@ import Foundation
 import GRDB
 import HTTPModel
 
+@testable import Configuration
 @testable import ControlAPI
 @testable import DiskCache
 @testable import Downloads
-@testable import Reelcache
 
 extension FuzzTarget {
     static let documents = [

@@ -1,5 +1,7 @@
 import CachePolicy
 import HTTPModel
+import TerminalText
+import Units
 
 extension FuzzTarget {
     static let fields = [

@@ -1,9 +1,10 @@
 import CachePolicy
+import EventIO
 import Foundation
 import Logging
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Reelcache
 

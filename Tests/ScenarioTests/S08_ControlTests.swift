@@ -1,8 +1,10 @@
+import Administration
 import CachePolicy
 import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
+import LocalFiles
 import Reelcache
 import Testing
 import TestSupport

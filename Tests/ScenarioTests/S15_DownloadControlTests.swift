@@ -1,3 +1,4 @@
+import Administration
 import CachePolicy
 import ControlAPI
 import DiskCache

@@ -1,3 +1,4 @@
+import Administration
 import ControlAPI
 import Downloads
 import Foundation

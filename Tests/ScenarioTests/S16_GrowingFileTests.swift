@@ -1,8 +1,10 @@
+import Administration
 import CachePolicy
 import Foundation
+import LocalFiles
 import Reelcache
-import TestSupport
 import Testing
+import TestSupport
 
 private let path = "/film.mp4"
 private let film = Media(seed: 260, size: 5_000_000)

@@ -1,4 +1,5 @@
 import HTTPModel
+import Units
 
 /// For how long a stored response is fresh, and how old it is (RFC 9111 §4.2). Seconds.
 package struct Freshness: Sendable, Equatable {

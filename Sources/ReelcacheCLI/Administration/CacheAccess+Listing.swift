@@ -1,5 +1,5 @@
+import Administration
 import DiskCache
-import Reelcache
 
 extension CacheAccess {
     /// All resources that a query means, in pages.

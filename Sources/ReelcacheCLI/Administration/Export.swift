@@ -1,7 +1,9 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import DiskCache
 import Foundation
+import LocalFiles
 import Reelcache
 
 struct Export: ParsableCommand {

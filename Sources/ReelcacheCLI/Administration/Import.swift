@@ -1,8 +1,10 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import DiskCache
 import Foundation
 import HTTPModel
+import LocalFiles
 import Reelcache
 
 struct Import: ParsableCommand {

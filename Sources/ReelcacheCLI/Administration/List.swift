@@ -1,10 +1,12 @@
+import Administration
 import ArgumentParser
 import CachePolicy
-import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
+import TerminalText
+import Units
 
 struct List: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "ls", abstract: "List what is cached.")

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import ControlAPI
@@ -5,6 +6,7 @@ import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
+import Units
 
 struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(

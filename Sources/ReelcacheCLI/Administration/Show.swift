@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import ControlAPI
@@ -5,6 +6,8 @@ import DiskCache
 import Foundation
 import HTTPModel
 import Reelcache
+import TerminalText
+import Units
 
 struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Show all that is known of a cached resource.")

@@ -1,8 +1,10 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import Downloads
 import Foundation
 import Reelcache
+import Units
 
 extension DownloadPriority: ExpressibleByArgument {}
 extension DownloadState: ExpressibleByArgument {}

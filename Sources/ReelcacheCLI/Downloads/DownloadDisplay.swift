@@ -1,9 +1,11 @@
 import ArgumentParser
 import CachePolicy
+import Configuration
 import ControlAPI
 import Downloads
 import Foundation
 import Reelcache
+import TerminalText
 
 /// How a command tells of downloads while it waits: on a terminal as lines that are drawn again and again, else by a
 /// line for each change, or by an object for each with `--json`.

@@ -1,9 +1,11 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import ControlAPI
 import Downloads
 import Foundation
 import Reelcache
+import TerminalText
 
 struct DownloadsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,8 @@
+import Administration
 import CachePolicy
 import Downloads
 import Foundation
+import LocalFiles
 import Reelcache
 import Synchronization
 

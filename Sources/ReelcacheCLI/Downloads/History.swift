@@ -4,6 +4,7 @@ import Downloads
 import Foundation
 import HTTPModel
 import Reelcache
+import TerminalText
 
 struct History: ParsableCommand {
     static let configuration = CommandConfiguration(

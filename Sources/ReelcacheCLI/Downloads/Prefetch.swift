@@ -1,8 +1,10 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import ControlAPI
 import Downloads
 import Foundation
+import LocalFiles
 import Reelcache
 
 struct Prefetch: ParsableCommand {

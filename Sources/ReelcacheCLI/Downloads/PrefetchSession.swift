@@ -1,9 +1,12 @@
+import Administration
 import ArgumentParser
 import CachePolicy
 import Downloads
 import Foundation
 import HTTPModel
+import LocalFiles
 import Reelcache
+import TerminalText
 
 /// Downloads that a command has ordered and waits for.
 final class PrefetchSession {

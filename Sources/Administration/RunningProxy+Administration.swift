@@ -1,0 +1,263 @@
+import CachePolicy
+import ControlAPI
+import DiskCache
+import Foundation
+import HTTPModel
+import LocalFiles
+import Reelcache
+import Units
+import Upstream
+
+extension RunningProxy: CacheAccess {
+    /// What is in the cache as a whole, and its limits.
+    package func report() throws -> CacheReport {
+        try ask(request("GET", "/api/v1/cache"), for: CacheReport.self)
+    }
+
+    /// Changes the limits, in bytes, until the proxy ends. What is too much is evicted before this returns.
+    package func setLimits(maxSize: Int64? = nil, minFree: Int64? = nil) throws -> CacheReport {
+        try ask(
+            request(
+                "PATCH", "/api/v1/cache", body: ["max_size": maxSize, "min_free": minFree].compactMapValues { $0 }),
+            for: CacheReport.self)
+    }
+
+    package func resources(_ query: ResourceQuery) throws -> ResourceListing {
+        var parameters = [("sort", query.order.rawValue), ("offset", "\(query.offset)")]
+        if let filter = query.filter { parameters.append(("filter", filter)) }
+        if let after = query.after { parameters.append(("after", after)) }
+        if let limit = query.limit { parameters.append(("limit", "\(limit)")) }
+        return try ask(request("GET", "/api/v1/resources", parameters), for: ResourceListing.self)
+    }
+
+    package func resource(_ url: OriginURL) throws -> ResourceDetail {
+        try ask(request("GET", "/api/v1/resources", [("url", url.absolute)]), for: ResourceDetail.self)
+    }
+
+    package func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail {
+        try ask(
+            request("PATCH", "/api/v1/resources", [("url", url.absolute)], body: ["pinned": isPinned]),
+            for: ResourceDetail.self)
+    }
+
+    package func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport {
+        do {
+            return try ask(
+                request("DELETE", "/api/v1/resources", [("url", url.absolute), ("dry_run", "\(isDryRun)")]),
+                for: RemovalReport.self)
+        } catch let error as CacheAccessError {
+            throw error.download.map { .beingDownloaded(url, by: $0) } ?? error
+        }
+    }
+
+    package func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport {
+        let which = olderThan.map { ("older_than", "\($0.seconds)s") } ?? ("all", "true")
+        return try ask(
+            request("DELETE", "/api/v1/resources", [which, ("dry_run", "\(isDryRun)")]), for: RemovalReport.self)
+    }
+
+    /// The proxy keeps the file as it is for as long as the connection is open, and `body` runs between its first line
+    /// and its end.
+    package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void)
+        throws
+    {
+        var answer: [UInt8] = []
+        var result: Result<Void, any Error>?
+        let directory = cacheDirectory
+        var request = try request("GET", "/api/v1/resources/file", [("url", url.absolute)], needsToken: true)
+        request.isWanted = isWanted
+        let head = try perform(request) { head, bytes, isOpen in
+            answer.append(contentsOf: bytes)
+            guard head.status == 200, answer.last == UInt8(ascii: "\n") else { return .more }
+            result = Result {
+                let file = try ControlJSON.decode(HeldFile.self, from: answer)
+                try body(LentFile(path: "\(directory)/\(file.path)", length: file.length, isHeld: isOpen))
+            }
+            return .enough
+        }
+        guard let result else { throw refusal(head.status, answer, "/api/v1/resources/file") }
+        try result.get()
+    }
+
+    package func importFile(
+        _ url: OriginURL, file: ImportedFile, fields: HeaderFields, replaces: Bool, isWanted: @escaping (Int64) -> Bool
+    ) throws -> ResourceReport {
+        var request = try request("PUT", "/api/v1/resources", [("url", url.absolute), ("replace", "\(replaces)")])
+        for line in fields.lines { request.fields.append(line.name, line.value) }
+        request.content = .file(descriptor: file.descriptor, length: file.length)
+        var isInterrupted = false
+        request.isWanted = {
+            isInterrupted = !isWanted(Int64(lseek(file.descriptor, 0, SEEK_CUR)))
+            return !isInterrupted
+        }
+        request.mayComplete = { !file.hasChanged }
+        do { return try ask(request, for: ResourceReport.self) } catch {
+            if !isInterrupted && file.hasChanged { throw file.changeError }
+            throw (error as? CacheAccessError)?.status == 409 ? CacheAccessError.importExists(url) : error
+        }
+    }
+
+    package func verify(repairs: Bool, isWanted: @escaping (AuditProgress?) -> Bool) throws -> AuditReport {
+        var lines = JSONLines()
+        var request = try request("POST", "/api/v1/verify", [("repair", "\(repairs)")])
+        var last: AuditProgress?
+        request.isWanted = { isWanted(last) }
+        let head = try perform(request) { _, bytes, _ in
+            for line in lines.append(bytes) {
+                if let progress = try? ControlJSON.decode(AuditProgress.self, from: line) { last = progress }
+            }
+            return .more
+        }
+        guard head.status == 200, let report = try? ControlJSON.decode(AuditReport.self, from: lines.last) else {
+            throw refusal(head.status, lines.last, "/api/v1/verify")
+        }
+        return report
+    }
+
+    /// Has the proxy get all of a resource that is not cached yet, by reading it to its end.
+    /// - Parameters:
+    ///   - configuration: says what the proxy serves, as far as that is known here.
+    ///   - isWanted: told how many bytes have come, and of how many where that is known; false ends it with an error.
+    package func fetch(
+        _ url: OriginURL, as configuration: ProxyConfiguration,
+        isWanted: @escaping (_ done: Int64, _ length: Int64?) -> Bool
+    ) throws {
+        var (done, length): (Int64, Int64?) = (0, nil)
+        var refused: [UInt8] = []
+        // One of this process serves everything.
+        var request = BlockingFetch(
+            processID == getpid() ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL)
+        )
+        request.timeout = nil
+        request.isWanted = { isWanted(done, length) }
+        var hasBegun = false
+        let head = try perform(
+            request, failed: { hasBegun ? "\(url.absolute) cannot be fetched to its end: \($0)" : nil }
+        ) { head, bytes, _ in
+            hasBegun = head.status == 200
+            length = head.length
+            if head.status == 200 {
+                done +|= Int64(bytes.count)
+            } else if refused.count < 1000 {
+                refused.append(contentsOf: bytes)
+            }
+            return .more
+        }
+        guard head.status == 200 else {
+            let line =
+                String(decoding: refused, as: UTF8.self).split(whereSeparator: \.isNewline).first.map {
+                    ": \($0.prefix(300))"
+                } ?? ""
+            if line.hasSuffix(ProxyPolicy.mountsAloneReason) {
+                throw CacheAccessError(
+                    "\(url.absolute) cannot be fetched, as the proxy serves only what is mounted on it: "
+                        + "put its mounts and any_origin into the configuration file, which this command reads too")
+            }
+            throw CacheAccessError("\(url.absolute) cannot be fetched: \(head.status)\(line)")
+        }
+    }
+
+    // MARK: Requests
+
+    /// Who shows the token is told URLs as they are: a command may have to name one again.
+    /// - Parameters:
+    ///   - body: goes out as JSON.
+    ///   - needsToken: whether it is nothing without the token; nil where its method says so. What only reads may do
+    ///     without: then URLs come masked.
+    func request(
+        _ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil,
+        needsToken: Bool? = nil
+    ) throws -> BlockingFetch {
+        let token: String?
+        if needsToken ?? (method != "GET") { token = try self.token() } else { token = try? self.token() }
+        let tellsURLs = token != nil && path != "/api/v1/verify"
+        let query = (parameters + (tellsURLs ? [("secrets", "true")] : [])).map {
+            "\($0)=\(PercentEncoding.encodingReserved($1))"
+        }.joined(separator: "&")
+        var request = BlockingFetch(baseURL + path + (query.isEmpty ? "" : "?" + query))
+        request.method = method
+        // What waits for the disk may take long.
+        request.timeout = nil
+        if let token { request.fields.append("Authorization", "Bearer \(token)") }
+        if let body {
+            request.fields.append("Content-Type", "application/json")
+            request.content = .bytes(try ControlJSON.line(body))
+        }
+        return request
+    }
+
+    /// The same request by somebody who knows no token; nil where it is none that only reads, or does so already.
+    private func withoutToken(_ request: BlockingFetch) -> BlockingFetch? {
+        guard request.method == "GET", request.fields["Authorization"] != nil else { return nil }
+        var request = request
+        request.fields.remove("Authorization")
+        request.url = request.url.replacing("&secrets=true", with: "").replacing("?secrets=true", with: "")
+        return request
+    }
+
+    private func token() throws -> String {
+        do throws(TokenError) { return try ControlToken(of: cacheDirectory).text } catch {
+            throw CacheAccessError(
+                error.isMendedAtStart ? "\(error); then restart the proxy (process \(processID))" : "\(error)")
+        }
+    }
+
+    func ask<Value: Decodable>(_ request: BlockingFetch, for type: Value.Type) throws -> Value {
+        var body: [UInt8] = []
+        let head = try perform(request) { _, bytes, _ in
+            body.append(contentsOf: bytes)
+            return .more
+        }
+        // The token has changed since the proxy started; without it, what is there can still be told.
+        if head.status == 401, let plain = withoutToken(request) { return try ask(plain, for: type) }
+        guard 200..<300 ~= head.status, let value = try? ControlJSON.decode(type, from: body) else {
+            throw refusal(head.status, body, request.url.dropFirst(baseURL.count).prefix { $0 != "?" })
+        }
+        return value
+    }
+
+    /// - Parameter failed: says more of what went wrong than that the proxy does not answer, where there is more to
+    ///   say.
+    func perform(
+        _ request: BlockingFetch, failed: (UpstreamError) -> String? = { _ in nil },
+        _ receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand
+    ) throws -> BlockingFetch.Head {
+        do throws(UpstreamError) { return try request.perform(receive) } catch {
+            if case .interrupted = error { throw CacheAccessError.interrupted }
+            throw CacheAccessError(failed(error) ?? "the proxy at \(baseURL) does not answer: \(error)")
+        }
+    }
+
+    func refusal(_ status: Int, _ body: [UInt8], _ path: some StringProtocol) -> CacheAccessError {
+        if status == 401 {
+            let token = "what stands in \(cacheDirectory)/control-token"
+            return CacheAccessError(
+                "the proxy at \(baseURL) does not take \(token), which has changed since it started: restart the proxy (process \(processID))"
+            )
+        }
+        if let error = ControlError(status, body: body) { return CacheAccessError(error) }
+        return CacheAccessError(
+            "the proxy at \(baseURL) answers \(status) to \(path), and not as this version expects: it may be another one"
+        )
+    }
+}
+
+/// Lines of JSON as they come in pieces.
+struct JSONLines {
+    private var rest: [UInt8] = []
+    /// The last whole line.
+    private(set) var last: [UInt8] = []
+
+    /// - Returns: the lines that are whole now.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) -> [[UInt8]] {
+        var (lines, start): ([[UInt8]], Int) = ([], bytes.startIndex)
+        while let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) {
+            lines.append(rest + bytes[start..<end])
+            rest = []
+            start = end + 1
+        }
+        rest.append(contentsOf: bytes[start...])
+        if let line = lines.last { last = line }
+        return lines
+    }
+}

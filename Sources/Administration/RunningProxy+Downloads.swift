@@ -1,0 +1,171 @@
+import ControlAPI
+import Downloads
+import Reelcache
+import Upstream
+
+extension RunningProxy: DownloadAccess {
+    package var isFetching: Bool { true }
+
+    package func downloads() throws -> DownloadListing {
+        try ask(request("GET", Path.downloads), for: DownloadListing.self)
+    }
+
+    /// As many as fit into a request are ordered together, all or none: ten thousand, unless their URLs are very long.
+    package func add(_ orders: [DownloadOrder]) throws -> [DownloadReport] {
+        try Self.requests(of: orders).flatMap {
+            try ask(
+                request("POST", Path.downloads, body: ["downloads": $0.map(SentOrder.init)]), for: DownloadList.self
+            ).downloads
+        }
+    }
+
+    /// Two thousand are changed together, the first ones first.
+    package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [DownloadReport] {
+        let selections: [[(String, String)]] =
+            switch selection {
+            case .all: [[("all", "true")]]
+            case .ids(let ids): Self.groups(of: ids).map { [("id", Self.text($0))] }
+            case .possible(let ids): Self.groups(of: ids).map { [("id", Self.text($0)), ("all", "true")] }
+            }
+        return try selections.flatMap {
+            try ask(request("PATCH", Path.downloads, $0, body: change), for: DownloadList.self).downloads
+        }
+    }
+
+    package func set(_ settings: DownloadSettings) throws -> DownloadSummary {
+        let body = ["max_active": Int64(settings.maxActive), "limit_rate": settings.limitRate ?? 0]
+        return try ask(request("PATCH", Path.settings, body: body), for: DownloadSummary.self)
+    }
+
+    package func history(limit: Int?, category: String?) throws -> [DownloadReport] {
+        let parameters = [limit.map { ("limit", "\($0)") }, category.map { ("category", $0) }].compactMap { $0 }
+        return try ask(request("GET", Path.history, parameters), for: DownloadList.self).downloads
+    }
+
+    package func clearHistory() throws -> Int {
+        try ask(request("DELETE", Path.history), for: RemovedDownloads.self).removed
+    }
+
+    // MARK: News
+
+    /// Tells how downloads are, also those that have ended, then all together, and from then on what changes. Blocks
+    /// until `tell` or `isWanted` answers false.
+    /// - Parameters:
+    ///   - ids: which; none for all, those that have ended already excepted.
+    ///   - isWanted: asked at least four times a second, also while nothing comes.
+    ///   - tell: answers whether to go on.
+    /// - Throws: what `tell` throws; `CacheAccessError` when the proxy goes away.
+    package func watchDownloads(
+        _ ids: [Int64], isWanted: @escaping () -> Bool, _ tell: @escaping (DownloadNews) throws -> Bool
+    ) throws {
+        var audience = Audience(ids)
+        var request = try request("GET", Path.events, audience.parameters)
+        // Nothing may happen for any time.
+        request.stallTimeout = 0
+        var isUnwanted = false
+        request.isWanted = {
+            isUnwanted = isUnwanted || !isWanted()
+            return !isUnwanted
+        }
+        var (stream, refused): (EventStream, [UInt8]) = (EventStream(), [])
+        var result: Result<Bool, any Error> = .success(true)
+        let ended = "the proxy at \(baseURL) (process \(processID)) has ended"
+        let head: BlockingFetch.Head
+        do {
+            head = try perform(request, failed: { _ in ended }) { head, bytes, _ in
+                guard head.status == 200 else {
+                    refused.append(contentsOf: bytes)
+                    return .more
+                }
+                result = Result {
+                    for event in stream.append(bytes) {
+                        for news in try audience.news(event) {
+                            guard try tell(news) else { return false }
+                        }
+                    }
+                    return true
+                }
+                if case .success(true) = result { return .more }
+                return .enough
+            }
+        } catch {
+            if isUnwanted { return }
+            throw error
+        }
+        guard head.status == 200 else { throw refusal(head.status, refused, Path.events) }
+        if try result.get() { throw CacheAccessError(ended) }
+    }
+
+    /// Which events somebody wants, and what they say.
+    private struct Audience {
+        private let ids: Set<Int64>
+        private let isNamed: Bool
+        /// Those of which nothing has been told, where they are not named in the request.
+        private var missing: Set<Int64>
+
+        init(_ ids: [Int64]) {
+            self.ids = Set(ids)
+            // Else everything is asked for.
+            isNamed = ids.count <= RunningProxy.mostNamed
+            missing = isNamed ? [] : self.ids
+        }
+
+        var parameters: [(String, String)] {
+            ids.isEmpty ? [] : isNamed ? [("id", RunningProxy.text(ids.sorted()))] : [("ended", "true")]
+        }
+
+        mutating func news(_ event: EventStream.Event) throws -> [DownloadNews] {
+            switch event.name {
+            case "download":
+                let report = try ControlJSON.decode(DownloadReport.self, from: event.data)
+                missing.remove(report.id)
+                return ids.isEmpty || ids.contains(report.id) ? [.download(report)] : []
+            case "removed":
+                let id = try ControlJSON.decode(RemovedDownload.self, from: event.data).id
+                return ids.isEmpty || ids.contains(id) ? [.removed(id)] : []
+            case "summary":
+                // All that there were have been told before it.
+                defer { missing = [] }
+                return missing.sorted().map(DownloadNews.removed) + [
+                    .summary(try ControlJSON.decode(DownloadSummary.self, from: event.data))
+                ]
+            default: return []
+            }
+        }
+    }
+
+    // MARK: Requests
+
+    private enum Path {
+        static let downloads = "/api/v1/downloads"
+        static let settings = downloads + "/settings"
+        static let history = downloads + "/history"
+        static let events = downloads + "/events"
+    }
+
+    /// Half of what a proxy takes at a time.
+    private static let requestBytes = 8 << 20
+    /// So many numbers of downloads fit into the target of a request.
+    private static let mostNamed = 2000
+
+    private static func requests(of orders: [DownloadOrder]) -> [ArraySlice<DownloadOrder>] {
+        var (requests, first, bytes): ([ArraySlice<DownloadOrder>], Int, Int) = ([], 0, 0)
+        for (index, order) in orders.enumerated() {
+            // Little of it is escaped; what is not text takes less than 200 bytes.
+            let size = 200 + 2 * (order.url.utf8.count + (order.category?.utf8.count ?? 0))
+            if bytes + size > requestBytes && index > first {
+                requests.append(orders[first..<index])
+                (first, bytes) = (index, 0)
+            }
+            bytes += size
+        }
+        if first < orders.count { requests.append(orders[first...]) }
+        return requests
+    }
+
+    private static func groups(of ids: [Int64]) -> [ArraySlice<Int64>] {
+        stride(from: 0, to: ids.count, by: mostNamed).map { ids[$0..<min($0 + mostNamed, ids.count)] }
+    }
+
+    private static func text(_ ids: some Sequence<Int64>) -> String { ids.map(String.init).joined(separator: ",") }
+}

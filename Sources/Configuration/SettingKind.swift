@@ -1,0 +1,249 @@
+import CachePolicy
+import Foundation
+import HTTPModel
+import HTTPTransport
+import Logging
+import Reelcache
+import Units
+
+/// How values of one kind are read and written.
+struct SettingKind<Value: Sendable & Equatable>: Sendable {
+    /// What stands for a value in the manual.
+    let placeholder: String
+    let read: @Sendable (String, SettingOrigin) throws(InvalidValue) -> Value
+    /// The value as it would be written; nil where there is nothing to write.
+    let write: @Sendable (Value) -> String?
+
+    init(
+        _ placeholder: String, read: @escaping @Sendable (String, SettingOrigin) throws(InvalidValue) -> Value,
+        write: @escaping @Sendable (Value) -> String?
+    ) {
+        self.placeholder = placeholder
+        self.read = read
+        self.write = write
+    }
+
+    /// The same for something whose default is no value.
+    var optional: SettingKind<Value?> {
+        SettingKind<Value?>(
+            placeholder, read: { (text, origin) throws(InvalidValue) in try read(text, origin) },
+            write: { $0.flatMap(write) })
+    }
+}
+
+/// What is wrong with a value, and what to write.
+struct InvalidValue: Error {
+    let reason: String
+}
+
+extension SettingKind<Int64> {
+    static func size(atLeast smallest: Int64) -> Self {
+        SettingKind("size") { (text, _) throws(InvalidValue) in
+            guard let size = ByteSize(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a size; write it like 20GB or 500MiB")
+            }
+            guard size.bytes >= smallest else {
+                throw InvalidValue(reason: "'\(text)' is too small; write \(ByteSize.exactText(smallest)) or more")
+            }
+            return size.bytes
+        } write: {
+            ByteSize.exactText($0)
+        }
+    }
+}
+
+extension SettingKind<Int64?> {
+    /// Bytes per second; nil is written `none`.
+    static var rate: Self {
+        let size = SettingKind<Int64>.size(atLeast: 1)
+        return SettingKind("size|none") { (text, origin) throws(InvalidValue) in
+            if text == "none" { return nil }
+            guard ByteSize(text) != nil else {
+                throw InvalidValue(reason: "'\(text)' is not a size; write it like 2MB or 500KiB, or none for no limit")
+            }
+            return try size.read(text, origin)
+        } write: {
+            $0.map(ByteSize.exactText) ?? "none"
+        }
+    }
+}
+
+extension SettingKind<Int> {
+    static func number(in range: ClosedRange<Int>) -> Self {
+        SettingKind("number") { (text, _) throws(InvalidValue) in
+            let bounds = "from \(range.lowerBound) to \(range.upperBound)"
+            guard let number = Int(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a whole number; write one \(bounds)")
+            }
+            guard range.contains(number) else {
+                throw InvalidValue(reason: "\(number) is out of range; write a number \(bounds)")
+            }
+            return number
+        } write: {
+            String($0)
+        }
+    }
+}
+
+extension SettingKind<Bool> {
+    static var bool: Self {
+        SettingKind("true|false") { (text, _) throws(InvalidValue) in
+            guard let value = Bool(text) else {
+                throw InvalidValue(reason: "'\(text)' is neither true nor false; write one of them")
+            }
+            return value
+        } write: {
+            String($0)
+        }
+    }
+}
+
+extension SettingKind<Double> {
+    /// A length of time, kept in seconds.
+    static func seconds(in range: ClosedRange<Double>) -> Self {
+        SettingKind("time") { (text, _) throws(InvalidValue) in
+            guard let span = TimeSpan(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 5s or 2m")
+            }
+            guard range.contains(Double(span.seconds)) else {
+                let bounds = [range.lowerBound, range.upperBound].map {
+                    TimeSpan(seconds: Int64(saturating: $0)).exactText
+                }
+                throw InvalidValue(reason: "'\(text)' is out of range; write a time from \(bounds[0]) to \(bounds[1])")
+            }
+            return Double(span.seconds)
+        } write: {
+            $0.rounded() == $0 ? TimeSpan(seconds: Int64(saturating: $0)).exactText : "\($0)s"
+        }
+    }
+}
+
+extension SettingKind<FillMode> {
+    static var fill: Self {
+        SettingKind("policy") { (text, _) throws(InvalidValue) in
+            do throws(RuleError) { return FillMode(try FillPolicy(text)) } catch {
+                throw InvalidValue(reason: error.reason)
+            }
+        } write: {
+            $0.text
+        }
+    }
+}
+
+// MARK: Parts of rules
+
+extension SettingKind<Int64> {
+    static var ttl: Self {
+        SettingKind("1d") { (text, _) throws(InvalidValue) in
+            guard let span = TimeSpan(text) else {
+                throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 12h or 30d")
+            }
+            return span.seconds
+        } write: {
+            TimeSpan(seconds: $0).exactText
+        }
+    }
+}
+
+extension SettingKind<String> {
+    static var hostPattern: Self { checked("example.org") { text throws(RuleError) in _ = try HostPattern(text) } }
+    static var pathPattern: Self { checked("/vod/*") { text throws(RuleError) in _ = try PathPattern(text) } }
+    static var parameterPattern: Self {
+        checked("token") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) }
+    }
+    static var webOrigin: Self { checked("origin") { text throws(RuleError) in _ = try WebOrigins([text]) } }
+    static var keyTemplate: Self {
+        checked("https://cdn.example{path}") { text throws(RuleError) in _ = try KeyTemplate(text) }
+    }
+
+    private static func checked(_ example: String, _ check: @escaping @Sendable (String) throws(RuleError) -> Void)
+        -> Self
+    {
+        SettingKind(example) { (text, _) throws(InvalidValue) in
+            do throws(RuleError) { try check(text) } catch { throw InvalidValue(reason: error.reason) }
+            return text
+        } write: {
+            $0
+        }
+    }
+}
+
+extension SettingKind<String> {
+    static var listenAddress: Self {
+        SettingKind("host:port") { (text, _) throws(InvalidValue) in
+            guard ListenAddress(text) != nil else {
+                throw InvalidValue(reason: "cannot listen on '\(text)'; write HOST:PORT, such as 127.0.0.1:7335")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    /// In the file it does not depend on where the program is started: a path there is absolute, or begins with `~/`.
+    /// Read, it is absolute always, so that whoever reads it in a report or an error line elsewhere knows which one is
+    /// meant.
+    static var path: Self {
+        SettingKind("path") { (text, origin) throws(InvalidValue) in
+            guard !text.isEmpty else { throw InvalidValue(reason: "is empty; write a path") }
+            if text.hasPrefix("/") { return text }
+            guard origin.isFile else { return FileManager.default.currentDirectoryPath + "/" + text }
+            if text.hasPrefix("~/") { return HomeDirectory.path() + text.dropFirst() }
+            throw InvalidValue(reason: "'\(text)' is relative; write a path that begins with / or ~/")
+        } write: {
+            $0
+        }
+    }
+
+    /// A path, or `-`.
+    static var output: Self {
+        let path = Self.path
+        return SettingKind("file|-") { (text, origin) throws(InvalidValue) in
+            text == ProxyConfiguration.standardOutput ? text : try path.read(text, origin)
+        } write: {
+            $0
+        }
+    }
+
+    static var hostName: Self {
+        SettingKind("host") { (text, _) throws(InvalidValue) in
+            guard HostName.isOne(text) else {
+                throw InvalidValue(
+                    reason:
+                        "'\(text)' is not a host name; write it without a port, like tv.example; addresses need no entry"
+                )
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    static var privateOrigin: Self {
+        SettingKind("host|network") { (text, _) throws(InvalidValue) in
+            guard (try? AddressPolicy(allow: [text])) != nil else {
+                throw InvalidValue(
+                    reason:
+                        "'\(text)' is not a host name, IP address or network; write it like nas.local, 192.168.1.5 or 192.168.1.0/24"
+                )
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+}
+
+extension SettingKind<Logger.Level> {
+    static var logLevel: Self {
+        SettingKind("level") { (text, _) throws(InvalidValue) in
+            guard let level = Logger.Level(rawValue: text) else {
+                throw InvalidValue(
+                    reason: "'\(text)' is not a level; write trace, debug, info, notice, warning, error or critical")
+            }
+            return level
+        } write: {
+            $0.rawValue
+        }
+    }
+}

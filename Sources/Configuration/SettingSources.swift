@@ -1,0 +1,95 @@
+import Foundation
+import Reelcache
+
+/// Where settings come from. Who comes first wins: flags, environment, file, defaults; a list replaces another, it does
+/// not add to it.
+package struct SettingSources: Sendable {
+    /// What was given by flags: texts by key.
+    package var flags: [String: [String]] = [:]
+    /// `--config`.
+    package var configFlag: String?
+    package var environment: [String: String]
+    /// Where the system's own file would be.
+    package var systemDirectory = "/etc"
+
+    package init(environment: [String: String] = ProcessInfo.processInfo.environment) {
+        self.environment = environment
+    }
+
+    /// The variable that names the file.
+    package static let configVariable = "REELCACHE_CONFIG"
+
+    /// Reads all of them anew.
+    /// - Throws: everything that is wrong with any of them, also with what another one overrules.
+    package func read() throws(SettingsError) -> Settings {
+        var settings = Settings()
+        let file: ConfigurationFile?
+        do throws(UnreadableFile) { file = try chosenFile() } catch { throw .unreadable(error) }
+        settings.file = file?.path
+        let problems =
+            (file?.apply(to: &settings) ?? []) + (environmentValues + flagValues).flatMap { $0.store(in: &settings) }
+        guard problems.isEmpty else { throw .invalid(problems) }
+        return settings
+    }
+
+    /// What is wrong with the flags alone.
+    package var flagProblems: [SettingProblem] {
+        var settings = Settings()
+        return flagValues.flatMap { $0.store(in: &settings) }
+    }
+
+    private struct Word {
+        let setting: Setting
+        let origin: SettingOrigin
+        let texts: [String]
+
+        func store(in settings: inout Settings) -> [SettingProblem] {
+            setting.store(SettingValue(setting, origin: origin, texts: texts), origin: origin, in: &settings)
+        }
+    }
+
+    private var flagValues: [Word] {
+        Setting.all.compactMap { setting in
+            flags[setting.key].map { Word(setting: setting, origin: .flag(setting.flag), texts: $0) }
+        }
+    }
+
+    /// An empty variable counts as none.
+    private var environmentValues: [Word] {
+        Setting.all.compactMap { setting in
+            variable(setting.variable).map {
+                Word(
+                    setting: setting, origin: .variable(setting.variable), texts: setting.isList ? Self.words($0) : [$0]
+                )
+            }
+        }
+    }
+
+    private func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+
+    private static func words(_ text: String) -> [String] {
+        text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+
+    // MARK: The file
+
+    /// The file that would be read; nil where none is named and there is none.
+    /// - Parameter path: of one that comes before all others.
+    /// - Throws: where a file that was named cannot be read, or another one is there and cannot be read.
+    package func chosenFile(_ path: String? = nil) throws(UnreadableFile) -> ConfigurationFile? {
+        if let named = path ?? configFlag ?? variable(Self.configVariable) { return try ConfigurationFile(path: named) }
+        for path in standardPaths {
+            do throws(UnreadableFile) { return try ConfigurationFile(path: path) } catch {
+                guard error.isAbsent else { throw error }
+            }
+        }
+        return nil
+    }
+
+    /// Where a file is looked for that nobody names. The first that is there is read, and no other.
+    package var standardPaths: [String] {
+        [HomeDirectory.directory("XDG_CONFIG_HOME", orElse: ".config", environment), systemDirectory].map {
+            $0 + "/reelcache/reelcache.yaml"
+        }
+    }
+}

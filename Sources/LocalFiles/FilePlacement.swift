@@ -1,0 +1,156 @@
+import Foundation
+import HTTPModel
+
+/// A directory in which finished downloads get files of their own. What is there is never overwritten.
+package struct FilePlacement: Sendable {
+    private let directory: String
+    /// See `FileExport.isNameless`.
+    package var isNameless = true
+
+    package struct Placed: Sendable {
+        package let path: String
+        package let bytes: Int64
+        /// nil where the file was there already.
+        package let method: FileExport.Method?
+    }
+
+    /// More files of one name than anybody has.
+    private static let maxNumber = 10_000
+
+    /// Makes the directory where it is missing, and those above it.
+    /// - Throws: `FileError` where no file can be made in it.
+    package init(directory: String) throws {
+        self.directory = directory
+        var info = stat()
+        if stat(directory, &info) != 0 {
+            do { try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true) } catch {
+                let reason = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError).map {
+                    String(cString: strerror(Int32(clamping: $0.code)))
+                }
+                throw FileError(
+                    "cannot make the directory \(directory): \(reason ?? error.localizedDescription); name another")
+            }
+            guard stat(directory, &info) == 0 else {
+                throw FileError("cannot write to \(directory): \(Self.lastError); name another directory")
+            }
+        }
+        guard info.st_mode & S_IFMT == S_IFDIR else {
+            throw FileError("\(directory) is not a directory: name one")
+        }
+        guard access(directory, W_OK | X_OK) == 0 else {
+            throw FileError("cannot write to \(directory): \(Self.lastError); name another directory")
+        }
+    }
+
+    private static var lastError: String { String(cString: strerror(errno)) }
+
+    /// A file in the directory, for what is not complete yet.
+    /// - Parameter label: what it is to become, for errors.
+    package func begin(for label: String? = nil) throws -> UnfinishedFile {
+        try UnfinishedFile(in: directory, for: label ?? "a file in \(directory)", isNameless: isNameless)
+    }
+
+    /// Makes a file of a resource, under the name or, where that is another file's, the next one that is free. A file
+    /// with the same content counts as this one.
+    /// - Parameters:
+    ///   - copied: its content, where that is copied already.
+    ///   - length: so many bytes of `source` are the resource.
+    ///   - isHeld: asked when all is done: whether it has been one and the same file until then.
+    ///   - isWanted: told now and then how many bytes are done; false ends it with an error, and leaves nothing.
+    package func place(
+        _ source: String, _ copied: (file: UnfinishedFile, method: FileExport.Method)? = nil, length: Int64,
+        as name: SafeFileName,
+        isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool
+    ) throws -> Placed {
+        var copied = copied
+        var isSynced = false
+        for number in 1...Self.maxNumber {
+            let path =
+                (directory.hasSuffix("/") ? directory : directory + "/")
+                + (number == 1 ? name.description : name.numbered(number))
+            if !Self.isThere(path) {
+                let (file, method) = try copied ?? copy(source, length, to: path, isWanted)
+                copied = (file, method)
+                if !isSynced { try file.sync() }
+                isSynced = true
+                guard isHeld() else { throw FileError("the proxy ended meanwhile: try again") }
+                // Somebody else may have taken the name meanwhile.
+                if try file.publish(as: path, replaces: false) {
+                    return Placed(path: path, bytes: length, method: method)
+                }
+            }
+            if try isSame(path, source, length, isWanted) {
+                guard isHeld() else { throw FileError("the proxy ended meanwhile: try again") }
+                return Placed(path: path, bytes: length, method: nil)
+            }
+        }
+        throw FileError(
+            "there are \(Self.maxNumber) files named like \(name) in \(directory) already: name another directory")
+    }
+
+    private func copy(
+        _ source: String, _ length: Int64, to path: String, _ isWanted: (Int64) -> Bool
+    ) throws -> (UnfinishedFile, FileExport.Method) {
+        let file = try begin(for: path)
+        return (file, try file.copy(from: source, length: length, isWanted: isWanted))
+    }
+
+    /// Links count, wherever they lead.
+    private static func isThere(_ path: String) -> Bool {
+        var info = stat()
+        return lstat(path, &info) == 0
+    }
+
+    /// Whether a file has the resource's bytes and no others. One that cannot be read has not.
+    private func isSame(_ path: String, _ source: String, _ length: Int64, _ isWanted: (Int64) -> Bool) throws -> Bool {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        var info = stat()
+        guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, Int64(info.st_size) == length else {
+            return false
+        }
+        let cached = open(source, O_RDONLY | O_CLOEXEC)
+        guard cached >= 0 else { throw FileError("cannot open \(source): \(Self.lastError)") }
+        defer { close(cached) }
+        return try Self.haveSameBytes(cached, file, length, isWanted)
+    }
+
+    private static func haveSameBytes(_ source: Int32, _ file: Int32, _ length: Int64, _ isWanted: (Int64) -> Bool)
+        throws -> Bool
+    {
+        let size = 1 << 20
+        let buffers = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * size, alignment: 4096)
+        defer { buffers.deallocate() }
+        let (one, other) = (
+            UnsafeMutableRawBufferPointer(rebasing: buffers[..<size]),
+            UnsafeMutableRawBufferPointer(rebasing: buffers[size...])
+        )
+        var done: Int64 = 0
+        while done < length {
+            guard isWanted(done) else { throw FileError.interrupted }
+            let count = Int(min(Int64(size), length - done)) // no trap: at most the length was read
+            guard fill(one, count, from: source, at: done) else {
+                throw FileError("cannot read what is cached: \(lastError)")
+            }
+            guard fill(other, count, from: file, at: done), memcmp(one.baseAddress!, other.baseAddress!, count) == 0
+            else { return false }
+            done += Int64(count) // no trap: at most what was asked for
+        }
+        return true
+    }
+
+    /// - Returns: false where so many bytes cannot be read.
+    private static func fill(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, from file: Int32, at offset: Int64)
+        -> Bool
+    {
+        var filled = 0
+        while filled < count {
+            let got = pread(file, buffer.baseAddress! + filled, count - filled, off_t(offset) + off_t(filled))
+            if got < 0 && errno == EINTR { continue }
+            guard got > 0 else { return false }
+            filled += got
+        }
+        return true
+    }
+}

@@ -1,0 +1,186 @@
+// no traps: places are within the file that is copied, and no further than its length
+import CLinux
+import Foundation
+import Synchronization
+
+/// A file that has no name, or a temporary one, until it is complete: nothing that looks complete is left of it before,
+/// however this process ends.
+package final class UnfinishedFile {
+    private let descriptor: Int32
+    private let directory: String
+    /// What it is to become, for errors.
+    private let label: String
+    /// nil where it has none.
+    private var temporaryName: String?
+    private static let count = Atomic<Int>(0)
+
+    /// - Parameters:
+    ///   - label: what it is to become, for errors.
+    ///   - isNameless: whether it may be without a name, where the file system can: then nothing at all is left of it.
+    package init(in directory: String, for label: String, isNameless: Bool = true) throws {
+        (self.directory, self.label) = (directory, label)
+        // Without /proc it could not be given a name.
+        if isNameless, access("/proc/self/fd", X_OK) == 0 {
+            let file = Glibc.open(directory, reel_o_tmpfile | O_RDWR | O_CLOEXEC, 0o666)
+            if file >= 0 {
+                (descriptor, temporaryName) = (file, nil)
+                return
+            }
+        }
+        let name = Self.temporaryName(in: directory)
+        unlink(name)
+        descriptor = Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        temporaryName = name
+        guard descriptor >= 0 else { throw failed() }
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+        if let temporaryName { unlink(temporaryName) }
+    }
+
+    /// Short, however long the name is that it gets.
+    private static func temporaryName(in directory: String) -> String {
+        "\(directory)/.reelcache-export-\(getpid())-\(count.wrappingAdd(1, ordering: .relaxed).newValue)"
+    }
+
+    private static var lastError: String { String(cString: strerror(errno)) }
+
+    private func failed() -> FileError { FileError("cannot write \(label): \(Self.lastError)") }
+
+    package func setMode(_ mode: mode_t) throws {
+        guard fchmod(descriptor, mode) == 0 else { throw failed() }
+    }
+
+    // MARK: Copying
+
+    private static let stepBytes: Int64 = 32 << 20
+
+    /// Makes it the first `length` bytes of another.
+    /// - Parameter isWanted: told now and then how many are copied; false ends it with an error.
+    package func copy(from path: String, length: Int64, isWanted: (Int64) -> Bool) throws -> FileExport.Method {
+        let source = try Self.open(path)
+        defer { close(source) }
+        if try clone(source, length: length) { return .reflink }
+        return try copy(from: source, 0..<length, isWanted: isWanted)
+    }
+
+    /// Opens what is copied from.
+    package static func open(_ path: String) throws -> Int32 {
+        let source = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        guard source >= 0 else { throw FileError("cannot open \(path): \(lastError)") }
+        return source
+    }
+
+    /// Has both files share their blocks, where the file system can.
+    package func clone(_ source: Int32, length: Int64) throws -> Bool {
+        guard reel_clone_file(descriptor, source) == 0 else { return false }
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw failed() }
+        return true
+    }
+
+    /// Copies a range to its own place.
+    /// - Parameter isWanted: told now and then up to where it is copied; false ends it with an error.
+    package func copy(from source: Int32, _ range: Range<Int64>, isWanted: (Int64) -> Bool) throws -> FileExport.Method
+    {
+        var place = range.lowerBound
+        if try copyInKernel(source, range, &place, isWanted) { return .copyFileRange }
+        try copyThrough(source, range, &place, isWanted)
+        return .copy
+    }
+
+    /// Has the disk begin to write a range, so that less is left for `sync`.
+    package func startWriting(_ range: Range<Int64>) {
+        _ = reel_start_writing(descriptor, range.lowerBound, Int64(range.count))
+    }
+
+    /// - Returns: false where the kernel does not copy between these files; `place` says how far it came.
+    private func copyInKernel(_ source: Int32, _ range: Range<Int64>, _ place: inout Int64, _ isWanted: (Int64) -> Bool)
+        throws -> Bool
+    {
+        while place < range.upperBound {
+            guard isWanted(place) else { throw FileError.interrupted }
+            var (from, to) = (off_t(place), off_t(place))
+            let count = copy_file_range(
+                source, &from, descriptor, &to, Int(min(Self.stepBytes, range.upperBound - place)), 0)
+            if count < 0 {
+                if errno == EINTR { continue }
+                if [EXDEV, EINVAL, ENOSYS, EOPNOTSUPP, EPERM].contains(errno) { return false }
+                throw failed()
+            }
+            // Some file systems say so instead of an error; reading tells whether it is the end.
+            if count == 0 { return false }
+            place += Int64(count)
+        }
+        return true
+    }
+
+    private func copyThrough(_ source: Int32, _ range: Range<Int64>, _ place: inout Int64, _ isWanted: (Int64) -> Bool)
+        throws
+    {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        defer { buffer.deallocate() }
+        while place < range.upperBound {
+            guard isWanted(place) else { throw FileError.interrupted }
+            let count = pread(
+                source, buffer.baseAddress, Int(min(Int64(buffer.count), range.upperBound - place)), off_t(place))
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw FileError("cannot read what is cached: \(Self.lastError)") }
+            guard count > 0 else {
+                throw FileError(
+                    "what is cached has become shorter meanwhile: try again, or reelcache verify --repair")
+            }
+            try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: place)
+            place += Int64(count)
+        }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, at place: Int64) throws {
+        var written = 0
+        while written < bytes.count {
+            let part = pwrite(
+                descriptor, bytes.baseAddress! + written, bytes.count - written, off_t(place) + off_t(written))
+            if part < 0 && errno == EINTR { continue }
+            guard part > 0 else { throw failed() }
+            written += part
+        }
+    }
+
+    // MARK: Publishing
+
+    /// Makes what is in it durable.
+    package func sync() throws {
+        guard fsync(descriptor) == 0 else { throw failed() }
+    }
+
+    /// Gives the complete file its name, at once.
+    /// - Returns: false where something has that name already, and is not to be replaced.
+    package func publish(as target: String, replaces: Bool) throws -> Bool {
+        let source = temporaryName ?? "/proc/self/fd/\(descriptor)"
+        let flags = temporaryName == nil ? Int32(AT_SYMLINK_FOLLOW) : 0
+        if replaces {
+            let named = temporaryName ?? Self.temporaryName(in: directory)
+            if temporaryName == nil {
+                unlink(named)
+                guard linkat(AT_FDCWD, source, AT_FDCWD, named, flags) == 0 else { throw failed() }
+            }
+            guard rename(named, target) == 0 else {
+                let error = failed()
+                unlink(named)
+                throw error
+            }
+            temporaryName = nil
+        } else if linkat(AT_FDCWD, source, AT_FDCWD, target, flags) != 0 {
+            if errno == EEXIST { return false }
+            // File systems without links have temporary names.
+            guard let temporaryName, rename(temporaryName, target) == 0 else { throw failed() }
+            self.temporaryName = nil
+        }
+        let parent = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if parent >= 0 {
+            fsync(parent)
+            close(parent)
+        }
+        return true
+    }
+}

@@ -1,0 +1,63 @@
+import CachePolicy
+import Downloads
+import HTTPModel
+import LocalFiles
+import Units
+
+extension DownloadReport {
+    /// What people call it.
+    package var name: String { SafeFileName(fileName, url: url).description.printable }
+
+    /// 0 to 100, rounded down; nil while it is not known how much is wanted.
+    package var percent: Int? { total.map { Self.percent(bytes, of: $0) } }
+
+    static func percent(_ bytes: Int64, of total: Int64) -> Int {
+        total > 0 ? min(100, Int(saturating: Double(bytes) / Double(total) * 100)) : 100
+    }
+
+    /// `34.5 MB of 100 MB`, or `34.5 MB` while it is not known of how much.
+    package var amount: String { Self.amount(bytes, of: total) }
+
+    static func amount(_ bytes: Int64, of total: Int64?) -> String {
+        guard let total, total != bytes else { return ByteSize(bytes: bytes).description }
+        return "\(ByteSize(bytes: bytes)) of \(ByteSize(bytes: total))"
+    }
+
+    /// What has become of it, in one line; nil where nothing is to be said, as it only waits for its turn.
+    /// - Parameter now: seconds since 1970.
+    package func line(now: Int64) -> String? {
+        switch state {
+        case .waiting: attempt(now: now).map { "waiting \(name): \($0)" }
+        case .downloading: "downloading \(name)" + (bytes > 0 ? ", \(amount) there already" : "")
+        // What nobody has looked at yet may be there all the same.
+        case .paused: "paused \(name)" + (total == nil && bytes == 0 ? "" : ", \(amount)")
+        case .completed: "completed \(name), \(ByteSize(bytes: bytes))"
+        case .failed: "failed \(url.printable): \(reason)"
+        case .cancelled: "cancelled \(url.printable)"
+        }
+    }
+
+    /// Why it does not run, and when it is tried again; nil where it only waits for its turn.
+    package func attempt(now: Int64) -> String? {
+        guard state == .waiting, let retryAt else { return nil }
+        return "\(reason); next attempt " + (retryAt > now ? "in \(TimeSpan(seconds: retryAt -| now))" : "now")
+    }
+
+    package var reason: String { message?.printable ?? "its reason is not known" }
+}
+
+/// Times and rates as progress shows them.
+package enum ProgressText {
+    /// `5.00 MB/s`
+    package static func rate(_ bytes: Int64) -> String { "\(ByteSize(bytes: bytes))/s" }
+
+    /// Like a clock: `0:07`, `4:05`, `1:23:45`; days where it takes some.
+    package static func time(_ seconds: Int64) -> String {
+        let seconds = max(0, seconds)
+        if seconds >= 48 * 3600 { return TimeSpan(seconds: seconds).description }
+        let (minutes, rest) = (seconds / 60 % 60, twoDigits(seconds % 60))
+        return seconds >= 3600 ? "\(seconds / 3600):\(twoDigits(minutes)):\(rest)" : "\(minutes):\(rest)"
+    }
+
+    private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}
