@@ -13,67 +13,56 @@ enum LeftChunk {
 
 /// The end of a transfer that nobody follows any more: it lingers, finishes its chunk, and stops.
 extension Fetch {
+    enum Leaving {
+        case not
+        /// Nobody followed it when it was last looked: it goes on for a moment.
+        case lingering(LoopTimer)
+        /// It goes on to the end of the chunk in progress.
+        case finishingChunk(LoopTimer)
+    }
+
+    var isFinishingChunk: Bool { if case .finishingChunk = leaving { true } else { false } }
+
+    private var isLingering: Bool { if case .lingering = leaving { true } else { false } }
+
     /// The last follower has left. What it has begun to read may be asked for again at once: the transfer goes on up to
     /// its window, and waits there; but not where only what is read is to be fetched, or bytes are metered, as the
     /// kernel goes on taking in what the origin sends.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
         if status.wasLeftByDownload { return stopIfAbandoned() }
+        guard !isFinishingChunk else { return }
         guard filler.settings.lingerSeconds > 0, demand.resolvedRule.fill != .read, !demand.resolvedRule.isMetered,
             transfer != nil,
-            let generation = writer?.generation, generation.isStored, !generation.isRetired,
+            let generation = output.generation, generation.isStored, !generation.isRetired,
             isLingering || filler.beginLinger(generation.geometry)
         else { return finishChunk() }
-        isLingering = true
+        leaving = .lingering(after(filler.settings.lingerSeconds) { [unowned self] in finishChunk() })
         // Nobody reads what it has brought: that may be evicted.
-        heldExtents = []
+        output.held.releaseAll()
         status.lingers()
-        stopAfter(filler.settings.lingerSeconds) { [unowned self] in finishChunk() }
     }
 
     /// Another fetch has begun, or lingers. It has the line, but for the rest of a chunk that costs less than to ask
     /// for all of it again.
     func endLinger() {
-        guard !hasEnded, status.isAbandoned, !isStopping else { return }
-        if isChunkWorthFinishing { finishChunk() } else { stopIfAbandoned() }
-    }
-
-    private var isChunkWorthFinishing: Bool {
-        guard let geometry = writer?.generation.geometry else { return false }
-        let chunk = geometry.chunkBytes(geometry.chunk(at: position), length: writer?.generation.length)
-        return LeftChunk.isWorthFinishing(
-            received: position + Int64(staging.count) - chunk.lowerBound, of: Int64(chunk.count))
-    }
-
-    func endLingering() {
-        guard isLingering else { return }
-        isLingering = false
-        filler.endLinger()
-    }
-
-    private func stopAfter(_ seconds: Double, _ stop: @escaping () -> Void) {
-        let timer = LoopTimer(on: owner.loop, handler: stop)
-        stopTimer = timer
-        timer.schedule(afterSeconds: seconds)
+        guard !hasEnded, status.isAbandoned, !isFinishingChunk else { return }
+        if output.isChunkWorthFinishing { finishChunk() } else { stopIfAbandoned() }
     }
 
     /// What was begun of a chunk is finished, if that is quick.
     private func finishChunk() {
-        endLingering()
+        stay()
         guard !hasEnded, status.isAbandoned else { return }
-        guard let writer, staging.isWriting || transfer != nil, writer.generation.isStored else {
-            return stopIfAbandoned()
-        }
-        isStopping = true
+        guard output.isWriting || transfer != nil, output.generation?.isStored == true else { return stopIfAbandoned() }
+        leaving = .finishingChunk(after(filler.settings.lastChunkSeconds) { [unowned self] in stopInTime() })
         stopAtChunkEnd()
-        guard !hasEnded, isStopping else { return }
-        stopAfter(filler.settings.lastChunkSeconds) { [unowned self] in stopInTime() }
-        if !isHeldBack { transfer?.resume() }
+        if !hasEnded, isFinishingChunk, !isHeldBack { transfer?.resume() }
     }
 
     private func stopInTime() {
-        if staging.isWriting {
-            stopTimer?.schedule(afterSeconds: filler.settings.lastChunkSeconds)
+        if output.isWriting, case .finishingChunk(let timer) = leaving {
+            timer.schedule(afterSeconds: filler.settings.lastChunkSeconds)
         } else {
             stopIfAbandoned()
         }
@@ -81,18 +70,24 @@ extension Fetch {
 
     func stopAtChunkEnd() {
         // While another thread writes, how far it is shows only when it has.
-        guard isStopping, !staging.isWriting, let writer else { return }
-        let geometry = writer.generation.geometry
-        if geometry.chunkStart(geometry.chunk(at: position)) == position { stopIfAbandoned() }
+        guard isFinishingChunk, !output.isWriting, output.generation != nil, !output.isInChunk else { return }
+        stopIfAbandoned()
     }
 
     func stopIfAbandoned() {
         guard !hasEnded else { return }
-        guard status.endIfAbandoned() else {
-            isStopping = false
-            stopTimer?.cancel()
-            return
-        }
-        finish(.stopped)
+        if status.endIfAbandoned() { finish(.stopped) } else { stay() }
+    }
+
+    /// Somebody follows it again, or it has ended.
+    func stay() {
+        if isLingering { filler.endLinger() }
+        leaving = .not
+    }
+
+    private func after(_ seconds: Double, _ handler: @escaping () -> Void) -> LoopTimer {
+        let timer = LoopTimer(on: owner.loop, handler: handler)
+        timer.schedule(afterSeconds: seconds)
+        return timer
     }
 }
