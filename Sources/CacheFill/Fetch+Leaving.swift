@@ -1,16 +1,5 @@
 import EventIO
 
-/// A chunk in the middle of which everybody has left.
-enum LeftChunk {
-    /// What asking once more costs beside the bytes, in bytes that come meanwhile.
-    private static let requestCost: Int64 = 16 << 10
-
-    /// Whether what is missing of it costs less than to ask for all of it again; an incomplete chunk is not kept.
-    static func isWorthFinishing(received: Int64, of size: Int64) -> Bool {
-        received > 0 && size - received <= received + requestCost
-    }
-}
-
 /// The end of a transfer that nobody follows any more: it lingers, finishes its chunk, and stops.
 extension Fetch {
     enum Leaving {
@@ -25,18 +14,20 @@ extension Fetch {
 
     private var isLingering: Bool { if case .lingering = leaving { true } else { false } }
 
-    /// The last follower has left. What it has begun to read may be asked for again at once: the transfer goes on up to
-    /// its window, and waits there; but not where only what is read is to be fetched, or bytes are metered, as the
-    /// kernel goes on taking in what the origin sends.
+    /// The last follower has left, or has it on the way here.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
-        if status.wasLeftByDownload { return stopIfAbandoned() }
-        guard !isFinishingChunk else { return }
-        guard filler.settings.lingerSeconds > 0, demand.resolvedRule.fill != .read, !demand.resolvedRule.isMetered,
-            transfer != nil,
-            let generation = output.generation, generation.isStored, !generation.isRetired,
-            isLingering || filler.beginLinger(generation.geometry)
-        else { return finishChunk() }
+        let generation = output.generation.flatMap { $0.isStored && !$0.isRetired ? $0 : nil }
+        let way = LeftTransfer.way(
+            wasLeftByDownload: status.wasLeftByDownload, isComingIn: transfer != nil && generation != nil,
+            demand.resolvedRule, lingerSeconds: filler.settings.lingerSeconds)
+        switch way {
+        case .stop: return stopIfAbandoned()
+        case _ where isFinishingChunk: return
+        case .finishChunk: return finishChunk()
+        case .linger:
+            guard let generation, isLingering || filler.beginLinger(generation.geometry) else { return finishChunk() }
+        }
         leaving = .lingering(after(filler.settings.lingerSeconds) { [unowned self] in finishChunk() })
         // Nobody reads what it has brought: that may be evicted.
         output.held.releaseAll()
