@@ -1,3 +1,4 @@
+import HTTPModel
 import Synchronization
 
 /// Bytes that may come in by now: so many each second, and what was not taken of the last quarter of a second.
@@ -56,26 +57,15 @@ package final class DownloadLine: Sendable {
     /// Bytes per second that all downloads get while bytes come in for readers.
     package static let trickle: Int64 = 64 << 10
 
-    private let state: Mutex<State>
-    private let nanoseconds: @Sendable () -> UInt64
+    fileprivate let shared = Mutex(SharedBuckets())
+    fileprivate let nanoseconds: @Sendable () -> UInt64
     private let isPlaying: @Sendable () -> Bool
-
-    private struct State {
-        var all = TokenBucket()
-        var beside = TokenBucket(rate: DownloadLine.trickle)
-        var isPlaying = false
-        var lookedAt: UInt64?
-    }
-
-    /// Whether bytes come in for readers is looked at so often.
-    private static let lookNanoseconds: UInt64 = 50_000_000
 
     /// - Parameters:
     ///   - nanoseconds: a clock that never goes back.
-    ///   - isPlaying: whether bytes come in for readers now.
+    ///   - isPlaying: whether bytes come in for readers now. Called with no lock held.
     package init(nanoseconds: @escaping @Sendable () -> UInt64, isPlaying: @escaping @Sendable () -> Bool) {
         (self.nanoseconds, self.isPlaying) = (nanoseconds, isPlaying)
-        state = Mutex(State())
     }
 
     package convenience init(of filler: CacheFiller) {
@@ -85,51 +75,60 @@ package final class DownloadLine: Sendable {
     /// - Parameter rate: bytes per second; nil for no limit.
     package func limit(to rate: Int64?) {
         let now = nanoseconds()
-        state.withLock { $0.all.setRate(rate, at: now) }
+        shared.withLock { $0.all.setRate(rate, at: now) }
     }
 
-    fileprivate func owe(_ bytes: Int64, _ own: inout TokenBucket) {
-        state.withLock { state in
-            own.take(bytes)
-            state.all.take(bytes)
-            if state.isPlaying { state.beside.take(bytes) }
-        }
-    }
-
-    fileprivate func reserve(_ bytes: Int64, _ own: inout TokenBucket) -> Bool {
-        let now = nanoseconds()
-        return state.withLock { state in
-            guard !own.isInDebt(at: now), !state.all.isInDebt(at: now),
-                !state.isPlaying || !state.beside.isInDebt(at: now)
-            else { return false }
-            own.take(bytes)
-            state.all.take(bytes)
-            if state.isPlaying { state.beside.take(bytes) }
-            return true
-        }
-    }
-
-    fileprivate func take(_ wanted: Int64, _ own: inout TokenBucket) -> Int64 {
-        let now = nanoseconds()
-        let mustLook = state.withLock { state in
-            if let lookedAt = state.lookedAt, now < lookedAt + Self.lookNanoseconds { return false }
-            state.lookedAt = now
-            return true
-        }
-        let isPlaying = mustLook ? self.isPlaying() : nil
-        return state.withLock { state in
-            if let isPlaying { state.isPlaying = isPlaying }
-            var granted = state.all.available(own.available(wanted, at: now), at: now)
-            if state.isPlaying { granted = state.beside.available(granted, at: now) }
-            own.take(granted)
-            state.all.take(granted)
-            if state.isPlaying { state.beside.take(granted) }
-            return granted
-        }
+    fileprivate func lookWhetherPlaying(at now: UInt64) {
+        guard shared.withLock({ $0.mustLook(at: now) }) else { return }
+        let isPlaying = isPlaying()
+        shared.withLock { $0.isPlaying = isPlaying }
     }
 }
 
-/// How quickly one download goes. From any thread.
+/// The buckets of all downloads together. A value.
+private struct SharedBuckets {
+    var all = TokenBucket()
+    /// Counts while bytes come in for readers.
+    private var beside = TokenBucket(rate: DownloadLine.trickle)
+    var isPlaying = false
+    private var lookedAt: UInt64?
+
+    /// Whether bytes come in for readers is looked at so often.
+    private static let lookNanoseconds: UInt64 = 50_000_000
+
+    /// - Returns: whether to look once more whether bytes come in for readers.
+    mutating func mustLook(at now: UInt64) -> Bool {
+        if let lookedAt, now < lookedAt +| Self.lookNanoseconds { return false }
+        lookedAt = now
+        return true
+    }
+
+    mutating func owe(_ bytes: Int64, _ own: inout TokenBucket) {
+        own.take(bytes)
+        all.take(bytes)
+        if isPlaying { beside.take(bytes) }
+    }
+
+    /// - Returns: whether nothing is owed; then the bytes are taken.
+    mutating func reserve(_ bytes: Int64, _ own: inout TokenBucket, at now: UInt64) -> Bool {
+        guard !own.isInDebt(at: now), !all.isInDebt(at: now), !isPlaying || !beside.isInDebt(at: now) else {
+            return false
+        }
+        owe(bytes, &own)
+        return true
+    }
+
+    /// - Returns: how many of so many bytes may come: they are taken.
+    mutating func take(_ wanted: Int64, _ own: inout TokenBucket, at now: UInt64) -> Int64 {
+        var granted = all.available(own.available(wanted, at: now), at: now)
+        if isPlaying { granted = beside.available(granted, at: now) }
+        owe(granted, &own)
+        return granted
+    }
+}
+
+/// How quickly one download goes. From any thread. Lock order: its own bucket before those of its line; nothing is
+/// called under either.
 package final class FillPace: Sendable {
     private let line: DownloadLine
     private let bucket: Mutex<TokenBucket>
@@ -140,10 +139,13 @@ package final class FillPace: Sendable {
         bucket = Mutex(TokenBucket(rate: rate))
     }
 
-    package func limit(to rate: Int64?) { bucket.withLock { $0.setRate(rate, at: line.now) } }
+    package func limit(to rate: Int64?) {
+        let now = line.nanoseconds()
+        bucket.withLock { $0.setRate(rate, at: now) }
+    }
 
     /// Bytes per second by both limits; nil for none.
-    var rate: Int64? { [bucket.withLock { $0.rate }, line.rate].compactMap { $0 }.min() }
+    var rate: Int64? { [bucket.withLock { $0.rate }, line.shared.withLock { $0.all.rate }].compactMap { $0 }.min() }
 
     /// How far past what is in time a transfer goes at most, in bytes: what comes over and above is a small part of a
     /// second's worth.
@@ -161,16 +163,22 @@ package final class FillPace: Sendable {
 
     /// A transfer begins, which brings so many bytes at once.
     /// - Returns: whether it may; then they are counted. Not where too many have come already.
-    package func reserve(_ bytes: Int64) -> Bool { bucket.withLock { line.reserve(bytes, &$0) } }
+    package func reserve(_ bytes: Int64) -> Bool {
+        let now = line.nanoseconds()
+        return withBuckets { $0.reserve(bytes, &$1, at: now) }
+    }
 
     /// So many bytes have come in, though they were too early; fewer than were reserved, where negative.
-    package func owe(_ bytes: Int64) { bucket.withLock { line.owe(bytes, &$0) } }
+    package func owe(_ bytes: Int64) { withBuckets { $0.owe(bytes, &$1) } }
 
     /// - Returns: how many of so many bytes that have come in are in time.
-    package func take(_ wanted: Int64) -> Int64 { bucket.withLock { line.take(wanted, &$0) } }
-}
+    package func take(_ wanted: Int64) -> Int64 {
+        let now = line.nanoseconds()
+        line.lookWhetherPlaying(at: now)
+        return withBuckets { $0.take(wanted, &$1, at: now) }
+    }
 
-extension DownloadLine {
-    fileprivate var rate: Int64? { state.withLock { $0.all.rate } }
-    fileprivate var now: UInt64 { nanoseconds() }
+    private func withBuckets<Value>(_ body: (inout SharedBuckets, inout TokenBucket) -> Value) -> Value {
+        bucket.withLock { own in line.shared.withLock { shared in body(&shared, &own) } }
+    }
 }

@@ -38,11 +38,10 @@ package final class Prefetch {
     private let follower = FollowerID(.download)
     private var onEnd: ((End) -> Void)?
 
-    private let key: CacheKey
     private let resolvedRule: ResolvedRule
     private let pins: Bool
     private var resource: OpenResource
-    private var turns = 0
+    private var resolver: Resolver
     /// Whether a part was asked for where nothing was known.
     private var asksForPart = false
     private var mayAskForPart = true
@@ -50,31 +49,14 @@ package final class Prefetch {
     private var restarts = 0
     private static let maxRestarts = 4
     private var opening: SharedFetch?
-    private var fills: [ObjectIdentifier: Share] = [:]
-    private var plan: BlockPlan?
-    /// How many may be at it: fewer than were ordered where the origin has refused one, or nothing but one transfer
-    /// brings it.
-    private var connections = 1
+    /// Nil while nothing is being filled.
+    private var shares: PrefetchShares?
     private var generation: Generation?
     private var isSettling = false
     private var pinning = Pinning.notYet
     private enum Pinning { case notYet, running, done }
     /// What is asked for of an unknown resource, where several connections then share the rest, in bytes.
     private static let openingBytes: Int64 = 4 << 20
-
-    /// What one connection does.
-    private struct Share {
-        let fill: ResourceFill
-        /// Where and when its block was begun: in bytes, and in nanoseconds of a clock that never goes back.
-        var start: Int64
-        var began: UInt64
-
-        /// What it brings, in bytes per second, round trips included; nil before the first bytes.
-        func rate(at now: UInt64) -> Double? {
-            guard now > began, fill.position > start else { return nil }
-            return Double(fill.position - start) / (Double(now - began) / 1e9)
-        }
-    }
 
     /// - Parameter end: called once, on the loop, unless `stop` was called before.
     package init(_ order: Order, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void) {
@@ -86,9 +68,10 @@ package final class Prefetch {
         // It follows its fetch closely, so that its pace is the fetch's: what comes at once, over and above, is less
         // than a second's worth.
         resolvedRule.fill = .ahead(pace.window)
-        (self.key, self.resolvedRule) = (key, resolvedRule)
+        self.resolvedRule = resolvedRule
         pins = resolvedRule.pins || order.isPinned
         resource = loop.filler.resource(key)
+        resolver = Resolver(key)
         state = PrefetchState(first: order.first)
         loop.keep(self)
     }
@@ -108,12 +91,27 @@ package final class Prefetch {
 
     private func proceed() {
         guard onEnd != nil else { return }
-        switch loop.filler.look(at: resource, wake: wake { $0.proceed() }) {
-        case .generation(let generation): consider(generation)
-        case .unknown: open()
-        case .unreadable: fail(.unreadable)
-        case .lookingUp: break
+        let view = loop.filler.look(at: resource, wake: wake { $0.proceed() })
+        act(on: resolver.resolve(view, for: .presence, now: loop.filler.now(), selection: selection))
+    }
+
+    private func act(on resolution: Resolution) {
+        switch resolution {
+        case .wait: break
+        case .use(let generation, _), .validate(let generation, _, _): consider(generation)
+        case .turn(let key):
+            resource = loop.filler.resource(key)
+            proceed()
+        case .open: open()
+        case .bypass(.unreadable): fail(.unreadable)
+        case .bypass(.vary): fail(.notStorable(.varyAny))
+        case .bypass(.rule), .refuse: fail(.notStorable(.rule))
         }
+    }
+
+    /// The fields by which a variant was chosen, as this has them.
+    private func selection(of variant: Variant) -> Variant {
+        variant.of(demand(nil).sentFields, fingerprint: loop.filler.store.fingerprint)
     }
 
     /// What it was about has changed meanwhile.
@@ -133,26 +131,7 @@ package final class Prefetch {
         Demand(url: order.url, span: span, resolvedRule: resolvedRule)
     }
 
-    /// - Returns: whether this generation is for requests with other fields, and another one was turned to (RFC 9111
-    ///   §4.1).
-    private func turns(from generation: Generation) -> Bool {
-        let variant = generation.head.variant
-        guard !variant.isEmpty else { return false }
-        let own = variant.of(demand(nil).sentFields, fingerprint: loop.filler.store.fingerprint)
-        guard own != variant else { return false }
-        leaveOpening()
-        turns += 1
-        if turns > 3 {
-            fail(.notStorable(.varyAny))
-        } else {
-            resource = loop.filler.resource(own.variantKey(of: key))
-            proceed()
-        }
-        return true
-    }
-
     private func consider(_ generation: Generation) {
-        if turns(from: generation) { return }
         let isOnItsWay = generation.length == nil || !ResourceFill.isPossible(generation)
         guard isOnItsWay, generation.length.map({ generation.coverage(of: wanted(of: $0)) != .whole }) ?? true else {
             return fill(generation, following: nil)
@@ -187,7 +166,10 @@ package final class Prefetch {
         guard let status = opening else { return }
         switch status.opening {
         case .stored(let generation):
-            if turns(from: generation) { return }
+            if let turn = resolver.resolve(opened: generation, for: .presence, selection: selection) {
+                leaveOpening()
+                return act(on: turn)
+            }
             opening = nil
             return fill(generation, following: status)
         case .validated:
@@ -236,10 +218,9 @@ package final class Prefetch {
         // The first one follows the fetch that has opened it, if there is one, for as far as that goes.
         var opened: Int64?
         if case .running(let range, _)? = status?.view { opened = range.upperBound }
-        connections = canStop ? order.connections : 1
-        var plan = BlockPlan(of: stretch, for: connections)
-        let first = plan.next(upTo: connections > 1 ? opened : nil)
-        self.plan = plan
+        var shares = PrefetchShares(of: stretch, for: canStop ? order.connections : 1)
+        let first = shares.first(upTo: opened)
+        self.shares = shares
         guard let first else {
             status?.leave(follower)
             return completed(generation)
@@ -248,11 +229,14 @@ package final class Prefetch {
         beginOthers(generation)
     }
 
+    private var now: UInt64 { loop.filler.settings.clock() }
+
+    /// Whether another connection may be begun.
+    private var hasFreeConnection: Bool { shares.map { $0.count < pace.connections(of: $0.most) } ?? false }
+
     /// As many connections as may be, while there is something left to be handed out.
     private func beginOthers(_ generation: Generation) {
-        while self.generation === generation, fills.count < pace.connections(of: connections),
-            let block = nextBlock(after: nil)
-        {
+        while self.generation === generation, hasFreeConnection, let block = shares?.next(for: nil, at: now) {
             begin(block, of: generation, following: nil)
         }
     }
@@ -264,53 +248,37 @@ package final class Prefetch {
         fill.whereNext = { [unowned self] fill, _ in next(after: fill, generation) }
         fill.onAdvance = { [unowned self] in pinWhenThere(generation) }
         fill.onEnd = { [unowned self] fill, end in ended(fill, end, generation) }
-        fills[ObjectIdentifier(fill)] = Share(fill: fill, start: block.lowerBound, began: loop.filler.settings.clock())
+        shares?.begin(block, by: fill, at: now)
         fill.start(block, following: status)
     }
 
     /// A connection is done with its block.
     private func next(after fill: ResourceFill, _ generation: Generation) -> Range<Int64>? {
         // Where the rate allows fewer by now, it is one of those that go.
-        guard fills.count <= pace.connections(of: connections), let block = nextBlock(after: fill) else { return nil }
-        fills[ObjectIdentifier(fill)]?.start = block.lowerBound
-        fills[ObjectIdentifier(fill)]?.began = loop.filler.settings.clock()
-        if fills.count < pace.connections(of: connections), plan?.isEmpty == false {
+        guard let shares, shares.count <= pace.connections(of: shares.most),
+            let block = self.shares?.next(for: fill, at: now)
+        else { return nil }
+        self.shares?.begin(block, by: fill, at: now)
+        if hasFreeConnection, self.shares?.hasMore == true {
             // Not from inside of a fill.
             loop.loop.afterCallback { [self] in if onEnd != nil { beginOthers(generation) } }
         }
         return block
     }
 
-    private func nextBlock(after fill: ResourceFill?) -> Range<Int64>? {
-        let now = loop.filler.settings.clock()
-        let others = fills.values.filter { $0.fill !== fill }.map {
-            BlockPlan.Running(id: ObjectIdentifier($0.fill), rest: $0.fill.rest, rate: $0.rate(at: now))
-        }
-        let left = others.reduce(Int64(0)) { $0 +| Int64($1.rest.count) }
-        let rate = fill.flatMap { fills[ObjectIdentifier($0)]?.rate(at: now) }
-        if let block = plan?.next(rate: rate, beside: left) { return block }
-        // Only who has brought something has shown that the origin serves it.
-        guard fill != nil, let (id, place) = plan?.split(others, rate: rate), let taken = fills[id]?.fill.end(at: place)
-        else { return nil }
-        return taken
-    }
-
     private func ended(_ fill: ResourceFill, _ end: ResourceFill.End, _ generation: Generation) {
         // Those that `endFills` ends are none of its any more.
-        guard fills.removeValue(forKey: ObjectIdentifier(fill)) != nil, onEnd != nil else { return }
+        guard shares?.remove(fill) == true, onEnd != nil else { return }
         let rest = fill.rest
         // Not from inside of its own `start`.
         loop.loop.afterCallback { [self] in
-            guard onEnd != nil, self.generation === generation else { return }
+            guard onEnd != nil, self.generation === generation, let shares else { return }
             switch end {
             // The last one may have ended as another gave something back.
             case .completed:
-                if fills.isEmpty { plan?.isEmpty == false ? beginOthers(generation) : completed(generation) }
+                if shares.count == 0 { shares.hasMore ? beginOthers(generation) : completed(generation) }
             case .stopped, .failed(.changed): restart(after: .fill(.changed))
-            // Some origins serve a client so many connections at once, and no more: the others go on.
-            case .failed where !fills.isEmpty:
-                plan?.giveBack(rest)
-                connections = max(1, connections - 1)
+            case .failed where shares.count > 0: self.shares?.refuseOne(leaving: rest)
             case .failed(.originStatus(let code)): fail(.status(code, retryAfter: wait(for: generation)))
             case .failed(.notStored(let why)): fail(.noRoom(why))
             case .failed(let error): fail(.fill(error))
@@ -326,10 +294,9 @@ package final class Prefetch {
     }
 
     private func endFills() {
-        let running = fills.values
-        fills = [:]
-        for share in running { share.fill.stop() }
-        plan = nil
+        let running = shares?.fills ?? []
+        shares = nil
+        for fill in running { fill.stop() }
         use(nil)
     }
 

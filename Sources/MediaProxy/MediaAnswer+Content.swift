@@ -147,7 +147,7 @@ extension MediaAnswer {
         if head.status == 200, generation.length != nil { response.field("Accept-Ranges", "bytes") }
         // RFC 9111 §5.1: not of what just came from its origin, unless it came from a cache before.
         let age = head.age(at: filler.filler.now())
-        if age > 0 || outcome.isHit || accepted === generation || outcome.forward == .partial {
+        if age > 0 || outcome.isHit || resolver.accepted === generation || outcome.forward == .partial {
             response.field("Age", age)
         }
         if route.hasOwnKey { outcome.key = generation.key.text }

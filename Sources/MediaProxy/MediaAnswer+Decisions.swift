@@ -1,4 +1,6 @@
 import CacheFill
+import CachePolicy
+import DiskCache
 import HTTPTransport
 import Logging
 
@@ -17,6 +19,12 @@ extension MediaAnswer {
 
     func trace(_ step: @autoclosure () -> String) {
         logger.trace("\(route.url.absolute): \(step())")
+    }
+
+    func trace(stored generation: Generation, _ freshness: Freshness) {
+        trace(
+            "is stored, \(generation.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
+        )
     }
 
     private var logger: Logger { filler.filler.logger }

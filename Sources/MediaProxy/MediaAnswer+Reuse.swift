@@ -7,46 +7,30 @@ import Upstream
 
 /// Whether what is stored may answer, and what its origin says about that (RFC 9111 §4).
 extension MediaAnswer {
-    func consider(_ generation: Generation) {
-        let head = generation.head
-        if let other = otherSelection(generation) { return turn(to: other) }
-        if generation === accepted { return answer(from: generation) }
-        let freshness = head.freshness(ttl: resolvedRule.ttl, now: filler.filler.now())
-        let isOffline = filler.isOffline
-        trace(
-            "is stored, \(generation.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
-        )
-        switch Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: isOffline) {
-        case .fresh:
+    func use(_ generation: Generation, _ use: Resolution.Use) {
+        switch use {
+        case .anyway: break
+        case .fresh(let freshness):
+            trace(stored: generation, freshness)
             outcome = .hit(ttl: freshness.remaining)
-            answer(from: generation)
-        case .stale(let revalidates):
-            outcome = .hit(ttl: freshness.remaining, detail: isOffline ? "offline" : revalidates ? "revalidating" : nil)
+        case .stale(let freshness, let revalidates):
+            trace(stored: generation, freshness)
+            outcome = .hit(
+                ttl: freshness.remaining, detail: filler.isOffline ? "offline" : revalidates ? "revalidating" : nil)
             countStale()
             if revalidates { filler.revalidate(generation, resource, demand) }
-            answer(from: generation)
-        case .validate(let need):
-            doubted = (generation, freshness)
-            outcome = .forwarded(need == .stale ? .stale : .request)
-            validate(generation)
-        case .gatewayTimeout:
-            refuseToAsk()
         }
-    }
-
-    /// The selection that this request has in the place of a generation's; nil where it has the same.
-    func otherSelection(_ generation: Generation) -> Variant? {
-        let variant = generation.head.variant
-        guard !variant.isEmpty else { return nil }
-        let own = variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
-        return own == variant ? nil : own
+        answer(from: generation)
     }
 
     // MARK: Asking the origin
 
-    private func validate(_ generation: Generation) {
+    func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need) {
+        trace(stored: generation, freshness)
+        doubted = (generation, freshness)
+        outcome = .forwarded(need == .stale ? .stale : .request)
         // It could not be reached a moment ago: nobody has to wait until that shows again.
-        if filler.filler.backoff.isDown(route.url.absolute), let (generation, freshness) = doubted,
+        if filler.filler.backoff.isDown(route.url.absolute),
             verdict(on: generation, freshness, isDisconnected: true) == .serve
         {
             return answerInDoubt(
@@ -65,7 +49,7 @@ extension MediaAnswer {
     /// It still holds, or has to do: the answer is given from it.
     func accept(_ generation: Generation) {
         guard !generation.isRetired else { return restart(after: .changed) }
-        accepted = generation
+        resolver.accepted = generation
         if !isCounted, outcome.forwardStatus != nil { handler.metrics.validated.add() }
         answer(from: generation)
     }
@@ -86,7 +70,7 @@ extension MediaAnswer {
         }
         outcome.ttl = freshness.remaining
         outcome.detail = error.token
-        accepted = generation
+        resolver.accepted = generation
         countStale()
         answer(from: generation)
     }

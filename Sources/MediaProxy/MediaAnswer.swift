@@ -22,6 +22,7 @@ final class MediaAnswer: BodySource {
     let follower = FollowerID()
     /// The resource that is asked for; another one where its origin chooses by further fields of the request.
     var resource: OpenResource
+    var resolver: Resolver
     var wanted: ByteRangeSpec?
     /// All ranges, where the client asked for several; `wanted` is the one to begin with at the origin.
     private(set) var several: [ByteRangeSpec] = []
@@ -33,13 +34,10 @@ final class MediaAnswer: BodySource {
     var outcome = CacheStatus.hit()
     /// What is stored and may no longer hold: it answers where its origin cannot tell.
     var doubted: (generation: Generation, freshness: Freshness)?
-    /// What holds for this request, whatever its age.
-    var accepted: Generation?
     /// How long it waits yet for the first byte.
     var patience = Patience.fresh
     /// A generation may be replaced while its first byte is awaited: then the answer is given from the next one.
     private var restarts = 0
-    private(set) var turns = 0
     /// Each request counts once, however often it starts anew.
     var isCounted = false
     private static let maxRestarts = 3
@@ -53,6 +51,7 @@ final class MediaAnswer: BodySource {
         directives = RequestDirectives(
             cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
         resource = handler.filler.filler.resource(route.key)
+        resolver = Resolver(route.key)
     }
 
     var filler: LoopFiller { handler.filler }
@@ -91,29 +90,42 @@ final class MediaAnswer: BodySource {
     /// As far as it goes without waiting. Called again when there is news.
     func proceed() {
         guard exchange.isOpen else { return }
-        if resolvedRule.bypasses {
-            return directives.control.onlyIfCached
-                ? refuseToAsk() : request.method == .head ? passHead() : open(alone: true)
-        }
-        switch filler.filler.look(at: resource, wake: wake { $0.proceed() }) {
-        case .generation(let generation):
-            consider(generation)
-        case .unknown where directives.control.onlyIfCached:
-            refuseToAsk()
-        case .unknown where request.method == .head:
-            passHead()
-        case .unknown:
+        if resolvedRule.bypasses { return act(on: directives.control.onlyIfCached ? .refuse : .bypass(.rule)) }
+        let view = filler.filler.look(at: resource, wake: wake { $0.proceed() })
+        act(
+            on: resolver.resolve(view, for: purpose, now: filler.filler.now(), selection: { selection(of: $0) }))
+    }
+
+    /// Does what is to be done by what is known of the resource.
+    func act(on resolution: Resolution) {
+        switch resolution {
+        case .wait: exchange.onAbort = { [self] in abandon() }
+        case .use(let generation, let use): self.use(generation, use)
+        case .validate(let generation, let freshness, let need): validate(generation, freshness, need)
+        case .turn(let key):
+            trace("another selection by Vary")
+            outcome = .hit()
+            resource = filler.filler.resource(key)
+            proceed()
+        case .open where request.method == .head, .bypass where request.method == .head: passHead()
+        case .open:
             trace("nothing of it is known")
             open(alone: false)
-        case .unreadable where directives.control.onlyIfCached:
-            refuseToAsk()
-        case .unreadable where request.method == .head:
-            passHead()
-        case .unreadable:
-            open(alone: true)
-        case .lookingUp:
-            exchange.onAbort = { [self] in abandon() }
+        case .bypass: open(alone: true)
+        case .refuse: refuseToAsk()
         }
+    }
+
+    var purpose: Resolver.Purpose { .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.isOffline) }
+
+    /// The fields by which a variant was chosen, as this request has them.
+    func selection(of variant: Variant) -> Variant {
+        variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
+    }
+
+    /// What is to be done instead where an opening has found what was chosen by other fields than this request's.
+    private func turn(from generation: Generation) -> Resolution? {
+        resolver.resolve(opened: generation, for: purpose, selection: { selection(of: $0) })
     }
 
     func wake(_ body: @escaping @Sendable (MediaAnswer) -> Void) -> @Sendable () -> Void {
@@ -125,17 +137,6 @@ final class MediaAnswer: BodySource {
         guard restarts < Self.maxRestarts else { return fail(error) }
         restarts += 1
         trace("begins anew: \(error)")
-        proceed()
-    }
-
-    /// What the origin chose by other fields than this request's is not for it: its own stands under another key (RFC
-    /// 9111 §4.1).
-    func turn(to variant: Variant) {
-        guard turns < Self.maxRestarts else { return request.method == .head ? passHead() : open(alone: true) }
-        turns += 1
-        trace("another selection by Vary")
-        outcome = .hit()
-        resource = filler.filler.resource(variant.variantKey(of: route.key))
         proceed()
     }
 
@@ -168,7 +169,7 @@ final class MediaAnswer: BodySource {
 
     /// Why the origin is asked; the first reason is the one that is told.
     func noteForward(_ reason: CacheStatus.Forward) {
-        if outcome.isHit { outcome = .forwarded(turns > 0 ? .varyMiss : reason) }
+        if outcome.isHit { outcome = .forwarded(resolver.turns > 0 ? .varyMiss : reason) }
     }
 
     /// Asks the origin for this request alone, and for the whole.
@@ -194,9 +195,9 @@ final class MediaAnswer: BodySource {
         switch status.opening {
         case .stored(let generation):
             // What came for another request may have been chosen by fields that this one has not.
-            if let other = otherSelection(generation) {
+            if let turn = turn(from: generation) {
                 leaveOpening()
-                return turn(to: other)
+                return act(on: turn)
             }
             outcome.isStored = true
             note(status)
@@ -205,7 +206,7 @@ final class MediaAnswer: BodySource {
             leaveOpening()
             // Replaced while the question was on its way, or chosen for another.
             guard !generation.isRetired else { return restart(after: .changed) }
-            if let other = otherSelection(generation) { return turn(to: other) }
+            if let turn = turn(from: generation) { return act(on: turn) }
             outcome.forwardStatus = answer
             return accept(generation)
         case .passing(let generation, let owner, let part, let total)

@@ -80,6 +80,25 @@ private final class ManualTime: Sendable {
         #expect(other.take(1 << 20) == 1 << 20)
     }
 
+    /// Who is asked whether something plays looks at what all transfers do, under locks of its own: nothing is locked
+    /// here meanwhile.
+    @Test func nothingIsLockedWhileOthersAreAsked() {
+        let pace = Mutex<FillPace?>(nil)
+        let looks = Atomic(0)
+        let line = DownloadLine(nanoseconds: {
+            pace.withLock { $0 }.map { _ = $0.rate } ?? (); return 1
+        }) {
+            _ = pace.withLock { $0 }?.rate
+            return looks.add(1, ordering: .relaxed).newValue > 0
+        }
+        pace.withLock { $0 = FillPace(line, rate: 1000) }
+        pace.withLock { $0 }?.limit(to: 2000)
+        _ = pace.withLock { $0 }?.take(1)
+        _ = pace.withLock { $0 }?.reserve(1)
+        #expect(looks.load(ordering: .relaxed) == 1)
+        pace.withLock { $0 = nil }
+    }
+
     @Test func whatCameTooEarlyIsWaitedForByWhatComesNext() {
         let (one, other) = (FillPace(line, rate: nil), FillPace(line, rate: nil))
         line.limit(to: 1000)

@@ -1,10 +1,12 @@
 import DiskCache
 
 /// What passes by without being kept, from the first byte or from some byte on.
-extension Fetch {
+extension FetchOutput {
+    private var store: CacheStore { filler.store }
+
     /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
-    func letPass() {
-        guard let generation = writer?.generation else { return }
+    mutating func letPass() {
+        guard let generation else { return }
         if generation.isStored, !generation.isRetired, end == .max, position > longestUnknownLength {
             stopStoring(generation, "its body is too long")
         }
@@ -18,8 +20,8 @@ extension Fetch {
 
     /// Before its end is seen, nothing of a body of unknown length can be evicted: it needs the room itself.
     /// - Returns: whether there is some now.
-    func makeRoomBehind() -> Bool {
-        guard end == .max, let generation = writer?.generation, generation.isStored else { return false }
+    mutating func makeRoomBehind() -> Bool {
+        guard end == .max, let generation, generation.isStored else { return false }
         if !generation.isRetired { stopStoring(generation, "the cache has no room") }
         return discardPassed(of: generation) > 0
     }
@@ -27,16 +29,16 @@ extension Fetch {
     /// What comes in no other way passes through memory from here on.
     /// - Parameter reason: why it is not stored, for the log.
     /// - Returns: whether it does.
-    func spill(_ reason: String) -> Bool {
-        guard let generation = writer?.generation, generation.isStored,
-            end == .max || generation.head.rangeCondition == nil
-        else { return false }
+    mutating func spill(_ reason: String) -> Bool {
+        guard let generation, generation.isStored, end == .max || generation.head.rangeCondition == nil else {
+            return false
+        }
         let buffer = store.makeBuffer(
-            resource.key, head: generation.head, length: generation.length, geometry: generation.geometry)
+            generation.key, head: generation.head, length: generation.length, geometry: generation.geometry)
         // Whoever reads in the chunk in progress goes on in the buffer too.
         let start = generation.geometry.chunkStart(generation.geometry.chunk(at: position))
         let former = writer, next = store.writer(buffer, at: start, stopsAtPresent: false)
-        guard next.copy(start..<position, of: generation) else { return false }
+        guard next.copy(start..<position, of: generation) else { return false } // no trap: position is in the chunk
         if !generation.isRetired { stopStoring(generation, reason) }
         writer = next
         status.spilled(into: buffer, at: start, furthest: filler.settings.bufferReadAhead)
@@ -46,16 +48,14 @@ extension Fetch {
 
     private func stopStoring(_ generation: Generation, _ reason: String) {
         filler.logger.info(
-            "passed on without being stored, as \(reason)", metadata: ["resource": "\(resource.key.text)"])
-        resource.invalidate(generation)
-        store.retire(generation)
+            "passed on without being stored, as \(reason)", metadata: ["resource": "\(generation.key.text)"])
+        filler.discard(generation, of: status.resource)
     }
 
     @discardableResult
-    private func discardPassed(of generation: Generation) -> Int64 {
+    private mutating func discardPassed(of generation: Generation) -> Int64 {
         guard let slowest = status.slowestFollower else { return 0 }
-        let passed = generation.geometry.extent(at: min(slowest, position))
-        heldExtents.removeAll { $0.lease.ordinal < passed }
+        held.release(before: generation.geometry.extent(at: min(slowest, position)))
         return generation.discard(below: min(slowest, position))
     }
 }
