@@ -75,6 +75,8 @@ package struct CacheAccessError: AdvisedError, Sendable {
     /// What another part says, with its advice.
     init(_ error: some AdvisedError) { self.init(error.reason, error.advice) }
 
+    init(_ error: FileError) { self.init(error.description) }
+
     static func beingDownloaded(_ url: OriginURL, by id: Int64) -> CacheAccessError {
         CacheAccessError("\(url.absolute) is being downloaded (download \(id))", .cancel(download: id))
     }

@@ -112,9 +112,7 @@ package final class OpenedCache: CacheAccess {
 
     /// Errors of the store, as they are told to people.
     static func translated<Value>(_ body: () throws -> Value) throws -> Value {
-        do { return try body() } catch let error where error is CacheAccessError || error is FileError {
-            throw error
-        } catch {
+        do { return try body() } catch let error as CacheAccessError { throw error } catch {
             throw CacheAccessError(ControlError(error))
         }
     }
@@ -209,7 +207,7 @@ package final class OpenedCache: CacheAccess {
             }
             do {
                 try Self.copy(file, to: importer, isWanted)
-                if file.hasChanged { throw file.changeError }
+                if file.hasChanged { throw CacheAccessError(file.changeError) }
                 return try importer.finish()
             } catch {
                 importer.cancel()
@@ -230,7 +228,7 @@ package final class OpenedCache: CacheAccess {
             guard count >= 0 else {
                 throw CacheAccessError("cannot read \(file.path): \(String(cString: strerror(errno)))")
             }
-            guard count > 0 else { throw file.changeError }
+            guard count > 0 else { throw CacheAccessError(file.changeError) }
             try importer.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             done += Int64(count) // no trap: at most what was asked for
         }

@@ -92,7 +92,7 @@ extension RunningProxy: CacheAccess {
         }
         request.mayComplete = { !file.hasChanged }
         do { return try ask(request, for: ResourceReport.self) } catch {
-            if !isInterrupted && file.hasChanged { throw file.changeError }
+            if !isInterrupted && file.hasChanged { throw CacheAccessError(file.changeError) }
             throw (error as? CacheAccessError)?.status == 409 ? CacheAccessError.importExists(url) : error
         }
     }

@@ -152,7 +152,7 @@ extension RunningProxy: DownloadAccess {
         var (requests, first, bytes): ([ArraySlice<DownloadOrder>], Int, Int) = ([], 0, 0)
         for (index, order) in orders.enumerated() {
             // Little of it is escaped; what is not text takes less than 200 bytes.
-            let size = 200 + 2 * (order.url.utf8.count + (order.category?.utf8.count ?? 0))
+            let size = 200 + 2 * (order.url.absolute.utf8.count + (order.category?.utf8.count ?? 0))
             if bytes + size > requestBytes && index > first {
                 requests.append(orders[first..<index])
                 (first, bytes) = (index, 0)

@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 import HTTPTransport
 
@@ -171,7 +172,7 @@ private struct ReceivedOrder: Decodable {
         guard let url = try members.decodeIfThere(String.self, forKey: .url, form: "a media URL") else {
             throw ControlError(422, "\(decoder.place ?? "it") has no url: name what to download")
         }
-        var order = DownloadOrder(url: url)
+        var order = try Self.order(url)
         order.first = try members.decodeIfThere(ReceivedSize.self, forKey: .first)?.bytes
         order.limitRate = try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes
         if order.limitRate == 0 { order.limitRate = nil }
@@ -189,6 +190,12 @@ private struct ReceivedOrder: Decodable {
         }
         self.order = order
     }
+
+    private static func order(_ url: String) throws(ControlError) -> DownloadOrder {
+        do throws(DownloadError) { return DownloadOrder(url: try OriginURL(ordered: url)) } catch {
+            throw ControlError(error)
+        }
+    }
 }
 
 /// An order as it is sent to a proxy.
@@ -199,7 +206,7 @@ package struct SentOrder: Encodable {
 
     package func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: ReceivedOrder.CodingKeys.self)
-        try members.encode(order.url, forKey: .url)
+        try members.encode(order.url.absolute, forKey: .url)
         try members.encodeIfPresent(order.first, forKey: .first)
         try members.encodeIfPresent(order.limitRate, forKey: .limitRate)
         try members.encode(order.priority, forKey: .priority)

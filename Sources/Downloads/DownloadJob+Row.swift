@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 import Foundation
 import GRDB
@@ -15,8 +16,8 @@ extension DownloadJob {
         get throws {
             let restorePoint = try restorePoint.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
             return [
-                id, url, first, priority.rawValue, connections, limitRate, category, isPinned, state.rawValue, place,
-                ended, bytes, total, fileName,
+                id, url, order.first, order.priority.rawValue, order.connections, order.limitRate, order.category,
+                order.isPinned, state.rawValue, place, ended, progress.bytes, progress.total, progress.fileName,
                 networkFailures, busyFailures, retryAt, added, started, finished, message, key, restorePoint,
             ]
         }
@@ -38,15 +39,21 @@ extension DownloadJob {
         guard let state = DownloadState(rawValue: try row.text("state")) else {
             throw RowDamage(column: "state", reason: "is none")
         }
+        guard let url = try? OriginURL(url: try row.text("url")) else {
+            throw RowDamage(column: "url", reason: "is none")
+        }
         let order = DownloadOrder(
-            url: try row.text("url"), first: try row.optional("first", whole), priority: priority,
+            url: url, first: try row.optional("first", whole), priority: priority,
             connections: Int(try row.integer("connections", in: 1...Int64(DownloadOrder.maxConnections))),
             limitRate: try row.optional("limit_rate", whole),
             category: try row.optional("category", row.text), isPinned: try row.flag("pinned"))
         self.init(
-            id: try row.integer("id", in: 1...Self.lastID), url: order.url, order: order,
+            id: try row.integer("id", in: 1...Self.lastID), order: order,
             place: try row.real("place", in: -1e15...1e15), added: try time("added"))
-        (self.state, bytes, total) = (state, try whole("bytes"), try row.optional("total", whole))
+        self.state = state
+        (progress.bytes, progress.total, progress.fileName) = (
+            try whole("bytes"), try row.optional("total", whole), try row.optional("file_name", row.text)
+        )
         (networkFailures, busyFailures) = (
             Int(try row.integer("network_failures", in: 0...1 << 30)),
             Int(try row.integer("busy_failures", in: 0...1 << 30))
@@ -55,10 +62,7 @@ extension DownloadJob {
         (retryAt, started, finished) = (
             try row.optional("retry_at", time), try row.optional("started", time), try row.optional("finished", time)
         )
-        (fileName, message, key) = (
-            try row.optional("file_name", row.text), try row.optional("message", row.text),
-            try row.optional("key", row.text)
-        )
+        (message, key) = (try row.optional("message", row.text), try row.optional("key", row.text))
         guard state.hasEnded == (ended != nil) else {
             throw RowDamage(column: "ended", reason: "does not fit the state")
         }

@@ -5,27 +5,20 @@ import HTTPModel
 struct DownloadJob: Sendable, Equatable {
     /// What no two downloads have in common that have not ended.
     struct Identity: Hashable {
-        var url: String
+        var url: OriginURL
         var first: Int64?
     }
 
     let id: Int64
-    /// As `OriginURL.absolute` writes it.
-    let url: String
-    let first: Int64?
-    var priority: DownloadPriority
-    var connections: Int
-    var limitRate: Int64?
-    var category: String?
-    var isPinned: Bool
+    /// As it was given last. Which bytes are meant, its URL and `first`, stays.
+    var order: DownloadOrder
     var state = DownloadState.waiting
     /// Of two that wait with the same priority, the one whose place is the smaller goes first.
     var place: Double
     /// Counts up as downloads end; nil before.
     var ended: Int64?
-    var bytes: Int64 = 0
-    var total: Int64?
-    var fileName: String?
+    /// As far as it is known to be.
+    var progress = DownloadProgress()
     /// Attempts in a row that have failed, by what they failed of.
     var networkFailures = 0
     var busyFailures = 0
@@ -50,25 +43,27 @@ struct DownloadJob: Sendable, Equatable {
     var begun: Int64 = 0
     var rate = TransferRate()
 
-    init(id: Int64, url: String, order: DownloadOrder, place: Double, added: Double) {
-        (self.id, self.url, self.place, self.added) = (id, url, place, added)
-        (first, priority, connections, limitRate) = (order.first, order.priority, order.connections, order.limitRate)
-        (category, isPinned) = (order.category, order.isPinned)
+    init(id: Int64, order: DownloadOrder, place: Double, added: Double) {
+        (self.id, self.order, self.place, self.added) = (id, order, place, added)
     }
 
-    var identity: Identity { Identity(url: url, first: first) }
+    /// As it is known by to people, and to resources whose key is their URL.
+    var url: String { order.url.absolute }
+
+    var identity: Identity { Identity(url: order.url, first: order.first) }
 
     /// By which others are found that want the same bytes: the same key means that, and the same URL where the key is
     /// not known yet.
     var sharedNames: [String] {
         guard isUsing else { return [] }
+        let url = url
         guard let key, key != url else { return [url] }
         return [url, key]
     }
 
     /// Whether it wants what it has brought to stay.
     private var isUsing: Bool {
-        !state.hasEnded || state == .failed && restorePoint != nil || state == .completed && isPinned
+        !state.hasEnded || state == .failed && restorePoint != nil || state == .completed && order.isPinned
     }
 
     var failures: Int { networkFailures + busyFailures }
@@ -79,21 +74,24 @@ struct DownloadJob: Sendable, Equatable {
     var report: DownloadReport {
         let rate = state == .downloading ? rate.bytesPerSecond : nil
         return DownloadReport(
-            id: id, url: url, state: state, priority: priority, category: category, first: first,
-            connections: connections, limitRate: limitRate,
-            isPinned: isPinned, bytes: bytes, total: total, rate: rate,
-            eta: TransferRate.seconds(for: total.map { $0 -| bytes }, at: rate),
+            id: id, url: url, state: state, priority: order.priority, category: order.category, first: order.first,
+            connections: order.connections, limitRate: order.limitRate, isPinned: order.isPinned,
+            bytes: progress.bytes, total: progress.total, rate: rate,
+            eta: TransferRate.seconds(for: progress.total.map { $0 -| progress.bytes }, at: rate),
             failures: failures, retryAt: retryAt.map { Int64(saturating: $0.rounded(.up)) },
             added: Int64(saturating: added),
             started: started.map(Int64.init(saturating:)),
-            finished: finished.map(Int64.init(saturating:)), message: message, fileName: fileName)
+            finished: finished.map(Int64.init(saturating:)), message: message, fileName: progress.fileName)
     }
+
+    /// As it is told.
+    var snapshot: DownloadSnapshots.Entry { .init(report: report, url: order.url, place: listingPlace) }
 
     var listingPlace: DownloadSnapshots.Place {
         switch state {
-        case .downloading: .init(group: 0, priority: priority, order: place)
-        case .waiting: .init(group: 1, priority: priority, order: place)
-        case .paused: .init(group: 2, priority: priority, order: place)
+        case .downloading: .init(group: 0, priority: order.priority, order: place)
+        case .waiting: .init(group: 1, priority: order.priority, order: place)
+        case .paused: .init(group: 2, priority: order.priority, order: place)
         // The newest first, whatever its priority was.
         case .completed, .failed, .cancelled: .init(group: 3, priority: .high, order: -Double(ended ?? 0))
         }

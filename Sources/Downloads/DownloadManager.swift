@@ -1,4 +1,3 @@
-import CachePolicy
 import Foundation
 import HTTPModel
 import Logging
@@ -77,7 +76,7 @@ package actor DownloadManager {
         self.ordered = ordered
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
-        snapshots.post(queue.jobs.values.map { ($0.report, $0.listingPlace) }, summary: summary)
+        snapshots.post(queue.jobs.values.map(\.snapshot), summary: summary)
     }
 
     /// Does work inside, and waits for it: not on a loop, nor inside of the manager.
@@ -172,7 +171,7 @@ package actor DownloadManager {
     /// The newest first.
     package func history(limit: Int?, category: String?) -> [DownloadReport] {
         let found = queue.endedIDs.reversed().lazy.compactMap { self.queue[$0] }.filter {
-            category == nil || $0.category == category
+            category == nil || $0.order.category == category
         }
         return found.prefix(max(0, limit ?? .max)).map(\.report)
     }
@@ -252,7 +251,7 @@ package actor DownloadManager {
     private func act(_ effect: DownloadQueue.Effect) {
         switch effect {
         case .stop(let id): attempts.removeValue(forKey: id)?.running.stop()
-        case .limit(let id): attempts[id]?.running.limit(to: queue[id]?.limitRate)
+        case .limit(let id): attempts[id]?.running.limit(to: queue[id]?.order.limitRate)
         case .release(let id): _ = release(id)
         case .begin(let id): begin(id)
         }
@@ -262,16 +261,8 @@ package actor DownloadManager {
         guard let source, let job = queue[id], job.state == .downloading else { return }
         attemptCount += 1 // no trap: a count of events
         let number = attemptCount
-        do {
-            let url = try OriginURL(url: job.url)
-            let work = DownloadWork(
-                url: url, first: job.first, connections: job.connections, isPinned: job.isPinned,
-                limitRate: job.limitRate)
-            let running = source.begin(work) { [weak self] end in self?.post { $0.attemptEnded(id, number, end) } }
-            attempts[id] = Attempt(number: number, running: running)
-        } catch {
-            fail(id, DownloadFault(.final, "cannot download \(job.url): \(error)"))
-        }
+        let running = source.begin(job.order) { [weak self] end in self?.post { $0.attemptEnded(id, number, end) } }
+        attempts[id] = Attempt(number: number, running: running)
     }
 
     /// Ends an attempt before it is begun.
@@ -289,7 +280,7 @@ package actor DownloadManager {
         for case .begin(let id) in effects {
             guard let job = queue[id], job.restorePoint == nil else { continue }
             do {
-                queue.setRestorePoint(id, try restorePoints.restorePoint(try OriginURL(url: job.url)))
+                queue.setRestorePoint(id, try restorePoints.restorePoint(job.order.url))
                 unsavedRestorePointIDs.insert(id)
             } catch {
                 faults[id] = DownloadFault(.network, "cannot look at what is cached of it: \(error)")
@@ -376,7 +367,7 @@ package actor DownloadManager {
     }
 
     private func post() {
-        let changed = unposted.compactMap { queue[$0] }.map { ($0.report, $0.listingPlace) }
+        let changed = unposted.compactMap { queue[$0]?.snapshot }
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
         guard !changed.isEmpty || !unpostedRemovals.isEmpty || summary != snapshots.summary else { return }
@@ -393,13 +384,4 @@ package actor DownloadManager {
     }
 
     private var isOfflineInVain: Bool { queue.hasReady && source?.isOffline == true }
-}
-
-extension DownloadJob {
-    /// As far as it is known to be.
-    fileprivate var progress: DownloadProgress {
-        var progress = DownloadProgress()
-        (progress.bytes, progress.total, progress.fileName) = (bytes, total, fileName)
-        return progress
-    }
 }

@@ -60,11 +60,12 @@ extension DownloadQueue {
 extension DownloadJob {
     /// More than ever before means that attempts are not in vain.
     fileprivate mutating func take(_ progress: DownloadProgress) {
-        bytes = progress.bytes
-        total = progress.total ?? total
-        fileName = progress.fileName ?? fileName
-        guard bytes > best else { return }
-        best = bytes
+        let known = self.progress
+        self.progress = progress
+        if progress.total == nil { self.progress.total = known.total }
+        if progress.fileName == nil { self.progress.fileName = known.fileName }
+        guard progress.bytes > best else { return }
+        best = progress.bytes
         forgetFailures()
         message = nil
     }

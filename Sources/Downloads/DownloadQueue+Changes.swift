@@ -89,14 +89,14 @@ extension DownloadQueue {
     private mutating func apply(_ change: DownloadChange, to id: Int64, now: Double) -> [Effect] {
         var effects = change.action.map { act($0, on: id, now: now) } ?? []
         guard var job = self[id] else { return effects }
-        if let priority = change.priority, priority != job.priority {
-            (job.priority, job.place) = (priority, nextPlace)
+        if let priority = change.priority, priority != job.order.priority {
+            (job.order.priority, job.place) = (priority, nextPlace)
             nextPlace += 1
             put(job)
         }
         if let position = change.position { move(id, to: position) }
         if let limit = change.limitRate, var job = self[id] {
-            job.limitRate = limit > 0 ? limit : nil
+            job.order.limitRate = limit > 0 ? limit : nil
             put(job)
             if job.state == .downloading { effects.append(.limit(id)) }
         }
@@ -114,7 +114,7 @@ extension DownloadQueue {
                 nextPlace += 1
             }
             // What it had brought went with it.
-            if before == .cancelled { (job.bytes, job.best, job.message) = (0, 0, nil) }
+            if before == .cancelled { (job.progress.bytes, job.best, job.message) = (0, 0, nil) }
         } else if next == before {
             return []
         }
@@ -131,7 +131,7 @@ extension DownloadQueue {
 
     /// Gives it the place of the one that is there among those of its priority that wait.
     private mutating func move(_ id: Int64, to position: Int) {
-        guard let priority = self[id]?.priority else { return }
+        guard let priority = self[id]?.order.priority else { return }
         let others = waiting(priority).filter { $0.id != id }
         let position = min(position, others.count)
         if place(between: others, at: position) == nil { renumber(priority) }
@@ -154,7 +154,7 @@ extension DownloadQueue {
 
     /// Gives those of a priority that have not ended whole numbers, in the same order.
     private mutating func renumber(_ priority: DownloadPriority) {
-        let live = jobs.values.filter { $0.priority == priority && !$0.state.hasEnded }.sorted {
+        let live = jobs.values.filter { $0.order.priority == priority && !$0.state.hasEnded }.sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
         }
         for (index, var job) in live.enumerated() {

@@ -59,9 +59,9 @@ struct DownloadQueue {
 
         mutating func add(_ job: DownloadJob, _ sign: Int) {
             paused += job.state == .paused ? sign : 0
-            bytes += Int128(job.bytes) * Int128(sign)
-            total += Int128(job.total ?? 0) * Int128(sign)
-            unknown += job.total == nil ? sign : 0
+            bytes += Int128(job.progress.bytes) * Int128(sign)
+            total += Int128(job.progress.total ?? 0) * Int128(sign)
+            unknown += job.progress.total == nil ? sign : 0
         }
     }
 
@@ -71,7 +71,7 @@ struct DownloadQueue {
     init(settings: DownloadSettings, restoring saved: [DownloadJob], nextID: Int64, now: Double, monotonic: Double) {
         self.init(settings: settings)
         for var job in saved.sorted(by: { ($0.place, $0.id) < ($1.place, $1.id) }) {
-            job.best = job.bytes
+            job.best = job.progress.bytes
             if job.state == .downloading { job.state = .waiting }
             // Another hour than then may be it now.
             if let retryAt = job.retryAt { job.due = monotonic + min(max(0, retryAt - now), Self.longestDelay) }
@@ -102,7 +102,7 @@ struct DownloadQueue {
             if let due = job.due {
                 delayed.insert(job.id, at: due)
             } else {
-                ready[job.priority.rank].insert(job.id, at: job.place)
+                ready[job.order.priority.rank].insert(job.id, at: job.place)
             }
         case .downloading: running.insert(job.id, at: Double(job.begun))
         case .paused: break
@@ -122,7 +122,7 @@ struct DownloadQueue {
             if let due = job.due {
                 delayed.remove(job.id, at: due)
             } else {
-                ready[job.priority.rank].remove(job.id, at: job.place)
+                ready[job.order.priority.rank].remove(job.id, at: job.place)
             }
         case .downloading: running.remove(job.id, at: Double(job.begun))
         case .paused: break
@@ -174,7 +174,7 @@ struct DownloadQueue {
 
     /// Those of a priority that wait, for whatever, in order.
     func waiting(_ priority: DownloadPriority) -> [DownloadJob] {
-        let delayed = delayed.ids.compactMap { jobs[$0] }.filter { $0.priority == priority }
+        let delayed = delayed.ids.compactMap { jobs[$0] }.filter { $0.order.priority == priority }
         return (ready[priority.rank].ids.compactMap { jobs[$0] } + delayed).sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
         }

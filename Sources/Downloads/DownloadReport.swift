@@ -28,42 +28,11 @@ package enum DownloadPriority: String, Codable, Sendable, CaseIterable, Comparab
     }
 }
 
-/// What somebody wants to have downloaded.
-package struct DownloadOrder: Codable, Sendable, Equatable {
-    /// The most connections that one download may have.
-    package static let maxConnections = 16
-
-    package var url: String
-    /// Only so many bytes of its beginning; nil for the whole.
-    package var first: Int64?
-    package var priority: DownloadPriority
-    /// 1 to `maxConnections`.
-    package var connections: Int
-    /// Bytes per second; nil for no limit of its own.
-    package var limitRate: Int64?
-    /// A word of the user's by which the history can be searched.
-    package var category: String?
-    /// Whether what is downloaded is kept from being evicted.
-    package var isPinned: Bool
-
-    package init(
-        url: String, first: Int64? = nil, priority: DownloadPriority = .normal, connections: Int = 1,
-        limitRate: Int64? = nil, category: String? = nil,
-        isPinned: Bool = true
-    ) {
-        self.url = url
-        self.first = first
-        self.priority = priority
-        self.connections = connections
-        self.limitRate = limitRate
-        self.category = category
-        self.isPinned = isPinned
-    }
-}
-
-/// A download as it is at a moment. Sizes are bytes, times are seconds since 1970.
+/// A download as it is told at a moment: what was ordered, how far it is, and what has become of it, side by side as
+/// JSON has them. Sizes are bytes, times are seconds since 1970.
 package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var id: Int64
+    /// As `OriginURL.absolute` writes it, perhaps without its secrets.
     package var url: String
     package var state: DownloadState
     package var priority: DownloadPriority
@@ -96,12 +65,11 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
 }
 
 extension DownloadReport {
-    /// One of which nothing has come yet.
-    package init(id: Int64, of order: DownloadOrder, added: Int64) {
+    /// One of which nothing is known yet.
+    package init(id: Int64, url: String, added: Int64) {
         self.init(
-            id: id, url: order.url, state: .waiting, priority: order.priority, category: order.category,
-            first: order.first, connections: order.connections,
-            limitRate: order.limitRate, isPinned: order.isPinned, bytes: 0, failures: 0, added: added)
+            id: id, url: url, state: .waiting, priority: .normal, connections: 1, isPinned: true, bytes: 0,
+            failures: 0, added: added)
     }
 }
 

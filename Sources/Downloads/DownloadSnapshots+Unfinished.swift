@@ -4,13 +4,10 @@ extension DownloadSnapshots {
     /// A download of a resource that has not ended: what it has brought is not to be removed under its feet.
     /// - Parameter policy: says which URLs are of one resource.
     package func unfinished(of url: OriginURL, under policy: ProxyPolicy) -> DownloadReport? {
-        if let report = downloads(of: url.absolute).first(where: { !$0.state.hasEnded }) { return report }
+        if let report = downloads(of: url).first(where: { !$0.state.hasEnded }) { return report }
         // Without rules nothing else has the same key.
         guard !policy.rules.isEmpty else { return nil }
         let keys = [policy.resolve(url).key, url.cacheKey]
-        return listing { report in
-            guard !report.state.hasEnded, let other = try? OriginURL(url: report.url) else { return false }
-            return keys.contains(policy.resolve(other).key)
-        }.downloads.first
+        return first { report, other in !report.state.hasEnded && keys.contains(policy.resolve(other).key) }
     }
 }

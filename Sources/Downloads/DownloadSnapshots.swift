@@ -1,3 +1,4 @@
+import CachePolicy
 import Synchronization
 
 /// How all downloads are at this moment: what the manager writes and anybody reads, from any thread, without waiting
@@ -9,7 +10,7 @@ package final class DownloadSnapshots: Sendable {
         var revision: UInt64 = 0
         private(set) var entries: [Int64: Entry] = [:]
         /// The downloads of each URL, in no order.
-        private(set) var idsByURL: [String: [Int64]] = [:]
+        private(set) var idsByURL: [OriginURL: [Int64]] = [:]
         /// Which changed at which revision, the latest last: who looks often need not go through all.
         var log: [(revision: UInt64, id: Int64)] = []
         /// Those that were forgotten, the latest last; before `removalsFrom` there may have been more.
@@ -20,12 +21,12 @@ package final class DownloadSnapshots: Sendable {
         var nextWatcher: UInt64 = 0
 
         mutating func put(_ entry: Entry) {
-            let (id, url) = (entry.report.id, entry.report.url)
+            let (id, url) = (entry.report.id, entry.url)
             if entries.updateValue(entry, forKey: id) == nil { idsByURL[url, default: []].append(id) }
         }
 
         mutating func forget(_ id: Int64) {
-            guard let url = entries.removeValue(forKey: id)?.report.url, var ids = idsByURL[url] else { return }
+            guard let url = entries.removeValue(forKey: id)?.url, var ids = idsByURL[url] else { return }
             ids.removeAll { $0 == id }
             idsByURL[url] = ids.isEmpty ? nil : ids
         }
@@ -52,11 +53,17 @@ package final class DownloadSnapshots: Sendable {
         }
     }
 
-    private struct Entry {
-        var report: DownloadReport
+    /// A download as it is told.
+    package struct Entry: Sendable {
+        package let report: DownloadReport
+        package let url: OriginURL
         /// Sorts the listing.
-        var place: Place
-        var revision: UInt64
+        package let place: Place
+        fileprivate var revision: UInt64 = 0
+
+        package init(report: DownloadReport, url: OriginURL, place: Place) {
+            (self.report, self.url, self.place) = (report, url, place)
+        }
     }
 
     /// At least so many of those that were forgotten are remembered.
@@ -92,14 +99,15 @@ package final class DownloadSnapshots: Sendable {
     // MARK: For the manager
 
     /// - Parameter removed: downloads that are forgotten.
-    package func post(_ changed: [(DownloadReport, Place)], removed: [Int64] = [], summary: DownloadSummary) {
+    package func post(_ changed: [Entry], removed: [Int64] = [], summary: DownloadSummary) {
         let watchers = state.withLock { state in
             state.revision += 1 // no trap: a count of events
             for id in removed { state.forget(id) }
             state.noteRemovals(removed)
-            for (report, place) in changed {
-                state.put(Entry(report: report, place: place, revision: state.revision))
-                state.log.append((state.revision, report.id))
+            for var entry in changed {
+                entry.revision = state.revision
+                state.put(entry)
+                state.log.append((state.revision, entry.report.id))
             }
             state.shortenLog()
             state.summary = summary
@@ -116,7 +124,7 @@ package final class DownloadSnapshots: Sendable {
 
     /// All downloads of a URL, whatever has become of them, in the order of a listing. Quick, however many there are of
     /// others.
-    package func downloads(of url: String) -> [DownloadReport] {
+    package func downloads(of url: OriginURL) -> [DownloadReport] {
         let entries = state.withLock { state in state.idsByURL[url, default: []].compactMap { state.entries[$0] } }
         return entries.sorted { $0.place < $1.place }.map(\.report)
     }
@@ -125,6 +133,12 @@ package final class DownloadSnapshots: Sendable {
     package func listing(where isWanted: (DownloadReport) -> Bool = { !$0.state.hasEnded }) -> DownloadListing {
         let (entries, summary) = state.withLock { (Array($0.entries.values), $0.summary) }
         return Self.listing(entries, summary, isWanted)
+    }
+
+    /// The first of a listing that is meant.
+    package func first(where isMeant: (DownloadReport, OriginURL) -> Bool) -> DownloadReport? {
+        let entries = state.withLock { Array($0.entries.values) }
+        return entries.filter { isMeant($0.report, $0.url) }.min { $0.place < $1.place }?.report
     }
 
     /// How often it has changed.

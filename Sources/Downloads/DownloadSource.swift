@@ -5,9 +5,9 @@ package protocol DownloadSource: Sendable {
     /// Whether origins must not be asked: then nothing is begun.
     var isOffline: Bool { get }
 
-    /// Begins at once.
+    /// Begins at once. Whose turn it is was decided before: `priority` and `category` mean nothing here.
     /// - Parameter end: called once, on any thread, unless `stop` came before.
-    func begin(_ work: DownloadWork, onEnd end: @escaping @Sendable (DownloadEnd) -> Void) -> any RunningDownload
+    func begin(_ order: DownloadOrder, onEnd end: @escaping @Sendable (DownloadEnd) -> Void) -> any RunningDownload
 
     /// Bytes per second of all downloads together; nil for no limit.
     func limitAll(to rate: Int64?)
@@ -21,20 +21,6 @@ package protocol RunningDownload: Sendable {
     /// Ends it: what has come stays. `onEnd` need not be called any more; if it is, that is ignored. What a cancelled
     /// one has brought is removed right after.
     func stop()
-}
-
-package struct DownloadWork: Sendable, Equatable {
-    package var url: OriginURL
-    package var first: Int64?
-    package var connections: Int
-    package var isPinned: Bool
-    package var limitRate: Int64?
-
-    package init(url: OriginURL, first: Int64?, connections: Int, isPinned: Bool, limitRate: Int64?) {
-        (self.url, self.first, self.connections, self.isPinned, self.limitRate) = (
-            url, first, connections, isPinned, limitRate
-        )
-    }
 }
 
 /// How far a download is.

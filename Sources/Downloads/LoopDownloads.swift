@@ -20,17 +20,17 @@ package final class LoopDownloads: DownloadSource {
 
     package var isOffline: Bool { filler.policy.value.isOffline }
 
-    package func begin(_ work: DownloadWork, onEnd end: @escaping @Sendable (DownloadEnd) -> Void)
+    package func begin(_ order: DownloadOrder, onEnd end: @escaping @Sendable (DownloadEnd) -> Void)
         -> any RunningDownload
     {
         let loop = loops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % loops.count]
-        let pace = FillPace(line, rate: work.limitRate)
-        let order = Prefetch.Order(
-            url: work.url, first: work.first, connections: work.connections, isPinned: work.isPinned)
+        let pace = FillPace(line, rate: order.limitRate)
+        let wanted = Prefetch.Order(
+            url: order.url, first: order.first, connections: order.connections, isPinned: order.isPinned)
         let words = filler.policy.value.adviceWords
         return loop.loop.sync {
             var state: PrefetchState?
-            let prefetch = Prefetch(order, pace: pace, on: loop.value) { result in
+            let prefetch = Prefetch(wanted, pace: pace, on: loop.value) { result in
                 let progress = state.map { DownloadProgress($0.progress) } ?? DownloadProgress()
                 switch result {
                 case .completed: end(.completed(progress))

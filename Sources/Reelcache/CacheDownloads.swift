@@ -20,8 +20,8 @@ public struct CacheDownloads: Sendable {
     /// The download of a URL, as it is now: the one that has not ended, else the last that has; nil where there is
     /// none.
     public func status(of url: URL) -> Download? {
-        guard let text = try? MediaCache.origin(url).absolute else { return nil }
-        let found = snapshots.downloads(of: text)
+        guard let origin = try? MediaCache.origin(url) else { return nil }
+        let found = snapshots.downloads(of: origin)
         return (found.first { !$0.state.hasEnded } ?? found.max { $0.id < $1.id }).map(Download.init)
     }
 
@@ -61,7 +61,7 @@ public struct CacheDownloads: Sendable {
     /// - Throws: as for one.
     @discardableResult
     public func add(_ urls: [URL], _ options: DownloadOptions = DownloadOptions()) async throws -> [Download] {
-        let orders = try urls.map { DownloadOrder(try MediaCache.origin($0).absolute, options) }
+        let orders = try urls.map { DownloadOrder(try MediaCache.origin($0), options) }
         let reports = try await perform { manager throws(DownloadError) in try manager.add(orders) }
         guard reports.count == urls.count else { throw CacheError.disk("the downloads could not be saved") }
         return reports.map(Download.init)

@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 import Foundation
 import HTTPModel
@@ -48,8 +49,12 @@ public struct Download: Sendable, Equatable, Identifiable {
         message: String? = nil, fileName: String? = nil
     ) {
         let seconds = { (date: Date) in Int64(saturating: date.timeIntervalSince1970) }
-        var report = DownloadReport(id: id, of: DownloadOrder(url, options), added: seconds(added))
-        report.state = DownloadState(state)
+        var report = DownloadReport(id: id, url: url, added: seconds(added))
+        (report.state, report.priority) = (DownloadState(state), DownloadPriority(options.priority))
+        (report.first, report.connections, report.limitRate) = (
+            options.first, options.connections, options.bytesPerSecond
+        )
+        (report.category, report.isPinned) = (options.category, options.isPinned)
         (report.bytes, report.total, report.rate, report.eta) = (bytes, total, bytesPerSecond, secondsLeft)
         (report.started, report.finished, report.message, report.fileName) = (
             started.map(seconds), finished.map(seconds), message, fileName
@@ -229,7 +234,7 @@ extension DownloadPriority {
 }
 
 extension DownloadOrder {
-    init(_ url: String, _ options: DownloadOptions) {
+    init(_ url: OriginURL, _ options: DownloadOptions) {
         self.init(
             url: url, first: options.first, priority: DownloadPriority(options.priority),
             connections: options.connections,

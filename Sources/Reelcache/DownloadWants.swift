@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 import Synchronization
 
@@ -34,7 +35,7 @@ final class DownloadWants: Sendable {
 
 extension CacheDownloads {
     /// Orders a download to wait for it; `unwant` has to follow.
-    func want(_ url: String, _ options: DownloadOptions) async throws(CacheError) -> Download {
+    func want(_ url: OriginURL, _ options: DownloadOptions) async throws(CacheError) -> Download {
         let (order, wants) = (DownloadOrder(url, options), cache.wants)
         let report = try await perform { manager throws(DownloadError) in
             let known = manager.snapshots.downloads(of: order.url).filter { !$0.state.hasEnded }.map(\.id)

@@ -48,7 +48,7 @@ extension MediaCache {
     private func follow(_ url: URL, _ options: DownloadOptions, _ tell: (DownloadEvent) -> Void) async -> DownloadEvent?
     {
         let ordered: Download
-        do throws(CacheError) { ordered = try await downloads.want(Self.origin(url).absolute, options) } catch {
+        do throws(CacheError) { ordered = try await downloads.want(Self.origin(url), options) } catch {
             return .failed(error)
         }
         var end: DownloadEvent?

@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 import Foundation
 import GRDB
@@ -39,7 +40,11 @@ final class Desk: Sendable {
     static func url(_ name: String) -> String { "https://example.org/" + name }
 
     static func order(_ name: String, _ priority: DownloadPriority = .normal) -> DownloadOrder {
-        DownloadOrder(url: url(name), priority: priority)
+        DownloadOrder(url: origin(name), priority: priority)
+    }
+
+    static func origin(_ name: String) -> OriginURL {
+        do { return try OriginURL(url: url(name)) } catch { preconditionFailure("\(name) makes no URL: \(error)") }
     }
 
     // MARK: What people do

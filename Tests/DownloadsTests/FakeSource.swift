@@ -20,8 +20,8 @@ final class FakeSource: DownloadSource {
         set { state.withLock { $0.isOffline = newValue } }
     }
 
-    func begin(_ work: DownloadWork, onEnd end: @escaping @Sendable (DownloadEnd) -> Void) -> any RunningDownload {
-        let transfer = FakeTransfer(work, ends, end)
+    func begin(_ order: DownloadOrder, onEnd end: @escaping @Sendable (DownloadEnd) -> Void) -> any RunningDownload {
+        let transfer = FakeTransfer(order, ends, end)
         let begins = state.withLock { state in
             state.transfers.append(transfer)
             return state.begins
@@ -51,7 +51,7 @@ final class FakeTransfer: RunningDownload {
         var limit: Int64??
     }
 
-    let work: DownloadWork
+    let order: DownloadOrder
     private let onEnd: @Sendable (DownloadEnd) -> Void
     private let ends: Counter
     private let state = Mutex(State())
@@ -63,12 +63,12 @@ final class FakeTransfer: RunningDownload {
         func increment() { count.withLock { $0 += 1 } }
     }
 
-    init(_ work: DownloadWork, _ ends: Counter, _ end: @escaping @Sendable (DownloadEnd) -> Void) {
-        (self.work, self.ends, onEnd) = (work, ends, end)
+    init(_ order: DownloadOrder, _ ends: Counter, _ end: @escaping @Sendable (DownloadEnd) -> Void) {
+        (self.order, self.ends, onEnd) = (order, ends, end)
     }
 
     /// The last part of its URL.
-    var name: String { String(work.url.pathAndQuery.dropFirst()) }
+    var name: String { String(order.url.pathAndQuery.dropFirst()) }
 
     var progress: DownloadProgress { state.withLock { $0.progress } }
     var isRunning: Bool { state.withLock { $0.isRunning } }

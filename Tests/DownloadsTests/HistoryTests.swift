@@ -6,7 +6,7 @@ import Testing
     @Test func itHasTheNewestFirst() throws {
         let desk = try Desk()
         _ = try desk.add(
-            ["a", "b", "c"].map { DownloadOrder(url: Desk.url($0), category: $0 == "b" ? nil : "series") })
+            ["a", "b", "c"].map { DownloadOrder(url: Desk.origin($0), category: $0 == "b" ? nil : "series") })
         try desk.transfer("c").complete(70)
         desk.pass(5)
         try desk.transfer("a").fail(.final, "404")

@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 import Testing
 
@@ -10,13 +11,6 @@ import Testing
     }
 
     @Test(arguments: [
-        (order { $0.url = "ftp://example.org/a" }, "cannot download 'ftp://example.org/a': "),
-        (order { $0.url = "film\nmp4\u{1b}" }, "cannot download 'film\\nmp4\\u{1B}': "),
-        (order { $0.url = "" }, "cannot download '': "),
-        (
-            order { $0.url = String(repeating: "x", count: 5000) },
-            "cannot download '\(String(repeating: "x", count: 200))...': "
-        ),
         (order { $0.first = 0 }, "cannot download the first 0 bytes of https://example.org/a: "),
         (order { $0.connections = 0 }, "cannot download https://example.org/a through 0 connections: "),
         (order { $0.connections = 17 }, "cannot download https://example.org/a through 17 connections: "),
@@ -41,7 +35,8 @@ import Testing
     @Test func anOrderIsTakenAsItIs() throws {
         let desk = try Desk()
         let order = DownloadOrder(
-            url: "HTTPS://Example.org:443/a?b=c#d", first: 5, priority: .high, connections: 16, limitRate: 1,
+            url: try OriginURL(ordered: "HTTPS://Example.org:443/a?b=c#d"), first: 5, priority: .high, connections: 16,
+            limitRate: 1,
             category: String(repeating: "é", count: 100),
             isPinned: false)
         let report = try desk.add([order])[0]
@@ -49,9 +44,20 @@ import Testing
         #expect((report.first, report.priority, report.connections) == (5, .high, 16))
         #expect((report.limitRate, report.category, report.isPinned) == (1, order.category, false))
         #expect((report.added, report.started, report.state) == (1_700_000_000, 1_700_000_000, .downloading))
-        let work = try desk.transfer("a?b=c").work
-        #expect(work == DownloadWork(url: work.url, first: 5, connections: 16, isPinned: false, limitRate: 1))
-        #expect(work.url.absolute == report.url)
+        #expect(try desk.transfer("a?b=c").order == order)
+    }
+
+    @Test(arguments: [
+        ("ftp://example.org/a", "cannot download 'ftp://example.org/a': "),
+        ("film\nmp4\u{1b}", "cannot download 'film\\nmp4\\u{1B}': "),
+        ("", "cannot download '': "),
+        (String(repeating: "x", count: 5000), "cannot download '\(String(repeating: "x", count: 200))...': "),
+    ])
+    func whatIsNoURLIsRefused(text: String, message: String) {
+        let error = #expect(throws: DownloadError.self) { try OriginURL(ordered: text) }
+        #expect(error?.kind == .invalid)
+        #expect(error?.description.hasPrefix(message) == true, "\(error?.description ?? "")")
+        #expect(error?.description.contains("\n") == false)
     }
 
     @Test func theSameAgainIsTheSameDownload() throws {
@@ -59,7 +65,7 @@ import Testing
         try desk.add("running", "a", "b")
         let again = try desk.add([
             Self.order {
-                ($0.url, $0.priority, $0.category, $0.limitRate) = ("https://EXAMPLE.org/a#x", .high, "new", 9)
+                ($0.priority, $0.category, $0.limitRate) = (.high, "new", 9)
             }, Desk.order("a", .high),
         ])
         #expect(again.map(\.id) == [2, 2])
@@ -101,7 +107,7 @@ import Testing
         _ = try desk.add([Self.order { ($0.connections, $0.limitRate) = (4, 55) }])
         #expect(desk.begun == ["a", "a"])
         #expect(desk.source.transfers[0].isStopped)
-        #expect(try desk.transfer("a").work.connections == 4)
+        #expect(try desk.transfer("a").order.connections == 4)
         #expect(desk.running == ["a"])
         try desk.transfer("a").complete()
         #expect(desk["a"].state == .completed)

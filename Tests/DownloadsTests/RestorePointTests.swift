@@ -118,7 +118,7 @@ import Testing
 
     @Test(arguments: [true, false]) func whatACompletedOneHasPinnedStays(isPinned: Bool) throws {
         let desk = try Desk()
-        _ = try desk.add([DownloadOrder(url: Desk.url("a?1"), isPinned: isPinned), Desk.order("a?2")])
+        _ = try desk.add([DownloadOrder(url: Desk.origin("a?1"), isPinned: isPinned), Desk.order("a?2")])
         try desk.transfer("a?1").complete()
         try desk.act(.cancel, "a?2")
         #expect(desk.restorePoints.released == (isPinned ? [] : [Self.empty]))
@@ -129,7 +129,7 @@ import Testing
     @Test func oneThatHasNotBegunTakesOver() throws {
         let desk = try Desk(maxActive: 1)
         desk.restorePoints.has("a", [0, 10])
-        _ = try desk.add([DownloadOrder(url: Desk.url("a"), first: 100), DownloadOrder(url: Desk.url("a"))])
+        _ = try desk.add([DownloadOrder(url: Desk.origin("a"), first: 100), DownloadOrder(url: Desk.origin("a"))])
         try desk.change(.ids([2]), DownloadChange(action: .pause))
         try desk.change(.ids([1]), DownloadChange(action: .cancel))
         #expect(desk.restorePoints.released == [])

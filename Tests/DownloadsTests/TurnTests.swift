@@ -160,7 +160,7 @@ import Testing
         var order = Desk.order("a")
         order.limitRate = 700
         _ = try desk.add([order])
-        #expect(try desk.transfer("a").work.limitRate == 700)
+        #expect(try desk.transfer("a").order.limitRate == 700)
         try desk.change(.ids([1]), DownloadChange(limitRate: 800))
         #expect(try desk.transfer("a").limit == .some(800))
         try desk.change(.all, DownloadChange(limitRate: 0))

@@ -356,9 +356,9 @@ extension Scenarios {
         @Test func tenThousandAreOrderedListedAndChanged() async throws {
             try await offline { stage in
                 let proxy = try #require(RunningProxy(cacheDirectory: stage.cache))
-                let orders = (0..<10_000).map {
-                    DownloadOrder(
-                        url: stage.origin.url("/series/episode-\($0).mp4?token=0123456789abcdef"), category: "series")
+                let orders = try (0..<10_000).map {
+                    let url = stage.origin.url("/series/episode-\($0).mp4?token=0123456789abcdef")
+                    return DownloadOrder(url: try OriginURL(ordered: url), category: "series")
                 }
                 let ids = try proxy.add(orders).map(\.id)
                 #expect(Set(ids).count == 10_000)
@@ -414,9 +414,12 @@ extension Scenarios {
                 let id = try configuration.withDownloads { downloads in
                     #expect(!downloads.isFetching)
                     let report = try #require(
-                        try downloads.add([DownloadOrder(url: url), DownloadOrder(url: url + "?2")]).first)
+                        try downloads.add(["", "?2"].map { DownloadOrder(url: try OriginURL(ordered: url + $0)) }).first
+                    )
                     #expect(report.state == .waiting)
-                    #expect(throws: CacheAccessError.self) { try downloads.add([DownloadOrder(url: "ftp://o/")]) }
+                    #expect(throws: CacheAccessError.self) {
+                        try downloads.add([DownloadOrder(url: OriginURL(ordered: url), connections: 17)])
+                    }
                     #expect(
                         try downloads.change(.ids([report.id + 1]), DownloadChange(action: .cancel)).map(\.state) == [
                             .cancelled
@@ -450,7 +453,7 @@ extension Scenarios {
                 #expect(!FileManager.default.fileExists(atPath: configuration.cacheDirectory))
                 #expect(
                     try configuration.withDownloads(makesCache: true) {
-                        try $0.add([DownloadOrder(url: stage.origin.url("/a.mp4"))])
+                        try $0.add([DownloadOrder(url: OriginURL(ordered: stage.origin.url("/a.mp4")))])
                     }.count == 1)
                 #expect(try configuration.withDownloads { try $0.downloads() }.downloads.count == 1)
                 #expect(try configuration.withCache { try $0.resources(ResourceQuery()).total } == 0)

@@ -1,3 +1,4 @@
+import CachePolicy
 import ControlAPI
 import Downloads
 import Foundation
@@ -108,8 +109,12 @@ extension DownloadSnapshots {
     func post(_ reports: [DownloadReport], removed: [Int64] = [], waiting: Int = 0) {
         var summary = DownloadSummary()
         summary.waiting = waiting
-        post(
-            reports.map { ($0, Place(group: 0, priority: .normal, order: Double($0.id))) }, removed: removed,
-            summary: summary)
+        let entries = reports.compactMap { report in
+            (try? OriginURL(url: report.url)).map {
+                Entry(
+                    report: report, url: $0, place: Place(group: 0, priority: .normal, order: Double(report.id)))
+            }
+        }
+        post(entries, removed: removed, summary: summary)
     }
 }

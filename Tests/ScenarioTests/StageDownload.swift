@@ -13,10 +13,10 @@ final class StageDownload: Sendable {
         _ stage: Stage, _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true,
         limitRate: Int64? = nil
     ) throws {
-        let work = DownloadWork(
-            url: try OriginURL(url: stage.origin.url(path)), first: first, connections: connections, isPinned: isPinned,
-            limitRate: limitRate)
-        running = stage.proxy.cache.source.begin(work) { [end] result in end.update { $0 = result } }
+        let order = DownloadOrder(
+            url: try OriginURL(url: stage.origin.url(path)), first: first, connections: connections,
+            limitRate: limitRate, isPinned: isPinned)
+        running = stage.proxy.cache.source.begin(order) { [end] result in end.update { $0 = result } }
     }
 
     var progress: DownloadProgress { running.progress }

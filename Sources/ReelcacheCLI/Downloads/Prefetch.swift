@@ -97,7 +97,7 @@ struct Prefetch: ParsableCommand {
             configuration.allow += allow
             let orders = try configuration.urls(urls, file: input).map { url in
                 DownloadOrder(
-                    url: url.absolute, first: first, priority: priority, connections: connections, limitRate: limitRate,
+                    url: url, first: first, priority: priority, connections: connections, limitRate: limitRate,
                     category: category, isPinned: !noPin)
             }
             let placement = try output.map { try FilePlacement(directory: $0) }

@@ -30,7 +30,7 @@ final class PrefetchSession {
     /// - Throws: `ExitCode` where not all are completed.
     func run(_ orders: [DownloadOrder]) throws {
         defer { display.clear() }
-        try tellOfOthers(besides: Set(orders.map(\.url)))
+        try tellOfOthers(besides: Set(orders.map(\.url.absolute)))
         for report in try proxy.add(orders) { note(report) }
         try watch()
         if interruption.isWished { try pause() }

@@ -1,0 +1,94 @@
+import CachePolicy
+
+/// What somebody wants to have downloaded, and how.
+package struct DownloadOrder: Sendable, Equatable {
+    /// The most connections that one download may have.
+    package static let maxConnections = 16
+
+    package var url: OriginURL
+    /// Only so many bytes of its beginning; nil for the whole.
+    package var first: Int64?
+    package var priority: DownloadPriority
+    /// 1 to `maxConnections`.
+    package var connections: Int
+    /// Bytes per second; nil for no limit of its own.
+    package var limitRate: Int64?
+    /// A word of the user's by which the history can be searched.
+    package var category: String?
+    /// Whether what is downloaded is kept from being evicted.
+    package var isPinned: Bool
+
+    package init(
+        url: OriginURL, first: Int64? = nil, priority: DownloadPriority = .normal, connections: Int = 1,
+        limitRate: Int64? = nil, category: String? = nil, isPinned: Bool = true
+    ) {
+        self.url = url
+        self.first = first
+        self.priority = priority
+        self.connections = connections
+        self.limitRate = limitRate
+        self.category = category
+        self.isPinned = isPinned
+    }
+}
+
+extension OriginURL {
+    /// What somebody names to have it downloaded.
+    /// - Throws: `.invalid` for what is no http or https URL.
+    package init(ordered text: String) throws(DownloadError) {
+        do throws(OriginURLError) { self = try OriginURL(url: text) } catch {
+            throw .invalid("cannot download \(text.quoted): \(error.reason)")
+        }
+    }
+}
+
+extension DownloadOrder {
+    private static let longestCategory = 100
+
+    /// - Throws: `.invalid` for what makes no sense.
+    func check() throws(DownloadError) {
+        let name = url.absolute
+        if let first, first <= 0 {
+            throw .invalid(
+                "cannot download the first \(first) bytes of \(name): ask for 1 at least, or leave it out for the whole"
+            )
+        }
+        guard (1...Self.maxConnections).contains(connections) else {
+            throw .invalid(
+                "cannot download \(name) through \(connections) connections: choose 1 to \(Self.maxConnections)")
+        }
+        if let limitRate, limitRate <= 0 {
+            throw .invalid(
+                "cannot download \(name) at \(limitRate) bytes per second: ask for 1 at least, or leave the limit out")
+        }
+        if let category { try Self.check(category, of: name) }
+    }
+
+    private static func check(_ category: String, of name: String) throws(DownloadError) {
+        guard !category.isEmpty else {
+            throw .invalid("the category of \(name) is empty: give it a word, or leave it out")
+        }
+        guard category.count <= longestCategory else {
+            throw .invalid(
+                "the category of \(name) has \(category.count) characters: choose one of \(longestCategory) at most")
+        }
+        guard category.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+            throw .invalid("the category \(category.quoted) of \(name) holds a control character: leave that out")
+        }
+    }
+}
+
+extension DownloadError {
+    static func invalid(_ description: String) -> DownloadError { DownloadError(.invalid, description) }
+}
+
+extension String {
+    /// In quotes and on one line, however it was made, and not too long for it.
+    fileprivate var quoted: String {
+        let longest = 200
+        let text = unicodeScalars.prefix(longest).reduce(into: "") {
+            $0 += $1.properties.generalCategory == .control ? $1.escaped(asASCII: true) : String($1)
+        }
+        return "'\(text)\(unicodeScalars.count > longest ? "..." : "")'"
+    }
+}
