@@ -98,7 +98,7 @@ package final class Prefetch {
     private func act(on resolution: Resolution) {
         switch resolution {
         case .wait: break
-        case .use(let generation, _), .validate(let generation, _, _): consider(generation)
+        case .use(let generation, _, _), .validate(let generation, _, _): consider(generation)
         case .turn(let key):
             resource = loop.filler.resource(key)
             proceed()

@@ -5,8 +5,8 @@ import DiskCache
 package enum Resolution {
     /// The index is being asked: whoever has asked is woken.
     case wait
-    /// What is stored is what it wants.
-    case use(Generation, Use)
+    /// What is stored, as it was when it was looked at, is what it wants.
+    case use(Generation, Generation.Snapshot, Use)
     /// So it may be: its origin is asked whether that still holds, by an opening with validators.
     case validate(Generation, Freshness, Reuse.Need)
     /// What is stored was chosen by other request fields: the answer to these stands under this key (RFC 9111 §4.1).
@@ -78,15 +78,15 @@ package struct Resolver {
         case .unknown: return purpose.mayAsk ? .open : .refuse
         case .unreadable: return purpose.mayAsk ? .bypass(.unreadable) : .refuse
         case .generation(let generation):
-            let head = generation.head
+            let stored = generation.snapshot, head = stored.head
             if let turn = turn(from: head.variant, purpose, selection) { return turn }
             guard case .answer(let directives, let ttl, let isOffline) = purpose, generation !== accepted else {
-                return .use(generation, .anyway)
+                return .use(generation, stored, .anyway)
             }
             let freshness = head.freshness(ttl: ttl, now: now())
             return switch Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: isOffline) {
-            case .fresh: .use(generation, .fresh(freshness))
-            case .stale(let revalidates): .use(generation, .stale(freshness, revalidates: revalidates))
+            case .fresh: .use(generation, stored, .fresh(freshness))
+            case .stale(let revalidates): .use(generation, stored, .stale(freshness, revalidates: revalidates))
             case .validate(let need): .validate(generation, freshness, need)
             case .gatewayTimeout: .refuse
             }

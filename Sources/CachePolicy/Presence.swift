@@ -1,8 +1,14 @@
-/// Which of the 64 chunks of one extent are in the file: its range bitmap. Bit 0 is the extent's first chunk.
+/// Some of the 64 chunks of one extent, as a set: those that are in the file (the range bitmap), and those of which
+/// something else holds. Bit 0 is the extent's first chunk.
 package struct Presence: Sendable, Hashable {
     package var bits: UInt64
 
     package init(bits: UInt64 = 0) { self.bits = bits }
+
+    /// The chunks of a run, within 0..<64.
+    package init(_ run: Range<Int>) { bits = Self.mask(run) }
+
+    package init(_ chunks: some Sequence<Int>) { self = chunks.reduce(into: Presence()) { $0.insert($1) } }
 
     package func contains(_ bit: Int) -> Bool { bits & Self.mask(bit..<bit + 1) != 0 }
 
@@ -12,6 +18,22 @@ package struct Presence: Sendable, Hashable {
     package mutating func remove(_ bit: Int) { remove(bit..<bit + 1) }
     package mutating func remove(_ range: Range<Int>) { bits &= ~Self.mask(range) }
 
+    // MARK: - Sets
+
+    package func union(_ other: Presence) -> Presence { Presence(bits: bits | other.bits) }
+    package func intersection(_ other: Presence) -> Presence { Presence(bits: bits & other.bits) }
+    package func subtracting(_ other: Presence) -> Presence { Presence(bits: bits & ~other.bits) }
+    package func isSuperset(of other: Presence) -> Bool { other.subtracting(self).isEmpty }
+
+    package mutating func formUnion(_ other: Presence) { self = union(other) }
+    package mutating func formIntersection(_ other: Presence) { self = intersection(other) }
+    package mutating func subtract(_ other: Presence) { self = subtracting(other) }
+
+    /// The chunks of a run that are not in the set.
+    package func complement(within run: Range<Int>) -> Presence { Presence(run).subtracting(self) }
+
+    // MARK: - Runs
+
     package var count: Int { bits.nonzeroBitCount }
     package var isEmpty: Bool { bits == 0 }
 
@@ -19,7 +41,7 @@ package struct Presence: Sendable, Hashable {
     package func isFull(chunks: Int) -> Bool { runOfPresent(from: 0) >= chunks }
 
     /// How many chunks in a row are present, beginning with `bit`; 0 to `64 - bit`.
-    package func runOfPresent(from bit: Int) -> Int { Presence(bits: ~bits).runOfAbsent(from: bit) }
+    package func runOfPresent(from bit: Int) -> Int { complement(within: 0..<64).runOfAbsent(from: bit) }
 
     /// How many chunks in a row are absent, beginning with `bit`; 0 to `64 - bit`.
     package func runOfAbsent(from bit: Int) -> Int {
@@ -45,4 +67,7 @@ package struct Presence: Sendable, Hashable {
         }
         return runs
     }
+
+    /// The maximal runs of absent chunks within a run, in order.
+    package func gaps(within run: Range<Int>) -> [Range<Int>] { complement(within: run).runs }
 }

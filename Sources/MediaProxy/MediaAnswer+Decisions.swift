@@ -21,9 +21,9 @@ extension MediaAnswer {
         logger.trace("\(route.url.absolute): \(step())")
     }
 
-    func trace(stored generation: Generation, _ freshness: Freshness) {
+    func trace(stored: Generation.Snapshot, _ freshness: Freshness) {
         trace(
-            "is stored, \(generation.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
+            "is stored, \(stored.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
         )
     }
 

@@ -7,26 +7,26 @@ import Upstream
 
 /// Whether what is stored may answer, and what its origin says about that (RFC 9111 §4).
 extension MediaAnswer {
-    func use(_ generation: Generation, _ use: Resolution.Use) {
+    func use(_ generation: Generation, _ stored: Generation.Snapshot, _ use: Resolution.Use) {
         switch use {
         case .anyway: break
         case .fresh(let freshness):
-            trace(stored: generation, freshness)
+            trace(stored: stored, freshness)
             outcome = .hit(ttl: freshness.remaining)
         case .stale(let freshness, let revalidates):
-            trace(stored: generation, freshness)
+            trace(stored: stored, freshness)
             outcome = .hit(
                 ttl: freshness.remaining, detail: filler.isOffline ? "offline" : revalidates ? "revalidating" : nil)
             countStale()
             if revalidates { filler.revalidate(generation, resource, demand) }
         }
-        answer(from: generation)
+        answer(from: generation, as: stored)
     }
 
     // MARK: Asking the origin
 
     func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need) {
-        trace(stored: generation, freshness)
+        trace(stored: generation.snapshot, freshness)
         doubted = (generation, freshness)
         outcome = .forwarded(need == .stale ? .stale : .request)
         // It could not be reached a moment ago: nobody has to wait until that shows again.
@@ -76,9 +76,10 @@ extension MediaAnswer {
     }
 
     private func verdict(on generation: Generation, _ freshness: Freshness, isDisconnected: Bool) -> Reuse.OnError {
-        Reuse.onError(
-            directives, response: generation.head.cacheControl, freshness, isDisconnected: isDisconnected,
-            resolvedRule.stalePlay, isKept: generation.isKept)
+        let view = generation.snapshot
+        return Reuse.onError(
+            directives, response: view.head.cacheControl, freshness, isDisconnected: isDisconnected,
+            resolvedRule.stalePlay, isKept: view.isKept)
     }
 
     /// How what is cached can be played all the same.

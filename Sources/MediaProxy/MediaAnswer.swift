@@ -100,7 +100,7 @@ final class MediaAnswer: BodySource {
     func act(on resolution: Resolution) {
         switch resolution {
         case .wait: exchange.onAbort = { [self] in abandon() }
-        case .use(let generation, let use): self.use(generation, use)
+        case .use(let generation, let stored, let use): self.use(generation, stored, use)
         case .validate(let generation, let freshness, let need): validate(generation, freshness, need)
         case .turn(let key):
             trace("another selection by Vary")
@@ -236,11 +236,10 @@ final class MediaAnswer: BodySource {
     /// Whether an origin's error is one for all who wait: it has looked neither at who they are nor at what part they
     /// want.
     private func isSharedError(_ generation: Generation) -> Bool {
-        guard generation.head.status >= 400, generation.head.status != 416, generation.head.variant.isEmpty,
-            request.method == .get
-        else { return false }
+        let view = generation.snapshot, status = view.head.status
+        guard status >= 400, status != 416, view.head.variant.isEmpty, request.method == .get else { return false }
         // It is kept for the slowest of them.
-        guard let length = generation.length, length <= Self.longestSharedError else { return false }
+        guard let length = view.length, length <= Self.longestSharedError else { return false }
         let fields = demand.sentFields
         return fields["Authorization"] == nil && fields["Cookie"] == nil
     }

@@ -1,4 +1,5 @@
 import CachePolicy
+import EventIO
 import DiskCache
 import HTTPModel
 import Logging

@@ -21,10 +21,10 @@ import Testing
     private static func text(_ resolution: Resolution?) -> String {
         switch resolution {
         case .wait: "wait"
-        case .use(_, .anyway): "use"
-        case .use(_, .fresh): "use, fresh"
-        case .use(_, .stale(_, revalidates: false)): "use, stale"
-        case .use(_, .stale(_, revalidates: true)): "use, stale, and ask"
+        case .use(_, _, .anyway): "use"
+        case .use(_, _, .fresh): "use, fresh"
+        case .use(_, _, .stale(_, revalidates: false)): "use, stale"
+        case .use(_, _, .stale(_, revalidates: true)): "use, stale, and ask"
         case .validate(_, _, .stale): "validate, stale"
         case .validate(_, _, .request): "validate, as the request wants"
         case .turn(let key): "turn to \(key.text)"

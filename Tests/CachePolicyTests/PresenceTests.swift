@@ -32,6 +32,43 @@ import Testing
         #expect(!Presence(bits: .max >> 1).isFull(chunks: 64))
     }
 
+    private struct Pair: Sendable {
+        let (a, b): (UInt64, UInt64)
+        let (union, intersection, difference): (UInt64, UInt64, UInt64)
+    }
+
+    @Test(
+        arguments: [
+            Pair(a: 0, b: 0, union: 0, intersection: 0, difference: 0),
+            Pair(a: 0b0110, b: 0b0011, union: 0b0111, intersection: 0b0010, difference: 0b0100),
+            Pair(a: .max, b: 1 << 63, union: .max, intersection: 1 << 63, difference: .max >> 1),
+            Pair(a: 1, b: 1 << 63, union: 1 << 63 | 1, intersection: 0, difference: 1),
+            Pair(a: 0, b: .max, union: .max, intersection: 0, difference: 0),
+        ])
+    private func chunksOfTwoSets(pair: Pair) {
+        let (a, b) = (Presence(bits: pair.a), Presence(bits: pair.b))
+        #expect(a.union(b).bits == pair.union)
+        #expect(a.intersection(b).bits == pair.intersection)
+        #expect(a.subtracting(b).bits == pair.difference)
+        #expect(a.union(b).isSuperset(of: a) && a.isSuperset(of: a.intersection(b)))
+        #expect(a.isSuperset(of: b) == (pair.union == pair.a))
+        var (united, common, rest) = (a, a, a)
+        united.formUnion(b)
+        common.formIntersection(b)
+        rest.subtract(b)
+        #expect([united, common, rest].map(\.bits) == [pair.union, pair.intersection, pair.difference])
+    }
+
+    @Test(
+        arguments: [
+            (0, 0..<64, [0..<64]), (.max, 0..<64, []), (0b0110, 0..<4, [0..<1, 3..<4]), (0b0110, 1..<3, []),
+            (0b0110, 2..<6, [3..<6]), (1 << 63, 60..<64, [60..<63]), (0, 5..<5, []),
+        ] as [(UInt64, Range<Int>, [Range<Int>])])
+    func gapsWithinARun(bits: UInt64, run: Range<Int>, gaps: [Range<Int>]) {
+        #expect(Presence(bits: bits).gaps(within: run) == gaps)
+        #expect(Presence(bits: bits).complement(within: run) == Presence(gaps.joined()))
+    }
+
     @Test func presenceBehavesAsAnArrayOfFlags() {
         var random = SplitMix64.forTest("presence")
         for _ in 0..<200 {
