@@ -68,11 +68,11 @@ package final class CacheReader {
         self.follower = follower
         readable = offset
         isBypassing = !generation.isStored
-        generation.beginReading()
+        let view = generation.beginReading()
         if let status {
             lacksRoom = status.lacksRoom
             adopt(status)
-        } else if generation.length == nil || generation.head.rangeCondition == nil {
+        } else if view.length == nil || view.head.rangeCondition == nil {
             if let status = resource.joinUnresumable(self.follower, of: generation, at: offset) {
                 adopt(status)
             } else {

@@ -144,3 +144,11 @@ extension CacheIndex {
         return Int(try row.integer(column, in: 0...Int64(count - 1))) // no trap: at least one
     }
 }
+
+extension CacheIndex.GenerationRow {
+    /// What is present, in order; ranges that meet are one.
+    func presentRanges(of extents: [CacheIndex.ExtentRow]) -> [Range<Int64>] {
+        geometry.ranges(
+            of: extents.sorted { $0.ordinal < $1.ordinal }.map { ($0.ordinal, $0.present) }, length: length)
+    }
+}

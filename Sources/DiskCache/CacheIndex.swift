@@ -230,19 +230,3 @@ extension CacheIndex {
         return checksums.map(UInt64.init(littleEndian:))
     }
 }
-
-extension ChunkGeometry {
-    /// Of an extent's bits, those of chunks that a resource of this length has.
-    func existing(_ bits: Presence, inExtent ordinal: Int, length: Int64) -> Presence {
-        Presence(bits: bits.bits & Presence.mask(0..<chunkCount(inExtent: ordinal, length: length)))
-    }
-
-    /// The bytes of an extent's chunks.
-    func bodyBytes(of bits: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
-        bits.runs.reduce(0) { sum, run in
-            let first = ordinal * Self.chunksPerExtent
-            return sum +| chunkBytes(first + run.upperBound - 1, length: length).upperBound
-                -| chunkStart(first + run.lowerBound)
-        }
-    }
-}

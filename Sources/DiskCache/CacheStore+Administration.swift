@@ -1,171 +1,57 @@
 import CachePolicy
-import Foundation
 import HTTPModel
 
 /// What people see and steer of a cache. All of it blocks: not for loops (`perform`), nor for the store's own threads.
 extension CacheStore {
-    /// Runs work that blocks on a thread kept for it.
-    /// - Returns: whether it will run; once the store is being closed it does not.
-    @discardableResult
-    package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { clerks.run(work) }
-
-    /// The same for what reads whole files: it must not keep others waiting.
-    @discardableResult
-    package func performLong(_ work: @escaping @Sendable () -> Void) -> Bool { auditors.run(work) }
-
-    package func report() throws(StoreError) -> CacheReport {
-        tellIndex()
-        let counts = try index.counts()
-        return CacheReport(
-            directory: configuration.directory, size: ledger.size, maxSize: ledger.limit, minFree: ledger.minFree,
-            resources: counts.resources,
-            pinned: counts.pinned)
-    }
+    package func report() throws(StoreError) -> CacheReport { try administration.report() }
 
     package func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
-        tellIndex()
-        return try index.resources(query)
+        try administration.resources(query)
     }
 
     /// - Returns: nil where nothing of it is cached.
-    package func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
-        tellIndex()
-        guard let resource = try index.resource(key), let row = try index.generation(of: key),
-            let extents = try index.extents(of: row)
-        else { return nil }
-        let present = row.presentRanges(of: extents)
-        return ResourceDetail(
-            resource: resource, finalURL: row.head.finalURL, etag: row.head.fields["ETag"],
-            lastModified: row.head.fields["Last-Modified"],
-            cacheControl: row.head.fields.combined("Cache-Control"), expires: row.head.fields["Expires"],
-            date: row.head.fields["Date"],
-            validatedAt: row.head.times.validatedAt, initialAge: row.head.times.initialAge,
-            chunkSize: row.geometry.chunkSize,
-            present: present.map(ByteSpan.init), missing: Self.missing(beside: present, length: row.length))
-    }
+    package func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? { try administration.resource(key) }
 
-    /// What lies between ranges that are in order, and behind them.
-    private static func missing(beside present: [Range<Int64>], length: Int64) -> [ByteSpan] {
-        let starts = [0] + present.map(\.upperBound), ends = present.map(\.lowerBound) + [length]
-        return zip(starts, ends).filter { $0 < $1 }.map { ByteSpan($0..<$1) }
-    }
+    /// Whether all of a resource is cached at this moment, without waiting for a checkpoint.
+    package func isComplete(_ key: CacheKey) throws(StoreError) -> Bool { try administration.isComplete(key) }
 
-    /// The index knows of new chunks and reads within a second; whoever asks, at once.
-    private func tellIndex() { queue.sync { checkpoint(touchesToo: true) } }
+    /// What of a resource is cached at this moment: from memory where it is open, else from the index.
+    /// - Returns: nil where nothing of it is cached, or its length is not known yet.
+    package func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? { try administration.coverage(key) }
+
+    /// Counts a resource as read now: it is the last to be evicted.
+    /// - Returns: false where nothing of it is cached.
+    package func touch(_ key: CacheKey) throws(StoreError) -> Bool { try administration.touch(key) }
 
     /// Keeps a resource from being evicted, or no longer.
     /// - Returns: false where nothing of it is cached.
     package func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
-        let outcome: Result<Bool, StoreError> = queue.sync {
-            do throws(StoreError) {
-                checkpoint()
-                guard try index.resource(key) != nil else { return .success(false) }
-                // In this order the copy never has a pin that the index has not.
-                if !isPinned { try pins.remove(key) }
-                _ = try index.setPinned(isPinned, key)
-                if isPinned { try pins.copyAll(of: key, from: index) }
-                try noteKept(key)
-                countIndex()
-                return .success(true)
-            } catch { return .failure(error) }
-        }
-        return try outcome.get()
-    }
-
-    /// Tells the open generation of a resource whether somebody has pinned or downloaded it. On `queue` only.
-    func noteKept(_ key: CacheKey) throws(StoreError) {
-        let isKept = try index.isKept(key)
-        registry.withLock { $0.newest(of: key) }?.setKept(isKept)
+        try administration.setPinned(isPinned, key)
     }
 
     /// Removes a resource, pinned or not, with what its origin chose by other request fields.
     /// - Returns: nil where nothing of it is cached.
     package func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
-        let outcome: Result<RemovalReport?, StoreError> = queue.sync {
-            do throws(StoreError) {
-                checkpoint()
-                let keys = try [key] + index.variants(of: key)
-                var ids: [GenerationID] = []
-                for key in keys { ids += try index.identifiers(of: key) }
-                guard !ids.isEmpty else { return .success(nil) }
-                guard !isDryRun else {
-                    return .success(
-                        RemovalReport(resources: ids.count, bytes: try index.taken(by: ids), pinned: 0, isDryRun: true))
-                }
-                for key in keys {
-                    try pins.remove(key)
-                    _ = try index.setPinned(false, key)
-                }
-                let removed = removal(of: ids)
-                return removed.resources > 0
-                    ? .success(removed) : .failure(.index(detail: "\(key.text) could not be removed; the log says why"))
-            } catch { return .failure(error) }
-        }
-        return try outcome.get()
+        try administration.remove(key, isDryRun: isDryRun)
     }
 
     /// Removes what is not pinned.
     /// - Parameter before: only what was last read before this time, in seconds since 1970; nil for all.
     package func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
-        tellIndex()
-        var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
-        var place: Int64 = 0
-        while !isEnding.load(ordering: .relaxed) {
-            let page = try index.page(
-                after: place,
-                readBefore: before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map { $1 ? .max : $0 },
-                limit: 256)
-            guard let last = page.last else { break }
-            place = last.resource
-            let ids = page.filter { !$0.isPinned }.map(\.generation)
-            sum.pinned += page.count - ids.count
-            if isDryRun {
-                sum.resources += ids.count
-                sum.bytes += try index.taken(by: ids)
-            } else {
-                // A page at a time, so that others get their turn on the queue.
-                let removed = queue.sync { removal(of: ids) }
-                sum.resources += removed.resources
-                sum.bytes += removed.bytes
-            }
-        }
-        return sum
+        try administration.removeAll(before: before, isDryRun: isDryRun)
     }
 
-    private func removal(of ids: [GenerationID]) -> RemovalReport {
-        let removed = removeGenerations(ids)
-        closeUnused()
-        countIndex()
-        return RemovalReport(resources: removed.count, bytes: removed.freed + removed.later, pinned: 0, isDryRun: false)
-    }
+    /// Evicts what is over the limits, as far as it is neither pinned nor in use.
+    /// - Returns: the bytes freed on the disk.
+    package func enforceLimits() -> Int64 { administration.enforceLimits() }
 
     /// Takes hold of the file of a complete resource; what had not been verified before is.
     /// - Returns: nil where nothing of it is cached.
-    package func hold(_ key: CacheKey) throws(StoreError) -> Holding? {
-        guard let hold = try holdGrowing(key) else { return nil }
-        // Asked of what is held: of that nothing goes any more.
-        let gaps = hold.gaps(in: 0..<hold.length)
-        return gaps.isEmpty ? .complete(hold) : .incomplete(missing: gaps.map(ByteSpan.init))
-    }
+    package func hold(_ key: CacheKey) throws(StoreError) -> Holding? { try administration.hold(key) }
 
     /// Takes hold of the file of a resource that may lack something, and of what comes of it.
     /// - Returns: nil where nothing of it is cached.
-    package func holdGrowing(_ key: CacheKey) throws(StoreError) -> FileHold? {
-        queue.sync { checkpoint() }
-        guard let generation = try load(key), let length = generation.length else { return nil }
-        return FileHold(generation, length: length, path: Self.relativePath(of: generation.id)) {
-            verify(generation, extent: $0)
-        }
-    }
-
-    /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a
-    /// year.
-    private static func importFields(_ fields: HeaderFields, now: Int64) -> HeaderFields {
-        var fields = fields
-        if fields["Date"] == nil { fields.append("Date", HTTPDate.format(now)) }
-        if fields["Cache-Control"] == nil { fields.append("Cache-Control", "max-age=31536000, immutable") }
-        return fields
-    }
+    package func holdGrowing(_ key: CacheKey) throws(StoreError) -> FileHold? { try administration.holdGrowing(key) }
 
     /// Begins to take a resource in from elsewhere.
     /// - Parameters:
@@ -174,26 +60,57 @@ extension CacheStore {
     package func importer(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool) throws(ImportError)
         -> Importer
     {
-        guard (0...Generation.longest).contains(length) else { throw .tooLong }
-        let generation: Generation?
-        do throws(StoreError) {
-            // Else it would evict everything before it fails.
-            guard length <= ledger.attainable(beside: try index.pinnedBytes()) else {
-                throw StoreError.system(operation: "reserve space for", path: key.text, code: ENOSPC)
-            }
-            let isOpen = registry.withLock { $0.newest(of: key) != nil }
-            let isIndexed = try index.resource(key) != nil
-            let now = AccessClock.now() / 1_000_000
-            let head = GenerationHead(
-                status: 200, fields: Self.importFields(fields, now: now), finalURL: key.text, storedAt: now)
-            generation =
-                !replaces && (isOpen || isIndexed)
-                ? nil : try makeGeneration(key, head: head, length: length, isHidden: true)
-        } catch {
-            if case .system(_, _, ENOSPC) = error { throw .noRoom }
-            throw .store(error)
-        }
-        guard let generation else { throw .exists }
+        let generation = try administration.makeImported(key, length: length, fields: fields, replaces: replaces)
         return Importer(generation, length: length, replaces: replaces, self)
+    }
+
+    /// Reads everything again and compares checksums. Resources may be read, filled and evicted meanwhile.
+    /// - Parameters:
+    ///   - repairs: whether what is found is dropped.
+    ///   - isWanted: told how far it is; false ends it.
+    package func audit(repairs: Bool, isWanted: (AuditProgress) -> Bool) throws(StoreError) -> AuditReport {
+        var audit = Audit(core, queue, loader, verifier, repairs: repairs)
+        return try audit.run(isWanted: isWanted)
+    }
+}
+
+/// What downloads need of the store. All of it blocks, like what people ask for.
+extension CacheStore {
+    /// The database of downloads, whose size counts as the index's does.
+    package static func downloads(in directory: String) -> String { directory + "/downloads.sqlite" }
+
+    /// Counts the files beside the data anew, as it is done each second.
+    package func countIndexNow() { queue.sync { $0.checkpointer.countIndex() } }
+
+    /// How many bytes more of a resource could be in the cache at most, if all else went that is not pinned.
+    package func room(for key: CacheKey) throws(StoreError) -> Int64 {
+        let own = try index.resource(key).map { $0.isPinned ? 0 : $0.cached } ?? 0
+        return ledger.attainable(beside: try index.pinnedBytes() + own)
+    }
+
+    /// Makes what is present of a range of a generation durable, notes that its resource was downloaded, and pins it if
+    /// that is wanted.
+    /// - Parameter isWanted: asked when everything before is done.
+    /// - Throws: where the index could not be told of it.
+    package func settle(_ range: Range<Int64>, of generation: Generation, isPinned: Bool, isWanted: () -> Bool)
+        throws(StoreError)
+    {
+        queue.sync { $0.checkpointer.checkpoint() }
+        guard !generation.hasUnsaved(in: range) else {
+            throw .index(detail: "what was fetched could not be saved; the log says why")
+        }
+        guard generation.length != 0, isWanted() else { return }
+        try administration.setDownloaded(generation.key)
+        if isPinned { _ = try setPinned(true, generation.key) }
+    }
+
+    /// What is there of a resource now.
+    package func content(of key: CacheKey) throws(StoreError) -> FormerContent { try restorePoints.content(of: key) }
+
+    /// Removes what was not there before, by whole extents, unless a player has it in hand or has had it meanwhile; and
+    /// unpins what was not pinned.
+    /// - Returns: the bytes freed.
+    package func restore(_ former: FormerContent, of key: CacheKey) throws(StoreError) -> Int64 {
+        try restorePoints.restore(former, of: key)
     }
 }

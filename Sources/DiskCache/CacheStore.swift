@@ -24,7 +24,7 @@ package struct StoreConfiguration: Sendable {
     package init(directory: String) { self.directory = directory }
 }
 
-/// Chunks on disk within capacity.
+/// Chunks on disk within capacity: what others have of the store.
 ///
 /// A *generation*'s bytes stand in one sparse file; which chunks are *present* is in memory while it is open, and in
 /// the index after a *checkpoint*: data first, then `fdatasync`, then the bitmaps. Making room *evicts* the least
@@ -33,176 +33,62 @@ package struct StoreConfiguration: Sendable {
 /// Whatever blocks on the disk runs on `queue` (checkpoints, evictions: one at a time) on `readers` (look-ups, cold
 /// reads), on `writers` (what comes in quickly; small pieces are written where they arrive), on `clerks` (what people
 /// ask for) or on `auditors` (what reads whole files for that).
+///
+/// Lock order, where two are held together: `UnfinishedFiles`, then `OpenGenerations`, then a `Generation`'s state. All
+/// other locks of the store are leaves.
 package final class CacheStore: Sendable {
-    package let configuration: StoreConfiguration
-    package let ledger: CapacityLedger
-    let index: CacheIndex
-    /// Only touched on `queue`.
-    nonisolated(unsafe) let pins: PinnedCopy
-    let unfinished: UnfinishedFiles
-    let metrics: ProxyMetrics
-    let logger: Logger
-    let session: Int64
-    let suspectSession: Int64
-    private let holes: Atomic<Bool>
-    /// Without, whole generations are evicted.
-    var punchesHoles: Bool { holes.load(ordering: .relaxed) }
-    let queue = DispatchQueue(label: "reelcache.store", qos: .userInitiated)
+    let core: StoreCore
+    let queue: StoreQueue
+    let loader: Loader
+    let verifier: Verifier
+    let administration: Administration
+    let restorePoints: RestorePoints
     let readers = BlockingPool("read", threads: 4)
     let writers = BlockingPool("write", threads: 2)
     let clerks = BlockingPool("clerk", threads: 2)
     let auditors = BlockingPool("audit", threads: 2)
-    let registry = Mutex(Registry())
-    /// Extents that are being verified, and who waits for that.
-    let verifications = Mutex<[VerifiedExtent: [@Sendable () -> Void]]>([:])
-    let isEnding = Atomic(false)
-    /// When something that may go wrong again and again was last logged, in microseconds since 1970.
-    let lastReports = Mutex<[String: Int64]>([:])
-    /// Told that what was known of a resource is so no longer.
-    private let onChange = Mutex<(@Sendable (CacheKey, Generation?) -> Void)?>(nil)
-    /// Told that no more files can be opened.
-    private let onShortage = Mutex<(@Sendable () -> Void)?>(nil)
     private let lock: DirectoryLock
-    let fingerprintSeed: Int64
-    let ids: Mutex<GenerationIDs>
-    private let checkpointTimer: QueueTimer
+    private let fingerprintSeed: Int64
+    private let timer: QueueTimer
 
-    /// Which generations are open, and what has to be done about them.
-    struct Registry {
-        /// Kept until nobody else has them (`closeUnused`): only then, and on `queue` alone, is anything done about
-        /// their files' ends.
-        var open: [GenerationID: Generation] = [:]
-        /// The newest of them by key, known to the index or not yet.
-        var newest: [CacheKey: GenerationID] = [:]
-        /// Being closed at this moment, on `queue`.
-        var closing: Set<GenerationID> = []
-        /// Generations with unsaved chunks. They are kept until these are saved.
-        var unsaved: [GenerationID: Generation] = [:]
-        var unsavedBytes: Int64 = 0
-        var isCheckpointDue = false
-        /// Being read from the index, by how many: the evictor passes them by.
-        var loading: [GenerationID: Int] = [:]
-        /// Generations that are not open, of which something is being evicted or removed.
-        var evicting: Set<GenerationID> = []
-        /// Removed while somebody was opening them: that comes to nothing.
-        var removedWhileLoading: Set<GenerationID> = []
-        /// Files whose holes the disk did not punch, or that it did not remove: the next session tries again.
-        var leftUnfinished: Set<GenerationID> = []
-        var shards: Set<String> = []
-        /// Directories that have been made, and whose names are not durable yet.
-        var newShards: Set<String> = []
-    }
+    package var configuration: StoreConfiguration { core.configuration }
+    package var ledger: CapacityLedger { core.ledger }
+    var index: CacheIndex { core.index }
 
     /// Opens the cache, making it where there is none, and takes its lock.
     /// - Throws: `StoreError`: another process has it, the directory cannot be used, the index cannot be read.
     package init(_ configuration: StoreConfiguration, metrics: ProxyMetrics, logger: Logger) throws(StoreError) {
-        try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, nil)
-        self.configuration = configuration
-        self.metrics = metrics
-        self.logger = logger
-        let directory = configuration.directory
-        FileSizeLimit.becomeAnError()
-        try Self.makeDirectory(directory)
-        lock = try DirectoryLock(directory: directory)
-        PrivateFiles.correct(in: directory, logger)
-        try Self.makeDirectory(directory + "/data")
-        let canPunchHoles = try FileSystem.canPunchHoles(in: directory + "/data")
-        holes = Atomic(configuration.punchesHoles ?? canPunchHoles)
-        let opened = try Self.openIndex(directory, logger, metrics)
-        index = opened.index
-        pins = opened.pins
-        try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, directory)
-        ledger = CapacityLedger(directory: directory, limit: configuration.maxSize, minFree: configuration.minFree)
-        let previous = try index.meta(.session) ?? 0
-        let wasClean = try index.meta(.isClean) ?? 1 == 1
-        let boot = FileSystem.boot
-        // A kill loses nothing that was written; with the machine's end, and with the index, it is not known what is
-        // there.
-        let (knownBoot, wasRecountDue) = (try index.meta(.boot), try index.meta(.isRecountDue) == 1)
-        let isRecountDue =
-            (previous == 0 || wasRecountDue || !wasClean && (boot == nil || knownBoot != boot))
-            && !FileSystem.entries(directory + "/data").isEmpty
-        // Numbers of a lost index must not come again; one that cannot be is no number.
-        session = (1...1 << 60).contains(previous) ? previous + 1 : Int64.random(in: 1...1 << 40)
-        suspectSession = try wasClean ? index.meta(.suspectSession) ?? 0 : previous
-        ledger.adopt(data: try index.meta(.dataBytes) ?? 0)
-        ids = Mutex(GenerationIDs(session: session))
-        fingerprintSeed = try index.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
-        try index.setMeta([
-            (.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession),
-            (.boot, boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0),
-        ])
-        // Should the log be lost later, it is still known that this session was not closed in order.
-        try index.checkpointLog()
-        let left = UnfinishedFiles.read(directory + "/unfinished")
-        unfinished = try UnfinishedFiles(path: directory + "/unfinished")
-        checkpointTimer = QueueTimer(queue)
-        countIndex()
-        if !wasClean { logger.notice("the cache was not closed in order; what is served from it is verified first") }
-        finish(left)
-        if !wasClean || !pins.isThere {
-            report("complete the copy of pinned rows") { () throws(StoreError) in try completePins() }
+        let opening = try StoreOpening(configuration, metrics: metrics, logger: logger)
+        let (unfinished, wasClean, isNew) = (opening.unfinished, opening.wasClean, opening.isNew)
+        let isRecountDue = opening.isRecountDue
+        (core, lock, fingerprintSeed) = (opening.core, opening.lock, opening.fingerprintSeed)
+        queue = StoreQueue(StoreWork(core, opening.pins))
+        loader = Loader(core: core, queue: queue)
+        verifier = Verifier(core)
+        administration = Administration(core: core, queue: queue, loader: loader, verifier: verifier)
+        restorePoints = RestorePoints(core: core, queue: queue, administration: administration)
+        queue.sync { work in
+            work.checkpointer.countIndex()
+            work.recovery.finish(unfinished)
+            work.recovery.completePins(wasClean: wasClean)
         }
-        if !punchesHoles { logger.notice("this file system cannot punch holes: whole files are evicted") }
-        if isRecountDue { recount(isNew: previous == 0) }
-        checkpointTimer.start { [weak self] in self?.tick() }
+        if isRecountDue {
+            let recount = Recount(core: core, queue: queue)
+            recount.begin(isNew: isNew)
+            auditors.run { recount.run() }
+        }
+        timer = queue.everySecond { $0.tick() }
         readers.start()
         writers.start()
-    }
-
-    /// - Parameter directory: on the disk; nil where it is not made yet.
-    private static func check(maxSize: Int64, minFree: Int64, _ directory: String?) throws(StoreError) {
-        guard maxSize >= CapacityLedger.smallestLimit else {
-            throw .setting("a cache of \(maxSize) bytes is too small to work: let it have 16 MB or more")
-        }
-        guard minFree >= 0 else { throw .setting("what is to stay free cannot be less than 0 bytes") }
-        guard let directory, let disk = FileSystem.disk(of: directory)?.size, disk > 0 else { return }
-        guard minFree < disk else {
-            throw .setting(
-                "\(ByteSize(bytes: minFree)) cannot always stay free: the whole disk has \(ByteSize(bytes: disk))")
-        }
-    }
-
-    /// Makes a directory and those above it.
-    static func makeDirectory(_ path: String) throws(StoreError) {
-        if mkdir(path, 0o700) == 0 { return }
-        let parent = (path as NSString).deletingLastPathComponent
-        if errno == ENOENT, !parent.isEmpty, parent != path {
-            try makeDirectory(parent)
-            if mkdir(path, 0o700) == 0 { return }
-        }
-        let code = errno
-        var info = stat()
-        guard stat(path, &info) == 0 else {
-            throw .directory(
-                "cannot make the cache directory \(path): \(String(cString: strerror(code)))", .otherDirectory)
-        }
-        guard info.st_mode & S_IFMT == S_IFDIR else {
-            throw .directory("the cache directory \(path) is not a directory", .otherDirectory)
-        }
-    }
-
-    /// Each second, on `queue`.
-    func tick() {
-        let now = AccessClock.now()
-        // The order of last reads outlives a kill, too, but for the last seconds.
-        checkpoint(touchesToo: now / 1_000_000 % 10 == 0)
-        ledger.refreshDisk()
-        if configuration.evictsAhead, ledger.shortage > 0 { evict(ledger.shortage) }
-        closeUnused()
-        dropIdleMappings()
-        report("shrink the index") { () throws(StoreError) in try index.shrink() }
-        countIndex()
     }
 
     /// Changes the limits. What is too much is evicted before this returns, as far as it is not in use.
     /// - Throws: `.setting` where they cannot work.
     package func setLimits(maxSize: Int64?, minFree: Int64?) throws(StoreError) {
-        try Self.check(maxSize: maxSize ?? ledger.limit, minFree: minFree ?? ledger.minFree, configuration.directory)
+        try StoreOpening.check(
+            maxSize: maxSize ?? ledger.limit, minFree: minFree ?? ledger.minFree, configuration.directory)
         ledger.setLimits(maxSize: maxSize, minFree: minFree)
-        queue.sync {
-            if configuration.evictsAhead, ledger.shortage > 0 { evict(ledger.shortage) }
-        }
+        if configuration.evictsAhead { queue.sync { _ = $0.evictor.evictShortage() } }
     }
 
     /// Tells other processes where this cache's proxy can be reached.
@@ -212,7 +98,7 @@ package final class CacheStore: Sendable {
 
     /// Waits for what the threads for reading and writing are doing, and ends them.
     package func endThreads() {
-        isEnding.store(true, ordering: .relaxed)
+        core.beginEnding()
         writers.stop()
         readers.stop()
         clerks.stop()
@@ -222,88 +108,170 @@ package final class CacheStore: Sendable {
     /// Saves everything and marks the cache as closed in order. Blocks. Nothing may be written any more.
     package func close() throws(StoreError) {
         endThreads()
-        let outcome: Result<Void, StoreError> = queue.sync {
-            checkpointTimer.cancel()
-            checkpoint(touchesToo: true)
-            closeUnused()
-            // Somebody still has them, who writes no more.
-            let unsettled = settle(registry.withLock { Array($0.open.values) }.filter { !$0.isLeftover })
-            let left = registry.withLock { registry in
-                registry.leftUnfinished.union(registry.unsaved.keys).union(unsettled).union(
-                    registry.open.values.filter(\.isLeftover).map(\.id))
-            }
-            do throws(StoreError) {
-                try unfinished.shorten { left }
-                // What was removed and punched is durable with the names that came after it.
-                try FileSystem.syncDirectory(configuration.directory)
-                try index.setMeta([(.isClean, 1)])
-                try pins.close()
-                try index.close()
-                return .success(())
-            } catch { return .failure(error) }
-        }
-        lock.release()
-        try outcome.get()
+        defer { lock.release() }
+        timer.cancel()
+        try queue.sync { work throws(StoreError) in try work.close() }
     }
 
-    // MARK: What goes wrong
-
-    /// Does what may fail without anybody waiting for it: logs and counts what went wrong.
-    /// - Returns: whether it went well.
+    /// Runs work that blocks on a thread kept for it.
+    /// - Returns: whether it will run; once the store is being closed it does not.
     @discardableResult
-    func report(_ what: String, _ body: () throws(StoreError) -> Void) -> Bool {
-        do throws(StoreError) {
-            try body()
-            return true
-        } catch {
-            reportDisk(what, error)
-            return false
-        }
-    }
+    package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { clerks.run(work) }
 
-    /// A disk that fails does so again and again: each is counted, and logged once a minute.
-    package func reportDisk(_ what: String, _ error: StoreError, label: String = "store") {
-        metrics.errors.add(label)
-        let now = AccessClock.now()
-        let isNews = lastReports.withLock { reports in
-            if let last = reports[what], now - last < 60_000_000 { return false }
-            reports[what] = now
-            return true
-        }
-        if isNews { logger.error("could not \(what): \(error)") }
-    }
-
-    /// It was not tried at the start, or the disk is another one by now.
-    func cannotPunchHoles() {
-        guard holes.exchange(false, ordering: .relaxed) else { return }
-        logger.notice("this file system cannot punch holes: whole files are evicted")
-    }
+    /// The same for what reads whole files: it must not keep others waiting.
+    @discardableResult
+    package func performLong(_ work: @escaping @Sendable () -> Void) -> Bool { auditors.run(work) }
 
     // MARK: What others have to know
 
     /// - Parameter tell: called on a thread of the store's: what is known of this resource, or this generation of it,
     ///   is so no longer.
     package func whenChanged(_ tell: @escaping @Sendable (CacheKey, Generation?) -> Void) {
-        onChange.withLock { $0 = tell }
-    }
-
-    func tellChanged(_ key: CacheKey, _ generation: Generation?) {
-        onChange.withLock { $0 }?(key, generation)
+        core.listeners.whenChanged(tell)
     }
 
     /// - Parameter close: called from any thread where no more files can be opened: lets go of what is open in case.
-    package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { onShortage.withLock { $0 = close } }
+    package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { core.listeners.whenShortOfFiles(close) }
 
     /// What others have just let go of is closed soon, and not only at the next look: descriptors are few.
-    package func closeLetGo() { queue.async { [self] in closeUnused() } }
-
-    /// What is open in case is let go of; the store's queue closes it.
-    func closeInShortage() {
-        metrics.errors.add("open-files")
-        onShortage.withLock { $0 }?()
-        queue.async { [self] in closeUnused() }
-    }
+    package func closeLetGo() { queue.async { _ = $0.closer.closeUnused() } }
 
     /// How many generations are open.
-    package var openCount: Int { registry.withLock { $0.open.count } }
+    package var openCount: Int { core.open.count }
+
+    /// A disk that fails does so again and again: each is counted, and logged once a minute.
+    package func reportDisk(_ what: String, _ error: StoreError, label: String = "store") {
+        core.faults.note(what, error, label: label)
+    }
+
+    // MARK: Finding
+
+    /// Looks a resource up in the index. Calls back on a thread of its own.
+    package func load(_ key: CacheKey, then deliver: @escaping @Sendable (Result<Generation?, StoreError>) -> Void) {
+        readers.run { [self] in
+            do throws(StoreError) {
+                let found = try loader.load(key)
+                if found == nil { fillKeyFilter() }
+                deliver(.success(found))
+            } catch { deliver(.failure(error)) }
+        }
+    }
+
+    /// Whether nothing is cached of a resource, as far as that can be told at once.
+    package func certainlyLacks(_ key: CacheKey) -> Bool {
+        // In this order: what is no longer open has been entered before.
+        !isKnown(key) && index.keys.certainlyLacks(key)
+    }
+
+    /// In the background, once something was looked up in vain: who plays what is cached does not need it.
+    private func fillKeyFilter() {
+        guard index.keys.beginFilling() else { return }
+        let runs = auditors.run { [core] in
+            core.faults.report("read which resources are cached") { () throws(StoreError) in
+                try core.index.fillKeys { core.isEnding }
+            }
+        }
+        if !runs { index.keys.endFilling(isComplete: false) }
+    }
+
+    /// Whether a generation of a resource, other than this one, is in use or on its way to the index.
+    package func isKnown(_ key: CacheKey, beside generation: Generation? = nil) -> Bool {
+        core.open.newest(of: key).map { $0 !== generation } ?? false
+    }
+
+    /// Finds what origins chose by other request fields, for resources that have such. Calls back on a thread of its
+    /// own.
+    package func withVariants(_ keys: [CacheKey], then deliver: @escaping @Sendable ([CacheKey]) -> Void) {
+        readers.run { [loader] in deliver(loader.withVariants(keys)) }
+    }
+
+    /// What stands for a credential where it must not be kept: 32 hexadecimal digits that are the same for as long as
+    /// the index is, and others for another cache.
+    package func fingerprint(_ text: String) -> String {
+        var digits = ""
+        for part in 0..<2 as Range<UInt8> {
+            let mixed = withUnsafeBytes(of: fingerprintSeed.littleEndian) { Array($0) } + [part] + Array(text.utf8)
+            let half = String(mixed.withUnsafeBytes { ChunkDigest.of($0) }, radix: 16)
+            digits += String(repeating: "0", count: 16 - half.count) + half
+        }
+        return digits
+    }
+
+    // MARK: Filling
+
+    /// Makes a new generation with nothing in it.
+    /// - Parameters:
+    ///   - length: nil while unknown.
+    ///   - isHidden: whether nobody is to find it before it is finished.
+    /// - Throws: `StoreError`; where there is no room even for an empty file, a `.system` error with ENOSPC.
+    package func makeGeneration(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool = false)
+        throws(StoreError) -> Generation
+    {
+        try loader.make(key, head: head, length: length, isHidden: isHidden)
+    }
+
+    /// Makes a buffer in memory through which a response that is not stored passes.
+    package func makeBuffer(
+        _ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = bufferGeometry
+    ) -> Generation {
+        Generation(
+            id: core.files.makeID(), key: key, head: head,
+            chunks: ChunkTable(geometry, length: length, isStored: false), file: MemoryBytes(), ledger: ledger)
+    }
+
+    /// Extents of 1 MiB: what a reader has passed is given back soon.
+    package static let bufferGeometry = ChunkGeometry(chunkSize: 16 << 10)!
+
+    /// The right to fill a generation from the start of a chunk on.
+    package func writer(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool) -> ChunkWriter {
+        ChunkWriter(generation, at: offset, stopsAtPresent: stopsAtPresent, store: self)
+    }
+
+    /// A file that grows without its length being known may have so many bytes.
+    package var longestFile: Int64 { max(0, FileSizeLimit.current - 2 * configuration.geometry.chunkSize) }
+
+    /// A chunk is in its file; the next checkpoint makes it durable.
+    func noteWritten(_ generation: Generation, bytes: Int64) {
+        let limit = generation.isEager ? Checkpointer.eagerBytes : Checkpointer.bytes
+        if core.unsaved.add(generation, bytes: bytes, limit: limit) { queue.async { $0.checkpointer.checkpoint() } }
+    }
+
+    /// Has the index told of a generation's chunks before much has come, or no longer: less is fetched again after a
+    /// kill.
+    package func savesSoon(_ generation: Generation, _ isWanted: Bool) { generation.saveSoon(isWanted) }
+
+    /// Frees space for a writer that found none.
+    /// - Parameter deliver: called on the store's queue: whether something was freed. False: everything is leased or
+    ///   pinned, and the caller has to go on without the cache.
+    package func makeRoom(then deliver: @escaping @Sendable (Bool) -> Void) {
+        queue.async { deliver($0.evictor.makeRoom()) }
+    }
+
+    /// Replaced or not to be kept: gone from the index at once, from the disk when the last reader has closed it.
+    package func retire(_ generation: Generation) {
+        if generation.retire() { queue.async { $0.remover.endRetired(generation) } }
+    }
+
+    // MARK: Reading
+
+    /// Compares the checksums of an extent's unverified chunks; those that differ are absent afterwards. Calls back
+    /// when done.
+    package func verify(_ generation: Generation, extent ordinal: Int, then deliver: @escaping @Sendable () -> Void) {
+        verifier.verify(generation, extent: ordinal, on: readers, then: deliver)
+    }
+
+    /// Brings a range into memory off the loops. Calls back with whether the disk gave it.
+    package func warm(_ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (Bool) -> Void)
+    {
+        readers.run { [core] in
+            do throws(StoreError) {
+                try generation.file.warm(range)
+                deliver(true)
+            } catch {
+                core.faults.note("read chunks, so they are dropped", error, label: "disk-read")
+                generation.dropChunks(touching: range)
+                deliver(false)
+            }
+        }
+    }
 }

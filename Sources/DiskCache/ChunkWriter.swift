@@ -40,16 +40,14 @@ package final class ChunkWriter: @unchecked Sendable {
         self.stopsAtPresent = stopsAtPresent
         self.store = store
         position = offset
-        id = generation.state.withLock { state in
-            state.nextWriter += 1
-            state.users += 1
-            return state.nextWriter
-        }
+        id = generation.beginWriting()
         precondition(
             generation.geometry.chunkStart(generation.geometry.chunk(at: offset)) == offset,
             "a writer starts at a chunk")
         if generation.isStored, !generation.isListed {
-            do throws(StoreError) { try store.list([generation.id]) } catch { refusal = error }
+            do throws(StoreError) { try store.core.files.list([generation.id]) { _ in generation } } catch {
+                refusal = error
+            }
         }
     }
 

@@ -16,7 +16,7 @@ package final class FileHold: Sendable {
     package let path: String
     package let length: Int64
     private let generation: Generation
-    /// `Generation.State.losses` when all that was present had been verified.
+    /// `ChunkTable.losses` when all that was present had been verified.
     private let losses: Int
 
     /// - Parameter verify: compares the checksums of an extent's unverified chunks and drops those that differ.
@@ -35,30 +35,14 @@ package final class FileHold: Sendable {
     /// Whether what was there is worth nothing any more: another version has taken its place, or chunks of it could not
     /// be saved, could not be read or were found damaged. To be asked after `gaps`: what that has left out was sound
     /// until then.
-    package var isLost: Bool { generation.state.withLock { $0.isRetired || $0.losses != losses } }
+    package var isLost: Bool { generation.isLost(since: losses) }
 }
 
 extension Generation {
-    func beginHold() {
-        state.withLock { state in
-            state.users += 1
-            state.holds += 1
-        }
-    }
-
-    func endHold() {
-        state.withLock { state in
-            state.users -= 1
-            state.holds -= 1
-        }
-    }
-
     /// - Returns: how often something was lost until nothing was left to be verified.
     fileprivate func verifyAll(_ verify: (_ ordinal: Int) -> Void) -> Int {
         while true {
-            let (ordinals, losses) = state.withLock { state in
-                (state.extents.entries.filter { !$0.1.unverified.isEmpty }.map(\.0), state.losses)
-            }
+            let (ordinals, losses) = unverifiedExtents
             guard !ordinals.isEmpty else { return losses }
             for ordinal in ordinals { verify(ordinal) }
         }

@@ -1,16 +1,11 @@
 import CachePolicy
-import Glibc
 import HTTPModel
 import Synchronization
 
-/// One version of a resource's bytes: which chunks are in its file, who needs them, who writes them.
+/// One version of a resource's bytes: a file, and what is known of its chunks (`ChunkTable`).
 ///
-/// - *present*: the whole chunk is in the file. *Claimed*: a writer is filling it; readers may follow up to its
-///   *frontier*.
-/// - *leased*: the extent must stay; the evictor passes it by.
-///
-/// Loops and the store's queue use it at once: the state is inside the mutex; nothing is called and no disk is touched
-/// under it.
+/// Loops and the store's threads use it at once: what changes is inside its lock, and in values that know no lock. No
+/// other lock is taken, nothing is called and no disk is touched under it.
 package final class Generation: Sendable {
     package let id: GenerationID
     package let key: CacheKey
@@ -18,176 +13,58 @@ package final class Generation: Sendable {
     let file: any GenerationBytes
     /// Whether this generation is kept on disk; else it is a buffer in memory, for bytes that pass through.
     package let isStored: Bool
-    let ledger: CapacityLedger
+    private let ledger: CapacityLedger
     /// Whether somebody had pinned or downloaded its resource when it was opened.
     private let wasKept: Bool
-    let state: Mutex<State>
+    private let state: Mutex<GenerationState>
 
-    struct State {
-        /// nil until the end of a body of unknown length is seen.
-        var length: Int64?
-        var extents = ExtentTable()
-        /// Claimed chunk and frontier, by writer.
-        var writers: [Int: Claim] = [:]
-        var nextWriter = 0
-        /// Readers and writers that have it in hand, whether or not they need bytes just now.
-        var users = 0
-        /// Of these, those that give it to players.
-        var readers = 0
-        /// How many want the index to know soon what has come.
-        var eager = 0
-        /// Chunks of the length that are not present; 0 means complete. Meaningless while the length is unknown.
-        var absentChunks = 0
-        /// Whether the index has this generation's row.
-        var isIndexed = false
-        /// Replaced by another generation: it is not given to new readers, and its file goes when nobody has it open.
-        var isRetired = false
-        var unsavedHits: Int64 = 0
-        /// Bytes of blocks that the ledger counts for this generation.
-        var allocated: Int64 = 0
-        /// Of these, what the file takes beside its chunks: at least `CapacityLedger.fileOverhead`. And what the index
-        /// knows of it.
-        var overhead: Int64 = 0
-        var savedOverhead: Int64 = 0
-        /// Of these, what `discard` has yet to give back.
-        var discarded: Int64 = 0
-        /// Whether this session's list of unfinished files names it.
-        var isListed = false
-        var head: GenerationHead
-        /// Whether the index has yet to be told of `head`.
-        var isHeadUnsaved = false
-        /// Whoever has been told the file's name: until they have done, it keeps that, and nothing of it is evicted.
-        var holds = 0
-        /// How often chunks that were present have turned out not to be what they should.
-        var losses = 0
-        /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is
-        /// verified.
-        var wasSealed = true
-        /// Whether somebody has pinned or downloaded its resource; nil where nothing was said of that since it was
-        /// opened.
-        var isKept: Bool?
-        /// Whether its file's name is durable.
-        var isNameSynced = false
-        /// Not to be found before it is finished: it comes in from elsewhere.
-        var isHidden = false
-    }
-
-    struct Claim {
-        var chunk: Int
-        var frontier: Int64
-    }
-
+    /// - Parameters:
+    ///   - chunks: what is there of it.
+    ///   - isIndexed: whether the index has its row.
+    ///   - isHidden: whether nobody is to find it before it is finished.
+    ///   - isKept: whether somebody has pinned or downloaded its resource.
     init(
-        id: GenerationID, key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry,
-        file: any GenerationBytes, isStored: Bool,
-        ledger: CapacityLedger, extents: ExtentTable = ExtentTable(), isIndexed: Bool = false,
-        overhead: Int64 = CapacityLedger.fileOverhead, isHidden: Bool = false, wasSealed: Bool = true,
-        isKept: Bool = false
+        id: GenerationID, key: CacheKey, head: GenerationHead, chunks: ChunkTable, file: any GenerationBytes,
+        ledger: CapacityLedger, isIndexed: Bool = false, isHidden: Bool = false, isKept: Bool = false
     ) {
-        self.id = id
-        self.key = key
-        self.geometry = geometry
-        self.file = file
-        self.isStored = isStored
-        self.ledger = ledger
-        wasKept = isKept
-        var state = State(head: head)
-        state.length = length
-        state.isIndexed = isIndexed
-        state.overhead = isStored ? overhead : 0
-        state.savedOverhead = overhead
-        state.allocated = state.overhead
-        state.isListed = !isIndexed
-        state.isNameSynced = isIndexed
-        state.isHidden = isHidden
-        state.wasSealed = wasSealed
-        state.extents = extents
-        if let length {
-            state.absentChunks =
-                geometry.chunkCount(length: length) - extents.values.reduce(0) { $0 + $1.present.count }
-            for (ordinal, extent) in extents.entries {
-                state.allocated += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: length)
-            }
-        }
-        self.state = Mutex(state)
+        (self.id, self.key, self.file, self.ledger) = (id, key, file, ledger)
+        (geometry, isStored, wasKept) = (chunks.geometry, chunks.isStored, isKept)
+        state = Mutex(
+            GenerationState(
+                chunks: chunks, news: .init(isIndexed: isIndexed, savedOverhead: chunks.overhead), head: head,
+                isHidden: isHidden, isListed: !isIndexed, isNameSynced: isIndexed))
     }
 
     /// Larger ones are not kept, and not passed on through memory: their numbers would not be believed.
     package static let longest: Int64 = 1 << 40
 
-    /// Whether nobody will find it again once it is closed.
-    var isLeftover: Bool {
-        state.withLock {
-            $0.isRetired || $0.isHidden || $0.length == nil || $0.extents.values.allSatisfy { $0.present.isEmpty }
-        }
+    // MARK: What it is
+
+    /// What an answer has to know of a generation, as it was at one moment.
+    package struct Snapshot: Sendable {
+        package let head: GenerationHead
+        /// In bytes; nil while unknown.
+        package let length: Int64?
+        package let isRetired: Bool
+        /// Whether somebody has pinned or downloaded its resource.
+        package let isKept: Bool
     }
 
-    /// What the ledger counts for it.
-    var allocated: Int64 { state.withLock { $0.allocated } }
+    /// All that an answer asks, at the cost of one question.
+    package var snapshot: Snapshot { state.withLock { snapshot(of: $0) } }
 
-    /// Whether all that is present is known to be what was written.
-    var isTrusted: Bool {
-        state.withLock { state in state.wasSealed || state.extents.values.allSatisfy { $0.unverified.isEmpty } }
-    }
-
-    /// What the file takes beside its chunks is counted by what it really takes: how finely it is divided shows only
-    /// then. On the store's queue.
-    /// - Parameter isClosing: nobody writes any more. What has blocks without being present is counted here from now
-    ///   on.
-    func countOverhead(isClosing: Bool = false) {
-        // Asked first: what is reserved meanwhile then makes it seem less, never more.
-        let taken = file.allocatedBytes
-        let more = state.withLock { state in
-            var chunks = state.allocated - state.overhead
-            if isClosing {
-                chunks = state.extents.entries.reduce(0) {
-                    $0 + geometry.blockBytes(of: $1.1.present, inExtent: $1.0, length: state.length)
-                }
-            }
-            state.overhead = max(CapacityLedger.fileOverhead, taken + CapacityLedger.blockSize - chunks)
-            let more = chunks + state.overhead - state.allocated
-            state.allocated += more
-            return more
-        }
-        if more != 0 { ledger.adjust(by: more) }
-    }
-
-    /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is
-    /// written any more.
-    func releaseResidue() {
-        let left = state.withLock { state in
-            let left = state.extents.entries.filter { !$0.1.residue.isEmpty && !$0.1.isEvicting }.map {
-                ($0.0, $0.1.residue)
-            }
-            for (ordinal, _) in left { state.extents[ordinal].residue = Presence(bits: 0) }
-            return left
-        }
-        for (ordinal, residue) in left { punch(residue, ofExtent: ordinal, length) }
-    }
-
-    private func punch(_ residue: Presence, ofExtent ordinal: Int, _ length: Int64?) {
-        for run in residue.runs {
-            let first = ordinal * ChunkGeometry.chunksPerExtent
-            let bytes =
-                geometry.chunkStart(
-                    first + run.lowerBound)..<geometry.chunkBytes(first + run.upperBound - 1, length: length).upperBound
-            guard (try? file.punchHole(bytes)) != nil else { continue }
-            let freed = geometry.blockBytes(of: Presence(bits: Presence.mask(run)), inExtent: ordinal, length: length)
-            state.withLock { $0.allocated -= freed }
-            ledger.release(freed)
-        }
+    private func snapshot(of state: borrowing GenerationState) -> Snapshot {
+        Snapshot(
+            head: state.head, length: state.chunks.length, isRetired: state.isRetired,
+            isKept: state.isKept ?? wasKept)
     }
 
     package var head: GenerationHead { state.withLock { $0.head } }
 
-    /// The origin has said something of it. The index is told at the next checkpoint.
-    /// - Parameter change: makes the head that takes the place of the one that it gets.
-    package func freshen(_ change: (GenerationHead) -> GenerationHead) {
-        state.withLock { state in
-            state.head = change(state.head)
-            state.isHeadUnsaved = true
-        }
-    }
+    /// In bytes; nil while unknown.
+    package var length: Int64? { state.withLock { $0.chunks.length } }
+
+    package var isRetired: Bool { state.withLock { $0.isRetired } }
 
     /// Whether somebody has pinned or downloaded its resource.
     package var isKept: Bool { state.withLock { $0.isKept } ?? wasKept }
@@ -197,119 +74,340 @@ package final class Generation: Sendable {
     /// What the index had just after it was registered; what was said meanwhile is newer.
     func startKept(_ isKept: Bool) { state.withLock { $0.isKept = $0.isKept ?? isKept } }
 
-    /// In bytes; nil while unknown.
-    package var length: Int64? { state.withLock { $0.length } }
+    /// The origin has said something of it. The index is told at the next checkpoint.
+    /// - Parameter change: makes the head that takes the place of the one that it gets.
+    package func freshen(_ change: (GenerationHead) -> GenerationHead) {
+        state.withLock { state in
+            state.head = change(state.head)
+            state.news.isHeadChanged = true
+        }
+    }
 
-    package var isRetired: Bool { state.withLock { $0.isRetired } }
+    /// What is known of its chunks at this moment.
+    var chunks: ChunkTable { state.withLock { $0.chunks } }
+
+    /// About what it holds in memory.
+    package var memoryBytes: Int { state.withLock { $0.memoryBytes } }
+
+    // MARK: What is there
 
     /// How much of a range is present.
     package enum Coverage: Sendable { case whole, part, none }
 
-    package func coverage(of range: Range<Int64>) -> Coverage {
-        guard !range.isEmpty else { return .whole }
-        return state.withLock { state in
-            if state.length != nil && state.absentChunks == 0 { return .whole }
-            let chunks = geometry.chunks(touching: range)
-            guard state.extents.nextPresent(from: chunks.lowerBound, limit: chunks.upperBound) < chunks.upperBound
-            else { return .none }
-            return state.extents.nextAbsent(from: chunks.lowerBound, limit: chunks.upperBound) == chunks.upperBound
-                ? .whole : .part
-        }
-    }
+    package func coverage(of range: Range<Int64>) -> Coverage { state.withLock { $0.chunks.coverage(of: range) } }
 
     /// How many bytes of a range are present, in whole chunks.
     package func presentBytes(of range: Range<Int64>) -> Int64 {
-        guard !range.isEmpty else { return 0 }
-        return state.withLock { state in
-            if let length = state.length, state.absentChunks == 0 { return Int64(range.clamped(to: 0..<length).count) }
-            var (bytes, chunk) = (Int64(0), geometry.chunk(at: range.lowerBound))
-            let limit = geometry.chunks(touching: range).upperBound
-            while chunk < limit {
-                let first = state.extents.nextPresent(from: chunk, limit: limit)
-                guard first < limit else { break }
-                chunk = state.extents.nextAbsent(from: first, limit: limit)
-                let run = geometry.chunkStart(first)..<geometry.chunkBytes(chunk - 1, length: state.length).upperBound
-                bytes += Int64(run.clamped(to: range).count)
-            }
-            return bytes
-        }
+        state.withLock { $0.chunks.presentBytes(of: range) }
     }
 
     /// The first absent run that begins at or after the start of a range and touches it, in whole chunks; nil where all
     /// is present.
-    package func gap(in range: Range<Int64>) -> Range<Int64>? {
-        state.withLock { state in
-            let chunks = geometry.chunks(touching: range)
-            let first = state.extents.nextAbsent(from: chunks.lowerBound, limit: chunks.upperBound)
-            guard first < chunks.upperBound else { return nil }
-            let end = state.extents.nextPresent(from: first, limit: chunks.upperBound)
-            let bytes = geometry.chunkStart(first)..<geometry.chunkStart(end)
-            return state.length.map { bytes.clamped(to: 0..<$0) } ?? bytes
-        }
-    }
+    package func gap(in range: Range<Int64>) -> Range<Int64>? { state.withLock { $0.chunks.gap(in: range) } }
+
+    var isComplete: Bool { state.withLock { $0.chunks.isComplete } }
+
+    /// What is present, in order; nil while the length is unknown.
+    var presentRanges: (length: Int64, present: [Range<Int64>])? { state.withLock { $0.chunks.presentRanges } }
+
+    // MARK: Who has it in hand
 
     /// From here to `endUse` somebody reads or fills it: it is not given up even when all of it is evicted.
-    package func beginUse() { state.withLock { $0.users += 1 } }
+    package func beginUse() { state.withLock { $0.usage.users += 1 } }
 
-    package var isInUse: Bool { state.withLock { $0.users > 0 } }
+    package var isInUse: Bool { state.withLock { $0.usage.users > 0 } }
 
-    package func endUse() { state.withLock { $0.users -= 1 } }
+    package func endUse() { state.withLock { $0.usage.users -= 1 } }
 
     /// The same for who gives it to a player.
-    package func beginReading() {
+    /// - Returns: how it is from here on.
+    @discardableResult
+    package func beginReading() -> Snapshot {
         state.withLock { state in
-            state.users += 1
-            state.readers += 1
+            state.usage.users += 1
+            state.usage.readers += 1
+            return snapshot(of: state)
         }
     }
 
     package func endReading() {
         state.withLock { state in
-            state.users -= 1
-            state.readers -= 1
+            state.usage.users -= 1
+            state.usage.readers -= 1
         }
     }
 
-    /// About what it holds in memory: its head, several times, and what is known of its extents.
-    package var memoryBytes: Int {
+    /// Whether it is being given to a player.
+    var isBeingRead: Bool { state.withLock { $0.usage.readers > 0 } }
+
+    /// The same for who is told its file's name.
+    func beginHold() {
         state.withLock { state in
-            let lines = state.head.fields.lines.count, text = state.head.fieldBytes.count + state.head.siteBytes.count
-            return 2048 + 3 * text + 160 * lines + state.extents.values.count * 2 * MemoryLayout<Extent>.stride
+            state.usage.users += 1
+            state.usage.holds += 1
         }
     }
+
+    func endHold() {
+        state.withLock { state in
+            state.usage.users -= 1
+            state.usage.holds -= 1
+        }
+    }
+
+    /// Whether somebody has been told its file's name.
+    var isHeld: Bool { state.withLock { $0.usage.holds > 0 } }
+
+    /// Whether somebody reads or fills it.
+    var isNeeded: Bool { state.withLock { $0.isNeeded } }
+
+    // MARK: Reading
+
+    /// Looks what can be read at `offset`, and takes the lease that keeps it there.
+    /// - Parameters:
+    ///   - limit: the answer goes no further.
+    ///   - lease: the lease held so far; replaced when the offset is in another extent and something is there.
+    package func acquire(at offset: Int64, limit: Int64, lease: inout ExtentLease?) -> Availability {
+        let ordinal = geometry.extent(at: offset), holds = lease?.ordinal == ordinal, now = AccessClock.now()
+        let found = state.withLock { $0.chunks.acquire(at: offset, leases: !holds, now: now) }
+        guard case .bytes(let end) = found else { return found }
+        // The old lease ends here, outside of the lock that its end takes.
+        if !holds { lease = ExtentLease(self, ordinal) }
+        return .bytes(until: min(end, limit))
+    }
+
+    /// Takes a lease for a writer that is about to fill chunks of an extent. Its hold counts until the value ends.
+    package func leaseForWriting(_ ordinal: Int) -> ExtentLease {
+        state.withLock { $0.chunks.lease(ordinal) }
+        return ExtentLease(self, ordinal)
+    }
+
+    /// For `ExtentLease` alone.
+    func endLease(_ ordinal: Int) { state.withLock { $0.chunks.endLease(ordinal) } }
+
+    /// The bytes around an offset that `acquire` found, for the kernel only.
+    package func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try file.mapping(at: offset) }
+
+    /// Of its file; nil for a buffer in memory.
+    package var descriptor: Int32? { file.descriptor }
+
+    /// Whether a range of one extent can be sent without waiting for the disk. The system is asked for each chunk every
+    /// few seconds only.
+    package func isResident(_ range: Range<Int64>) -> Bool {
+        guard isStored else { return true }
+        let touched = geometry.chunks(touching: range), ordinal = geometry.extent(ofChunk: touched.lowerBound)
+        let part = geometry.part(of: touched, inExtent: ordinal), now = AccessClock.now()
+        if state.withLock({ $0.chunks.areResident(part, inExtent: ordinal, now: now) }) { return true }
+        guard file.isResident(range) else { return false }
+        state.withLock { state in
+            // Noted only where the range is made of whole chunks: of others a part is known.
+            guard geometry.roundedOut(range, length: state.chunks.length) == range else { return }
+            state.chunks.noteResident(part, inExtent: ordinal, now: now, until: now + Self.residentMicroseconds)
+        }
+        return true
+    }
+
+    private static let residentMicroseconds: Int64 = 5_000_000
 
     /// Counts a request that was answered from here.
-    package func countHit() {
-        state.withLock { $0.unsavedHits += 1 }
-    }
-}
+    package func countHit() { state.withLock { $0.news.hits += 1 } }
 
-extension ChunkGeometry {
-    /// The bits of an extent that belong to a run of chunks.
-    func mask(of chunks: Range<Int>, inExtent ordinal: Int) -> UInt64 {
-        let first = ordinal * Self.chunksPerExtent
-        let part = chunks.clamped(to: first..<first + Self.chunksPerExtent)
-        return part.isEmpty ? 0 : Presence.mask(part.lowerBound - first..<part.upperBound - first)
-    }
+    /// Counts all that is present as read at a time, in microseconds since 1970.
+    func touch(at time: Int64) { state.withLock { $0.chunks.touchAll(at: time) } }
 
-    /// What chunks take on the disk.
-    func blockBytes(of bits: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
-        bits.runs.reduce(0) { sum, run in
-            run.reduce(sum) { $0 + blockBytes(ofChunk: ordinal * Self.chunksPerExtent + $1, length: length) }
+    func touch(_ ordinal: Int, at time: Int64) { state.withLock { $0.chunks.touch(ordinal, at: time) } }
+
+    // MARK: Filling
+
+    /// - Returns: a number by which a writer claims chunks. The writer uses the generation until it says `endUse`.
+    func beginWriting() -> Int {
+        state.withLock { state in
+            state.usage.users += 1
+            return state.chunks.makeWriter()
         }
     }
 
-    func blockBytes(ofChunk chunk: Int, length: Int64?) -> Int64 {
-        let bytes = chunkBytes(chunk, length: length)
-        return CapacityLedger.rounded(bytes.upperBound - bytes.lowerBound)
+    func claim(_ chunk: Int, by writer: Int) -> ChunkTable.ClaimResult {
+        state.withLock { $0.chunks.claim(chunk, by: writer) }
     }
-}
 
-/// Wall-clock time in microseconds: the order of last reads, across restarts.
-enum AccessClock {
-    static func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME_COARSE, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    func claimWithBlocks(_ chunk: Int, by writer: Int, bytes: Int64) -> Bool {
+        state.withLock { $0.chunks.claimWithBlocks(chunk, by: writer, bytes: bytes) }
     }
+
+    func advance(_ writer: Int, to frontier: Int64) { state.withLock { $0.chunks.advance(writer, to: frontier) } }
+
+    func complete(_ chunk: Int, by writer: Int, checksum: UInt64) {
+        state.withLock { $0.chunks.complete(chunk, by: writer, checksum: checksum, now: AccessClock.now()) }
+    }
+
+    func abandon(_ chunk: Int, by writer: Int) { state.withLock { $0.chunks.abandon(chunk, by: writer) } }
+
+    /// The end of a body of unknown length was seen.
+    func setLength(_ length: Int64) {
+        let surplus = state.withLock { $0.chunks.end(at: length) }
+        if surplus > 0 { ledger.release(surplus) }
+    }
+
+    // MARK: What goes
+
+    /// Forgets bytes that everyone has passed, of a generation that nobody will find again: a buffer, or a stream
+    /// without end.
+    /// - Returns: the bytes given back to the ledger.
+    @discardableResult
+    package func discard(below offset: Int64) -> Int64 {
+        precondition(!isStored || isRetired)
+        let end = geometry.extent(at: offset)
+        let dropped = state.withLock { $0.usage.holds == 0 ? $0.chunks.discard(before: end) : nil }
+        // Where the file system cannot do this, the blocks stay counted until the file goes.
+        guard let dropped,
+            (try? file.punchHole(geometry.extentStart(dropped.lowerBound)..<geometry.extentStart(dropped.upperBound)))
+                != nil
+        else { return 0 }
+        let freed = state.withLock { $0.chunks.endDiscard() }
+        if freed > 0 { ledger.release(freed) }
+        return freed
+    }
+
+    /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted, or the
+    ///   file is lent.
+    func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
+        state.withLock { $0.usage.holds == 0 ? $0.chunks.beginEviction(ofExtent: ordinal) : nil }
+    }
+
+    func cancelEviction(ofExtent ordinal: Int, restoring extent: Extent) {
+        state.withLock { $0.chunks.cancelEviction(ofExtent: ordinal, restoring: extent) }
+    }
+
+    func endEviction(ofExtent ordinal: Int, bytes: Int64, isPunched: Bool) {
+        state.withLock { $0.chunks.endEviction(ofExtent: ordinal, bytes: bytes, isPunched: isPunched) }
+    }
+
+    /// - Returns: whether it was not retired before. A buffer never is.
+    func retire() -> Bool { isStored && state.withLock { $0.retire() } }
+
+    func retireIfUnused() -> Bool { state.withLock { $0.retireIfUnused() } }
+
+    /// Chunks that cannot be read are absent from now on.
+    package func dropChunks(touching range: Range<Int64>) {
+        let chunks = geometry.chunks(touching: range)
+        for ordinal in Set(chunks.map { geometry.extent(ofChunk: $0) }) {
+            _ = drop(geometry.part(of: chunks, inExtent: ordinal), ofExtent: ordinal)
+        }
+    }
+
+    /// - Returns: how many of the chunks were present, and are no longer.
+    func drop(_ chunks: Presence, ofExtent ordinal: Int) -> Int {
+        state.withLock { $0.chunks.drop(chunks, ofExtent: ordinal) }
+    }
+
+    /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is
+    /// written any more.
+    func releaseResidue() {
+        let (residue, length) = state.withLock { ($0.chunks.takeResidue(), $0.chunks.length) }
+        for (ordinal, chunks) in residue {
+            for run in chunks.runs where isPunched(geometry.bytes(of: run, inExtent: ordinal, length: length)) {
+                let freed = geometry.blockBytes(of: Presence(run), inExtent: ordinal, length: length)
+                state.withLock { $0.chunks.freed(freed) }
+                ledger.release(freed)
+            }
+        }
+    }
+
+    private func isPunched(_ range: Range<Int64>) -> Bool { (try? file.punchHole(range)) != nil }
+
+    /// What the file takes beside its chunks is counted by what it really takes. On the store's queue.
+    /// - Parameter isClosing: nobody writes any more.
+    func countOverhead(isClosing: Bool = false) {
+        // Asked first: what is reserved meanwhile then makes it seem less, never more.
+        let taken = file.allocatedBytes
+        let more = state.withLock { $0.chunks.countOverhead(taken: taken, isClosing: isClosing) }
+        if more != 0 { ledger.adjust(by: more) }
+    }
+
+    /// What the ledger counts for it.
+    var allocated: Int64 { state.withLock { $0.chunks.allocated } }
+
+    // MARK: Verification
+
+    func unverified(ofExtent ordinal: Int) -> Presence { state.withLock { $0.chunks.unverified(ofExtent: ordinal) } }
+
+    /// The extents that have chunks to be verified, and how often something was lost until now.
+    var unverifiedExtents: (ordinals: [Int], losses: Int) {
+        state.withLock { ($0.chunks.unverifiedExtents, $0.chunks.losses) }
+    }
+
+    func endVerification(of verified: Presence, bad: Presence, inExtent ordinal: Int) -> Int {
+        state.withLock { $0.chunks.endVerification(of: verified, bad: bad, inExtent: ordinal) }
+    }
+
+    func distrust(_ bad: Presence, ofExtent ordinal: Int) {
+        state.withLock { $0.chunks.distrust(bad, ofExtent: ordinal) }
+    }
+
+    /// Whether it was replaced, or lost something since `losses` was told.
+    func isLost(since losses: Int) -> Bool { state.withLock { $0.isRetired || $0.chunks.losses != losses } }
+
+    /// Whether all that is present is known to be what was written.
+    var isTrusted: Bool { state.withLock { $0.chunks.isTrusted } }
+
+    // MARK: What the index is told
+
+    /// Whether nobody will find it again once it is closed.
+    var isLeftover: Bool { state.withLock { $0.isLeftover } }
+
+    var isHidden: Bool { state.withLock { $0.isHidden } }
+
+    /// It is finished: it may be found from now on.
+    func reveal() { state.withLock { $0.isHidden = false } }
+
+    /// What the index has to be told; taken before the data is synced, so that it speaks of no later chunk.
+    func takeUnsaved() -> CacheIndex.Update? {
+        guard let update = state.withLock({ $0.takeUpdate(id, key, isSynced: true) }) else { return nil }
+        // A row that speaks of no byte would outlive its file.
+        return update.extents.isEmpty && !update.wasIndexed ? nil : update
+    }
+
+    /// Changed orders of last reads, of a generation that the index knows already.
+    func takeTouches() -> CacheIndex.Update? {
+        state.withLock { isStored && $0.isTouched ? $0.takeUpdate(id, key, isSynced: false) : nil }
+    }
+
+    /// The index could not be told.
+    func restore(_ update: CacheIndex.Update) { state.withLock { $0.restore(update) } }
+
+    /// What the file takes beside its chunks, as the index is about to be told.
+    func overheadToSave() -> Int64 {
+        state.withLock { state in
+            state.news.savedOverhead = state.chunks.overhead
+            return state.chunks.overhead
+        }
+    }
+
+    /// The chunks that the index knows, and that are still the same.
+    func saved(ofExtent ordinal: Int) -> Presence { state.withLock { $0.chunks.saved(ofExtent: ordinal) } }
+
+    /// Whether the index knows all of it.
+    var isSaved: Bool { state.withLock { $0.isSaved && $0.chunks.isComplete } }
+
+    /// Whether the index does not know of all that is present of a range.
+    func hasUnsaved(in range: Range<Int64>) -> Bool {
+        !range.isEmpty && state.withLock { !$0.news.isIndexed || $0.chunks.hasUnsaved(in: range) }
+    }
+
+    /// Whether it is to be saved soon.
+    var isEager: Bool { state.withLock { $0.news.eager > 0 } }
+
+    /// - Parameter isWanted: false takes back what was wanted before.
+    func saveSoon(_ isWanted: Bool) { state.withLock { $0.news.eager += isWanted ? 1 : -1 } }
+
+    /// Whether this session's list of unfinished files names its file.
+    var isListed: Bool { state.withLock { $0.isListed } }
+
+    func noteListed() { state.withLock { $0.isListed = true } }
+
+    /// Whether its file's name is durable.
+    var isNameSynced: Bool { state.withLock { $0.isNameSynced } }
+
+    func noteNameSynced() { state.withLock { $0.isNameSynced = true } }
 }

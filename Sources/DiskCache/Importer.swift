@@ -56,7 +56,7 @@ package final class Importer: @unchecked Sendable {
             case .taken(let count), .met(let count): taken += count
             case .noRoom(let count):
                 taken += count
-                guard store.queue.sync(execute: { store.makeRoom() }) else { throw .noRoom }
+                guard store.queue.sync({ $0.evictor.makeRoom() }) else { throw .noRoom }
             case .failed(let error): throw .store(error)
             }
         }
@@ -66,33 +66,36 @@ package final class Importer: @unchecked Sendable {
     package func finish() throws(ImportError) -> ResourceReport {
         guard writer.position == length else { throw .wrongLength(expected: length, got: writer.position) }
         isOver = true
-        let outcome: Result<ResourceReport, ImportError> = store.queue.sync { publish() }
-        if case .failure = outcome { store.retire(generation) }
-        return try outcome.get()
+        do throws(ImportError) {
+            return try store.queue.sync { work throws(ImportError) in try publish(work) }
+        } catch {
+            store.retire(generation)
+            throw error
+        }
     }
 
     /// Takes the place of what is there, once all of it is durable. On the store's queue.
-    private func publish() -> Result<ResourceReport, ImportError> {
+    private func publish(_ work: StoreWork) throws(ImportError) -> ResourceReport {
+        let previous = store.core.open.newest(of: generation.key)
         do throws(StoreError) {
-            let previous = store.registry.withLock { $0.newest(of: generation.key) }
-            if !replaces {
-                let isIndexed = try store.index.resource(generation.key) != nil
-                guard previous == nil, !isIndexed else { return .failure(.exists) }
-            }
-            generation.state.withLock { $0.isHidden = false }
-            store.registry.withLock { registry in
-                registry.unsaved[generation.id] = generation
-                registry.newest[generation.key] = generation.id
-            }
-            store.checkpoint()
-            guard generation.isSaved, let report = try store.index.resource(generation.key), report.isComplete else {
-                store.registry.withLock { $0.newest[generation.key] = previous?.id }
-                return .failure(.store(.index(detail: "what was taken in could not be saved; the log says why")))
-            }
-            if let previous { store.retire(previous) }
-            store.tellChanged(generation.key, previous)
-            return .success(report)
-        } catch { return .failure(.store(error)) }
+            let isIndexed = try store.index.resource(generation.key) != nil
+            if replaces || previous == nil && !isIndexed { return try publish(work, replacing: previous) }
+        } catch { throw .store(error) }
+        throw .exists
+    }
+
+    private func publish(_ work: StoreWork, replacing previous: Generation?) throws(StoreError) -> ResourceReport {
+        generation.reveal()
+        _ = store.core.unsaved.add(generation)
+        store.core.open.setNewest(generation.id, of: generation.key)
+        work.checkpointer.checkpoint()
+        guard generation.isSaved, let report = try store.index.resource(generation.key), report.isComplete else {
+            store.core.open.setNewest(previous?.id, of: generation.key)
+            throw .index(detail: "what was taken in could not be saved; the log says why")
+        }
+        if let previous { store.retire(previous) }
+        store.core.listeners.tellChanged(generation.key, previous)
+        return report
     }
 
     /// Not to be finished: its bytes go.
@@ -101,14 +104,5 @@ package final class Importer: @unchecked Sendable {
         isOver = true
         writer.close()
         store.retire(generation)
-    }
-}
-
-extension Generation {
-    /// Whether the index knows all that is present.
-    fileprivate var isSaved: Bool {
-        state.withLock { state in
-            state.isIndexed && state.absentChunks == 0 && state.extents.values.allSatisfy { $0.unsaved.isEmpty }
-        }
     }
 }

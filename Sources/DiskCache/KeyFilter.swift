@@ -135,22 +135,3 @@ extension CacheIndex {
         }
     }
 }
-
-extension CacheStore {
-    /// Whether nothing is cached of a resource, as far as that can be told at once.
-    package func certainlyLacks(_ key: CacheKey) -> Bool {
-        // In this order: what is no longer open has been entered before.
-        !isKnown(key) && index.keys.certainlyLacks(key)
-    }
-
-    /// In the background, once something was looked up in vain: who plays what is cached does not need it.
-    func fillKeyFilter() {
-        guard index.keys.beginFilling() else { return }
-        let runs = auditors.run { [self] in
-            report("read which resources are cached") { () throws(StoreError) in
-                try index.fillKeys { isEnding.load(ordering: .relaxed) }
-            }
-        }
-        if !runs { index.keys.endFilling(isComplete: false) }
-    }
-}

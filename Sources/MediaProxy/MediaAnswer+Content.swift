@@ -7,39 +7,44 @@ import Metrics
 
 /// The answer from a generation, or in its place.
 extension MediaAnswer {
-    func answer(from generation: Generation, following status: SharedFetch? = nil) {
+    /// - Parameter view: how it was a moment ago; nil to look now.
+    func answer(from generation: Generation, as view: Generation.Snapshot? = nil, following status: SharedFetch? = nil)
+    {
         opening = nil
-        let head = generation.head
-        guard head.status == 200 else { return relay(generation, following: status) }
+        let view = view ?? generation.snapshot, head = view.head
+        guard head.status == 200 else { return relay(generation, view, following: status) }
         switch Conditional.evaluate(request, against: head.validators) {
-        case .notModified: return close(304, generation, following: status)
-        case .failed: return close(412, generation, following: status)
+        case .notModified: return close(304, generation, view, following: status)
+        case .failed: return close(412, generation, view, following: status)
         case .proceed: break
         }
         if resolvedRule.pins, generation.isStored { filler.filler.pin(generation, of: resource) }
-        guard let length = generation.length else {
+        guard let length = view.length else {
             // RFC 9110 §14.2: while the length is unknown, Range is ignored.
-            return answer(from: generation, range: nil, length: nil, following: status)
+            return answer(from: generation, view, range: nil, length: nil, following: status)
         }
         guard let wanted, Conditional.rangeApplies(request, against: head.validators) else {
-            return answer(from: generation, range: nil, length: length, following: status)
+            return answer(from: generation, view, range: nil, length: length, following: status)
         }
         if !several.isEmpty, generation.isStored {
-            return answerSeveral(from: generation, length: length, following: status)
+            return answerSeveral(from: generation, view, length: length, following: status)
         }
         guard let range = wanted.resolve(length: length) else {
             return refuseRange(length, generation, following: status)
         }
-        answer(from: generation, range: range, length: length, following: status)
+        answer(from: generation, view, range: range, length: length, following: status)
     }
 
-    func answer(from generation: Generation, range: Range<Int64>?, length: Int64?, following status: SharedFetch?) {
+    func answer(
+        from generation: Generation, _ view: Generation.Snapshot, range: Range<Int64>?, length: Int64?,
+        following status: SharedFetch?
+    ) {
         let bytes = range ?? 0..<(length ?? .max) // no trap: a length is not negative
-        let coverage = generation.length == nil ? .part : generation.coverage(of: bytes)
+        let coverage = view.length == nil ? .part : generation.coverage(of: bytes)
         classify(coverage, generation, isOpening: status != nil)
         guard request.method == .get else {
             status?.leave(follower)
-            return exchange.respond(contentHead(of: generation, range: nil, length: length))
+            return exchange.respond(contentHead(of: generation, view, range: nil, length: length))
         }
         if directives.control.onlyIfCached, coverage != .whole {
             status?.leave(follower)
@@ -51,14 +56,14 @@ extension MediaAnswer {
             follower: follower, following: status)
         self.reader = reader
         filler.keepFilling(resource, generation, demand, from: reader.offset)
-        sendFirst(of: reader) { [self] in contentHead(of: generation, range: range, length: length) }
+        sendFirst(of: reader) { [self] in contentHead(of: generation, view, range: range, length: length) }
     }
 
     /// The origin sends a part and does not tell of how much: the player is told no more either.
     func answer(fromPart part: Range<Int64>, of generation: Generation, following status: SharedFetch) {
         opening = nil
         let range = wanted?.resolve(length: part.upperBound)?.clamped(to: part) ?? part
-        answer(from: generation, range: range, length: nil, following: status)
+        answer(from: generation, generation.snapshot, range: range, length: nil, following: status)
     }
 
     /// Waits for the first bytes, then sends the head and them.
@@ -126,15 +131,17 @@ extension MediaAnswer {
 
     // MARK: Heads
 
-    func contentHead(of generation: Generation, range: Range<Int64>?, length: Int64?) -> Response {
+    func contentHead(of generation: Generation, _ view: Generation.Snapshot, range: Range<Int64>?, length: Int64?)
+        -> Response
+    {
         var response = Response(range == nil ? 200 : 206, length: range.map { Int64($0.count) } ?? length)
         if let range { response.contentRange(range, total: length) }
-        addFields(of: generation, to: &response)
+        addFields(of: generation, view, to: &response)
         return response
     }
 
-    private func addFields(of generation: Generation, to response: inout Response) {
-        let head = generation.head
+    private func addFields(of generation: Generation, _ view: Generation.Snapshot, to response: inout Response) {
+        let head = view.head
         if response.status == 304 {
             for line in head.fields.lines where Self.notModifiedFields.contains(line.name) {
                 response.field(line.name, line.value)
@@ -144,7 +151,7 @@ extension MediaAnswer {
         }
         response.hasDate = head.hasDate
         handler.addFormFields(head.siteBytes, head.safety, isPublic: head.isPublic, route, for: request, to: &response)
-        if head.status == 200, generation.length != nil { response.field("Accept-Ranges", "bytes") }
+        if head.status == 200, view.length != nil { response.field("Accept-Ranges", "bytes") }
         // RFC 9111 §5.1: not of what just came from its origin, unless it came from a cache before.
         let age = head.age(at: filler.filler.now())
         if age > 0 || outcome.isHit || accepted === generation || outcome.forward == .partial {
@@ -159,11 +166,13 @@ extension MediaAnswer {
         "cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary",
     ]
 
-    private func close(_ status: Int, _ generation: Generation, following opening: SharedFetch?) {
+    private func close(
+        _ status: Int, _ generation: Generation, _ view: Generation.Snapshot, following opening: SharedFetch?
+    ) {
         classify(.whole, generation, isOpening: opening != nil)
         opening?.leave(follower)
         var response = Response(status, length: status == 304 ? nil : 0)
-        addFields(of: generation, to: &response)
+        addFields(of: generation, view, to: &response)
         exchange.respond(response)
     }
 
@@ -181,17 +190,17 @@ extension MediaAnswer {
     // MARK: In its place
 
     /// The origin's own answer, such as its error page.
-    private func relay(_ generation: Generation, following status: SharedFetch?) {
+    private func relay(_ generation: Generation, _ view: Generation.Snapshot, following status: SharedFetch?) {
         classify(.none, generation, isOpening: true)
-        outcome.forwardStatus = generation.head.status
-        let length = generation.length
+        let length = view.length
+        outcome.forwardStatus = view.head.status
         let reader = CacheReader(
             generation, from: 0, to: length, resource: resource, demand: demand, filler: filler, follower: follower,
             following: status)
         self.reader = reader
         sendFirst(of: reader) { [self] in
-            var response = Response(generation.head.status, length: length)
-            addFields(of: generation, to: &response)
+            var response = Response(view.head.status, length: length)
+            addFields(of: generation, view, to: &response)
             return response
         }
     }

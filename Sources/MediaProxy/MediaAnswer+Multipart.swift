@@ -8,23 +8,26 @@ import HTTPTransport
 extension MediaAnswer {
     /// From what is stored: what passes by has only the range that the origin was asked for, and that is a valid answer
     /// too (§15.3.7).
-    func answerSeveral(from generation: Generation, length: Int64, following status: SharedFetch?) {
+    func answerSeveral(
+        from generation: Generation, _ view: Generation.Snapshot, length: Int64, following status: SharedFetch?
+    ) {
         switch RangeSet(several, length: length) {
         case .unsatisfiable:
             refuseRange(length, generation, following: status)
         case .parts(let ranges) where ranges.count == 1:
-            answer(from: generation, range: ranges[0], length: length, following: status)
+            answer(from: generation, view, range: ranges[0], length: length, following: status)
         case .parts(let ranges)
-        where generation.head.rangeCondition != nil || coverage(of: ranges, in: generation) == .whole:
-            answer(from: generation, ranges, length: length, following: status)
+        where view.head.rangeCondition != nil || coverage(of: ranges, in: generation) == .whole:
+            answer(from: generation, view, ranges, length: length, following: status)
         // Without a validator what is missing comes in one transfer, in the order of the whole.
         case .parts, .whole:
-            answer(from: generation, range: nil, length: length, following: status)
+            answer(from: generation, view, range: nil, length: length, following: status)
         }
     }
 
     private func answer(
-        from generation: Generation, _ ranges: [Range<Int64>], length: Int64, following status: SharedFetch?
+        from generation: Generation, _ view: Generation.Snapshot, _ ranges: [Range<Int64>], length: Int64,
+        following status: SharedFetch?
     ) {
         let coverage = coverage(of: ranges, in: generation)
         classify(coverage, generation, isOpening: status != nil)
@@ -32,7 +35,7 @@ extension MediaAnswer {
             status?.leave(follower)
             return refuseToAsk()
         }
-        let layout = MultipartLayout(ranges, total: length, type: generation.head.fields["Content-Type"])
+        let layout = MultipartLayout(ranges, total: length, type: view.head.fields["Content-Type"])
         let reader = CacheReader(
             generation, from: ranges[0].lowerBound, to: ranges[0].upperBound, resource: resource, demand: demand,
             filler: filler, follower: follower,
@@ -48,7 +51,7 @@ extension MediaAnswer {
             }
         }
         sendFirst(of: reader, body: body) { [self] in
-            var response = contentHead(of: generation, range: nil, length: layout.length)
+            var response = contentHead(of: generation, view, range: nil, length: layout.length)
             response.status = 206
             // Type and range of the parts stand with them.
             response.remove("Content-Type")

@@ -8,23 +8,23 @@ import Upstream
 /// Whether what is stored may answer, and what its origin says about that (RFC 9111 §4).
 extension MediaAnswer {
     func consider(_ generation: Generation) {
-        let head = generation.head
-        if let other = otherSelection(generation) { return turn(to: other) }
-        if generation === accepted { return answer(from: generation) }
+        let view = generation.snapshot, head = view.head
+        if let other = otherSelection(head) { return turn(to: other) }
+        if generation === accepted { return answer(from: generation, as: view) }
         let freshness = head.freshness(ttl: resolvedRule.ttl, now: filler.filler.now())
         let isOffline = filler.isOffline
         trace(
-            "is stored, \(generation.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
+            "is stored, \(view.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
         )
         switch Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: isOffline) {
         case .fresh:
             outcome = .hit(ttl: freshness.remaining)
-            answer(from: generation)
+            answer(from: generation, as: view)
         case .stale(let revalidates):
             outcome = .hit(ttl: freshness.remaining, detail: isOffline ? "offline" : revalidates ? "revalidating" : nil)
             countStale()
             if revalidates { filler.revalidate(generation, resource, demand) }
-            answer(from: generation)
+            answer(from: generation, as: view)
         case .validate(let need):
             doubted = (generation, freshness)
             outcome = .forwarded(need == .stale ? .stale : .request)
@@ -35,8 +35,8 @@ extension MediaAnswer {
     }
 
     /// The selection that this request has in the place of a generation's; nil where it has the same.
-    func otherSelection(_ generation: Generation) -> Variant? {
-        let variant = generation.head.variant
+    func otherSelection(_ head: GenerationHead) -> Variant? {
+        let variant = head.variant
         guard !variant.isEmpty else { return nil }
         let own = variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
         return own == variant ? nil : own
@@ -92,9 +92,10 @@ extension MediaAnswer {
     }
 
     private func verdict(on generation: Generation, _ freshness: Freshness, isDisconnected: Bool) -> Reuse.OnError {
-        Reuse.onError(
-            directives, response: generation.head.cacheControl, freshness, isDisconnected: isDisconnected,
-            resolvedRule.stalePlay, isKept: generation.isKept)
+        let view = generation.snapshot
+        return Reuse.onError(
+            directives, response: view.head.cacheControl, freshness, isDisconnected: isDisconnected,
+            resolvedRule.stalePlay, isKept: view.isKept)
     }
 
     /// How what is cached can be played all the same.

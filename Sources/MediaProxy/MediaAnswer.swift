@@ -194,7 +194,7 @@ final class MediaAnswer: BodySource {
         switch status.opening {
         case .stored(let generation):
             // What came for another request may have been chosen by fields that this one has not.
-            if let other = otherSelection(generation) {
+            if let other = otherSelection(generation.head) {
                 leaveOpening()
                 return turn(to: other)
             }
@@ -205,7 +205,7 @@ final class MediaAnswer: BodySource {
             leaveOpening()
             // Replaced while the question was on its way, or chosen for another.
             guard !generation.isRetired else { return restart(after: .changed) }
-            if let other = otherSelection(generation) { return turn(to: other) }
+            if let other = otherSelection(generation.head) { return turn(to: other) }
             outcome.forwardStatus = answer
             return accept(generation)
         case .passing(let generation, let owner, let part, let total)
@@ -235,11 +235,10 @@ final class MediaAnswer: BodySource {
     /// Whether an origin's error is one for all who wait: it has looked neither at who they are nor at what part they
     /// want.
     private func isSharedError(_ generation: Generation) -> Bool {
-        guard generation.head.status >= 400, generation.head.status != 416, generation.head.variant.isEmpty,
-            request.method == .get
-        else { return false }
+        let view = generation.snapshot, status = view.head.status
+        guard status >= 400, status != 416, view.head.variant.isEmpty, request.method == .get else { return false }
         // It is kept for the slowest of them.
-        guard let length = generation.length, length <= Self.longestSharedError else { return false }
+        guard let length = view.length, length <= Self.longestSharedError else { return false }
         let fields = demand.sentFields
         return fields["Authorization"] == nil && fields["Cookie"] == nil
     }

@@ -286,7 +286,7 @@ import Testing
         let before = try pages()
         opened.evict(.max)
         #expect(before > 120)
-        for _ in 1...20 { store.queue.sync { store.tick() } }
+        for _ in 1...20 { store.queue.sync { $0.tick() } }
         #expect(try pages() < before / 3)
     }
 
@@ -512,8 +512,10 @@ import Testing
         var ids = GenerationIDs(session: 60_000)
         let orphan = ids.make()
         try FileManager.default.createDirectory(
-            atPath: (store.path(of: orphan) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-        _ = FileManager.default.createFile(atPath: store.path(of: orphan), contents: Data(repeating: 1, count: 9000))
+            atPath: (store.core.files.path(of: orphan) as NSString).deletingLastPathComponent,
+            withIntermediateDirectories: true)
+        _ = FileManager.default.createFile(
+            atPath: store.core.files.path(of: orphan), contents: Data(repeating: 1, count: 9000))
 
         for repairs in [false, true] {
             let report = try audit(repairs: repairs)

@@ -59,7 +59,8 @@ import Testing
     private func compare(_ opened: OpenStore) throws {
         for name in Self.names {
             guard let row = try opened.row(name) else { continue }
-            let file = try SparseFile(path: opened.store.path(of: row.id), length: row.length, creating: false)
+            let file = try SparseFile(
+                path: opened.store.core.files.path(of: row.id), length: row.length, creating: false)
             for (ordinal, present) in try opened.rows(of: row.id) {
                 for bit in present.runs.joined() {
                     let range = row.geometry.chunkBytes(

@@ -67,7 +67,7 @@ import Testing
             #expect(generation.leases(0) == 1)
         }
         #expect(generation.leases(0) == 0)
-        #expect(generation.state.withLock { $0.writers.isEmpty })
+        #expect(!generation.chunks.hasClaims)
     }
 
     @Test func shortLastChunkIsPresentAtTheEnd() throws {

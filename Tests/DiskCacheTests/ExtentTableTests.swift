@@ -62,7 +62,7 @@ import Testing
         for number in 0..<300 {
             let generation = try opened.make("\(number)", length: length)
             try opened.fill(generation, media, 0..<64 << 10)
-            #expect(generation.state.withLock { $0.extents.ordinals } == [0])
+            #expect(generation.chunks.extents.ordinals == [0])
             #expect(generation.coverage(of: 0..<Self.longest) == .part)
             #expect(generation.gap(in: 0..<Self.longest)?.lowerBound == 64 << 10)
             _ = try generation.mapping(at: 0)
@@ -80,14 +80,14 @@ import Testing
             guard case .taken = media.bytes(0..<media.size).withUnsafeBytes({ writer.append($0) }) else {
                 throw Unexpected("not taken")
             }
-            #expect(buffer.state.withLock { $0.extents.ordinals.count } == 1)
+            #expect(buffer.chunks.extents.ordinals.count == 1)
             #expect(buffer.file.allocatedBytes == 1 << 20)
             #expect(try buffer.fileBytes(start..<Self.longest) == media.bytes(0..<media.size))
             var lease: ExtentLease?
             #expect(buffer.acquire(at: start, limit: .max, lease: &lease) == .bytes(until: Self.longest))
             lease = nil
             buffer.discard(below: Self.longest)
-            #expect(buffer.file.allocatedBytes == 0 && buffer.state.withLock { $0.extents.ordinals.isEmpty })
+            #expect(buffer.file.allocatedBytes == 0 && buffer.chunks.extents.ordinals.isEmpty)
         }
     }
 }
@@ -96,7 +96,7 @@ import Testing
 @Suite struct MappingTests {
     @Test func idlePartsStayUpTo64MiBForAMinute() {
         let part: Int64 = 4 << 20
-        func last(_ uses: [Int64]) -> Int64? { CacheStore.lastToDrop(uses.map { ($0, part) }, now: 100_000) }
+        func last(_ uses: [Int64]) -> Int64? { IdleMappings.lastToDrop(uses.map { ($0, part) }, now: 100_000) }
         #expect(last([]) == nil)
         #expect(last([99_000, 60_000, 50_000]) == nil)
         #expect(last([99_000, 40_000]) == 40_000, "idle for a minute")
@@ -114,7 +114,7 @@ import Testing
         _ = try generation.mapping(at: 0)
         #expect(held.range == 4 << 20..<8 << 20)
         #expect(generation.file.idleMappings().map(\.bytes) == [4 << 20])
-        opened.store.queue.sync { opened.store.dropIdleMappings(now: MappingClock.now() + 61_000) }
+        IdleMappings.drop([generation.file], now: MappingClock.now() + 61_000)
         #expect(generation.file.idleMappings().isEmpty)
         #expect(media.difference(Array(held.bytes(5 << 20..<6 << 20)), from: 5 << 20..<6 << 20) == nil)
         #expect(media.difference(Array(try generation.mapping(at: 0).bytes(0..<1000)), from: 0..<1000) == nil)

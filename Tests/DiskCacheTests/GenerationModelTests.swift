@@ -129,7 +129,7 @@ private final class GenerationModel {
     // MARK: Comparing
 
     func compare(_ random: inout SplitMix64) throws {
-        #expect(generation.state.withLock { $0.absentChunks } == present.count { !$0 })
+        #expect(generation.chunks.absentCount == present.count { !$0 })
         #expect(generation.isComplete == present.allSatisfy { $0 })
         let start = Int64.random(in: 0..<length, using: &random)
         let range = start..<Int64.random(in: start + 1...length, using: &random)
@@ -149,8 +149,8 @@ private final class GenerationModel {
         #expect(try generation.firstWrongChunk(media) == nil)
         for hand in hands { hand.writer.close() }
         hands = []
-        #expect(generation.state.withLock { $0.extents.values.allSatisfy { $0.leases == 0 } })
-        #expect(generation.state.withLock { $0.writers.isEmpty })
+        #expect(!generation.chunks.isLeased)
+        #expect(!generation.chunks.hasClaims)
     }
 
     private func acquire(_ offset: Int64, limit: Int64) throws {

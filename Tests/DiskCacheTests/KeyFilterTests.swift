@@ -159,7 +159,7 @@ extension KeyFilterTests {
             _ = generation
         }
         opened.checkpoint()
-        opened.store.queue.sync { _ = opened.store.closeUnused() }
+        opened.store.queue.sync { _ = $0.closer.closeUnused() }
         #expect(opened.store.openCount == 0)
         #expect(!opened.store.certainlyLacks(OpenStore.key("a")))
     }

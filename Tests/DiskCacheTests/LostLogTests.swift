@@ -13,7 +13,7 @@ import Testing
     /// A copy of a directory in use, as a kill would leave it, whose index has lost its log.
     private func killedWithoutLog(_ opened: OpenStore, isOverwritten: Bool) throws -> TemporaryDirectory {
         let copy = try TemporaryDirectory()
-        try opened.store.queue.sync {
+        try opened.store.queue.sync { _ in
             let outcome = try ChildProcess.run(
                 "/bin/cp", ["-a", "--sparse=always", opened.directory.path + "/.", copy.path])
             guard outcome.exit == .exited(0) else { throw Unexpected("cp: \(outcome.stderr)") }
@@ -85,7 +85,7 @@ import Testing
         let victim = CacheIndex.Victim(
             generation: row.id, ordinal: 0, lastAccess: 0, present: Presence(bits: (1 << 40) - 1), length: media.size,
             geometry: OpenStore.small)
-        #expect(opened.store.queue.sync { opened.store.evict([victim], upTo: .max) } ?? 0 > 0)
+        #expect(opened.store.queue.sync { $0.evictor.evict([victim], upTo: .max) } ?? 0 > 0)
         let again = try OpenStore(try killedWithoutLog(opened, isOverwritten: false))
         if let generation = try again.load("a") {
             try again.verify(generation, extent: 0)

@@ -72,7 +72,7 @@ final class OpenStore: Sendable {
     func killed() throws -> OpenStore {
         let copy = try TemporaryDirectory()
         // On the queue, where no checkpoint or eviction can run meanwhile.
-        try store.queue.sync {
+        try store.queue.sync { _ in
             let outcome = try ChildProcess.run("/bin/cp", ["-a", "--sparse=always", directory.path + "/.", copy.path])
             guard outcome.exit == .exited(0) else { throw Unexpected("cp: \(outcome.stderr)") }
         }
@@ -129,12 +129,12 @@ final class OpenStore: Sendable {
     // MARK: What the store does by itself, now
 
     /// Closes what nobody has open, as the store does each second.
-    func closeUnused() { _ = store.queue.sync { store.closeUnused() } }
+    func closeUnused() { _ = store.queue.sync { $0.closer.closeUnused() } }
 
-    func checkpoint() { store.queue.sync { store.checkpoint(touchesToo: true) } }
+    func checkpoint() { store.queue.sync { $0.checkpointer.checkpoint(touchesToo: true) } }
 
     @discardableResult
-    func evict(_ bytes: Int64) -> Int64 { store.queue.sync { store.evict(bytes) } }
+    func evict(_ bytes: Int64) -> Int64 { store.queue.sync { $0.evictor.evict(bytes) } }
 
     func makeRoom() throws -> Bool {
         let outcome = Monitor<Bool?>(nil)
@@ -159,7 +159,7 @@ final class OpenStore: Sendable {
         settle(store.readers, threads: 4)
         settle(store.clerks, threads: 2)
         settle(store.auditors, threads: 2)
-        store.queue.sync {}
+        store.queue.wait()
     }
 
     /// As many at once as there are threads: each has come to the end of what it did before.
@@ -176,7 +176,7 @@ final class OpenStore: Sendable {
 
     // MARK: The disk
 
-    func path(_ generation: Generation) -> String { store.path(of: generation.id) }
+    func path(_ generation: Generation) -> String { store.core.files.path(of: generation.id) }
 
     /// All files of generations.
     var dataFiles: [String] {
@@ -219,14 +219,13 @@ enum Taken: Equatable {
 extension Generation {
     /// The bits of present chunks, by extent.
     var presence: [Presence] {
-        state.withLock { state in
-            let count = state.length.map { geometry.extentCount(length: $0) } ?? (state.extents.ordinals.last ?? -1) + 1
-            return (0..<count).map { state.extents[$0].present }
-        }
+        let chunks = chunks
+        let count = chunks.length.map { geometry.extentCount(length: $0) } ?? (chunks.extents.ordinals.last ?? -1) + 1
+        return (0..<count).map { chunks.extents[$0].present }
     }
 
     func isPresent(_ chunk: Int) -> Bool {
-        state.withLock { $0.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk)) }
+        chunks.extents[geometry.extent(ofChunk: chunk)].present.contains(geometry.bit(ofChunk: chunk))
     }
 
     var presentChunks: [Int] {
@@ -234,17 +233,9 @@ extension Generation {
         return (0..<geometry.chunkCount(length: length)).filter(isPresent)
     }
 
-    func leases(_ ordinal: Int) -> Int { state.withLock { Int($0.extents[ordinal].leases) } }
+    func leases(_ ordinal: Int) -> Int { Int(chunks.extents[ordinal].leases) }
 
-    var hasUnverified: Bool { state.withLock { $0.extents.values.contains { !$0.unverified.isEmpty } } }
-
-    /// Says when an extent was last read, in place of the wall clock.
-    func touch(_ ordinal: Int, at time: Int64) {
-        state.withLock {
-            $0.extents[ordinal].lastAccess = time
-            $0.extents[ordinal].isTouched = true
-        }
-    }
+    var hasUnverified: Bool { !chunks.unverifiedExtents.isEmpty }
 
     /// What the file holds, whether it is present or not.
     func fileBytes(_ range: Range<Int64>) throws -> [UInt8] {
@@ -270,8 +261,4 @@ struct Unexpected: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
-}
-
-extension Generation {
-    var isComplete: Bool { length.map { coverage(of: 0..<$0) == .whole } ?? false }
 }

@@ -13,7 +13,7 @@ import Testing
     private func strayFile(in opened: OpenStore) throws -> String {
         var ids = GenerationIDs(session: 60_000)
         let id = ids.make()
-        let path = opened.store.path(of: id)
+        let path = opened.store.core.files.path(of: id)
         try FileManager.default.createDirectory(
             atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
         #expect(FileManager.default.createFile(atPath: path, contents: Data(count: 9000)))
@@ -66,9 +66,9 @@ import Testing
         let generation = try opened.make("a", media, filling: 0..<media.size)
         opened.checkpoint()
         let again = try opened.reopenedAfter(generation) { opened in
-            try opened.store.queue.sync {
+            try opened.store.queue.sync { work in
                 let id = try #require(try opened.row("a")).id
-                try opened.store.list([id])
+                try work.remover.list([id])
                 _ = try opened.store.index.remove([(id, 0), (id, 1)])
             }
         }

@@ -1,14 +1,13 @@
 /// How long parts of files stay mapped that nobody reads at this moment. Mapping them again costs little, but not
 /// nothing: what is read again and again stays.
-extension CacheStore {
+enum IdleMappings {
     /// So many bytes of idle parts stay for long; in milliseconds, how long more than that stay, and how long any.
     private static let (idleBytes, shortIdle, longIdle): (Int64, Int64, Int64) = (64 << 20, 5_000, 60_000)
 
-    /// On `queue`, each second.
-    func dropIdleMappings(now: Int64 = MappingClock.now()) {
-        let files = registry.withLock { registry in registry.open.values.map(\.file) }
+    /// - Parameter now: by `MappingClock`.
+    static func drop(_ files: [any GenerationBytes], now: Int64 = MappingClock.now()) {
         let idle = files.flatMap { $0.idleMappings() }.sorted { $0.lastUse > $1.lastUse }
-        guard let last = Self.lastToDrop(idle, now: now) else { return }
+        guard let last = lastToDrop(idle, now: now) else { return }
         for file in files { file.dropMappings(usedUntil: last) }
     }
 

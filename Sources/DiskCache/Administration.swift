@@ -1,0 +1,221 @@
+import CachePolicy
+import Foundation
+import HTTPModel
+
+/// What people see and steer of a cache. All of it blocks: not for loops, nor for the store's own threads.
+struct Administration: Sendable {
+    let core: StoreCore
+    let queue: StoreQueue
+    let loader: Loader
+    let verifier: Verifier
+
+    /// The index knows of new chunks and reads within a second; whoever asks, at once.
+    private func tellIndex() { queue.sync { $0.checkpointer.checkpoint(touchesToo: true) } }
+
+    // MARK: What there is
+
+    func report() throws(StoreError) -> CacheReport {
+        tellIndex()
+        let counts = try core.index.counts(), ledger = core.ledger
+        return CacheReport(
+            directory: core.configuration.directory, size: ledger.size, maxSize: ledger.limit, minFree: ledger.minFree,
+            resources: counts.resources, pinned: counts.pinned)
+    }
+
+    func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
+        tellIndex()
+        return try core.index.resources(query)
+    }
+
+    func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
+        tellIndex()
+        guard let resource = try core.index.resource(key), let row = try core.index.generation(of: key),
+            let extents = try core.index.extents(of: row)
+        else { return nil }
+        let present = row.presentRanges(of: extents), fields = row.head.fields
+        return ResourceDetail(
+            resource: resource, finalURL: row.head.finalURL, etag: fields["ETag"],
+            lastModified: fields["Last-Modified"], cacheControl: fields.combined("Cache-Control"),
+            expires: fields["Expires"], date: fields["Date"], validatedAt: row.head.times.validatedAt,
+            initialAge: row.head.times.initialAge, chunkSize: row.geometry.chunkSize,
+            present: present.map(ByteSpan.init), missing: present.gaps(within: 0..<row.length).map(ByteSpan.init))
+    }
+
+    func isComplete(_ key: CacheKey) throws(StoreError) -> Bool {
+        if let open = core.open.newest(of: key) { return open.isComplete }
+        return try core.index.resource(key)?.isComplete ?? false
+    }
+
+    func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
+        let open = core.open.newest(of: key)
+        let resource = try core.index.resource(key)
+        if let (length, present) = open?.presentRanges {
+            guard !present.isEmpty || length == 0 else { return nil }
+            return ResourceCoverage(length: length, present: present, isPinned: resource?.isPinned ?? false)
+        }
+        guard open == nil, let resource, let row = try core.index.generation(of: key),
+            let extents = try core.index.extents(of: row)
+        else { return nil }
+        return ResourceCoverage(
+            length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned)
+    }
+
+    // MARK: What stays
+
+    func touch(_ key: CacheKey) throws(StoreError) -> Bool {
+        guard let generation = try loader.load(key) else { return false }
+        generation.touch(at: AccessClock.now())
+        tellIndex()
+        return true
+    }
+
+    func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
+        try queue.sync { work throws(StoreError) in
+            work.checkpointer.checkpoint()
+            guard try core.index.resource(key) != nil else { return false }
+            // In this order the copy never has a pin that the index has not.
+            if !isPinned { try work.pins.remove(key) }
+            _ = try core.index.setPinned(isPinned, key)
+            if isPinned { try work.pins.copyAll(of: key, from: core.index) }
+            try noteKept(key)
+            work.checkpointer.countIndex()
+            return true
+        }
+    }
+
+    /// Notes that a resource was downloaded.
+    func setDownloaded(_ key: CacheKey) throws(StoreError) {
+        try queue.sync { work throws(StoreError) in
+            try core.index.setDownloaded(key)
+            try work.pins.setDownloaded(key)
+            try noteKept(key)
+        }
+    }
+
+    /// Tells the open generation of a resource whether somebody has pinned or downloaded it. On the store's queue.
+    private func noteKept(_ key: CacheKey) throws(StoreError) {
+        let isKept = try core.index.isKept(key)
+        core.open.newest(of: key)?.setKept(isKept)
+    }
+
+    // MARK: What goes
+
+    func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
+        try queue.sync { work throws(StoreError) -> RemovalReport? in
+            work.checkpointer.checkpoint()
+            let keys = try [key] + core.index.variants(of: key)
+            var ids: [GenerationID] = []
+            for key in keys { ids += try core.index.identifiers(of: key) }
+            guard !ids.isEmpty else { return nil }
+            guard !isDryRun else {
+                return RemovalReport(
+                    resources: ids.count, bytes: try core.index.taken(by: ids), pinned: 0, isDryRun: true)
+            }
+            for key in keys {
+                try work.pins.remove(key)
+                _ = try core.index.setPinned(false, key)
+            }
+            let removed = removal(of: ids, work)
+            guard removed.resources > 0 else {
+                throw .index(detail: "\(key.text) could not be removed; the log says why")
+            }
+            return removed
+        }
+    }
+
+    func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
+        tellIndex()
+        var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
+        var place: Int64 = 0
+        while !core.isEnding {
+            let page = try core.index.page(
+                after: place,
+                readBefore: before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map { $1 ? .max : $0 },
+                limit: 256)
+            guard let last = page.last else { break }
+            place = last.resource
+            let ids = page.filter { !$0.isPinned }.map(\.generation)
+            sum.pinned += page.count - ids.count
+            if isDryRun {
+                sum.resources += ids.count
+                sum.bytes += try core.index.taken(by: ids)
+            } else {
+                // A page at a time, so that others get their turn on the queue.
+                let removed = queue.sync { removal(of: ids, $0) }
+                sum.resources += removed.resources
+                sum.bytes += removed.bytes
+            }
+        }
+        return sum
+    }
+
+    private func removal(of ids: [GenerationID], _ work: StoreWork) -> RemovalReport {
+        let removed = work.remover.remove(ids)
+        work.closer.closeUnused()
+        work.checkpointer.countIndex()
+        return RemovalReport(resources: removed.count, bytes: removed.freed + removed.later, pinned: 0, isDryRun: false)
+    }
+
+    func enforceLimits() -> Int64 {
+        queue.sync { work in
+            core.ledger.refreshDisk()
+            return work.evictor.evictShortage()
+        }
+    }
+
+    // MARK: Files that are lent and taken in
+
+    func hold(_ key: CacheKey) throws(StoreError) -> Holding? {
+        guard let hold = try holdGrowing(key) else { return nil }
+        // Asked of what is held: of that nothing goes any more.
+        let gaps = hold.gaps(in: 0..<hold.length)
+        return gaps.isEmpty ? .complete(hold) : .incomplete(missing: gaps.map(ByteSpan.init))
+    }
+
+    func holdGrowing(_ key: CacheKey) throws(StoreError) -> FileHold? {
+        queue.sync { $0.checkpointer.checkpoint() }
+        guard let generation = try loader.load(key), let length = generation.length else { return nil }
+        return FileHold(generation, length: length, path: GenerationFiles.relativePath(of: generation.id)) {
+            verifier.verify(generation, extent: $0)
+        }
+    }
+
+    /// - Returns: a generation that nobody finds before it is finished.
+    func makeImported(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool) throws(ImportError)
+        -> Generation
+    {
+        guard (0...Generation.longest).contains(length) else { throw .tooLong }
+        do throws(StoreError) {
+            // Else it would evict everything before it fails.
+            guard length <= core.ledger.attainable(beside: try core.index.pinnedBytes()) else {
+                throw .noRoom(for: key)
+            }
+            let isOpen = core.open.newest(of: key) != nil, isIndexed = try core.index.resource(key) != nil
+            if replaces || !isOpen && !isIndexed {
+                let now = AccessClock.now() / 1_000_000
+                let head = GenerationHead(
+                    status: 200, fields: Self.importFields(fields, now: now), finalURL: key.text, storedAt: now)
+                return try loader.make(key, head: head, length: length, isHidden: true)
+            }
+        } catch {
+            if case .system(_, _, ENOSPC) = error { throw .noRoom }
+            throw .store(error)
+        }
+        throw .exists
+    }
+
+    /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a
+    /// year.
+    private static func importFields(_ fields: HeaderFields, now: Int64) -> HeaderFields {
+        var fields = fields
+        if fields["Date"] == nil { fields.append("Date", HTTPDate.format(now)) }
+        if fields["Cache-Control"] == nil { fields.append("Cache-Control", "max-age=31536000, immutable") }
+        return fields
+    }
+}
+
+extension StoreError {
+    static func noRoom(for key: CacheKey) -> StoreError {
+        .system(operation: "reserve space for", path: key.text, code: ENOSPC)
+    }
+}

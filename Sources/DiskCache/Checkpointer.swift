@@ -1,0 +1,127 @@
+import CachePolicy
+import Foundation
+import Metrics
+
+/// Tells the index what is in the files: data first, then `fdatasync`, then the bitmaps that speak of it (in this
+/// order: a bit in the index is never ahead of its chunk). On the store's queue.
+final class Checkpointer {
+    /// A checkpoint comes after so many bytes, if not after a second.
+    static let bytes: Int64 = 64 << 20
+    /// The same while something comes in that somebody waits for to be there tomorrow (`Generation.isEager`).
+    static let eagerBytes: Int64 = 2 << 20
+    /// For so many small files one call is quicker than two for each.
+    private static let filesForOneSync = 16
+
+    private let core: StoreCore
+    private let pins: PinnedCopy
+    private let remover: Remover
+
+    init(_ core: StoreCore, _ pins: PinnedCopy, _ remover: Remover) {
+        (self.core, self.pins, self.remover) = (core, pins, remover)
+    }
+
+    /// - Parameter touchesToo: whether also of what has only been read.
+    func checkpoint(touchesToo: Bool = false) {
+        let unsaved = core.unsaved.take(), open = touchesToo || !unsaved.isEmpty ? core.open.all : []
+        // Of unknown length so far, a generation is saved when its end is seen.
+        let news = unsaved.values.filter { !$0.isRetired }.compactMap { generation in
+            generation.takeUnsaved().map { (generation, $0) }
+        }
+        // Where one call for all fails, each is tried for itself.
+        let areSynced = news.count >= Self.filesForOneSync && core.files.syncAll(news.map(\.0))
+        var updates = news.compactMap { synced($0, $1, isDone: areSynced) }
+        for generation in open where unsaved[generation.id] == nil {
+            if let update = generation.takeTouches() { updates.append(update) }
+        }
+        guard !updates.isEmpty else { return }
+        save(updates, of: unsaved.merging(open.map { ($0.id, $0) }) { first, _ in first })
+        core.metrics.checkpoints.add()
+        shortenList()
+    }
+
+    private func shortenList() {
+        guard core.files.unfinished.isLong else { return }
+        core.faults.report("shorten the list of unfinished files") { () throws(StoreError) in
+            try core.files.unfinished.shorten {
+                Set(core.open.all.filter(\.isListed).map(\.id)).union(core.files.leftUnfinished)
+            }
+        }
+    }
+
+    /// Makes a generation's chunks durable; what the disk did not take is absent again.
+    private func synced(_ generation: Generation, _ update: CacheIndex.Update, isDone: Bool) -> CacheIndex.Update? {
+        do throws(StoreError) {
+            if !isDone { try core.files.sync(generation) }
+            // Only now are all blocks allocated.
+            generation.countOverhead()
+            var update = update
+            update.overhead = generation.overheadToSave()
+            return update
+        } catch  where error.isShortageOfFiles {
+            // Nothing is wrong with them: the next checkpoint tries again. What is let go of meanwhile is closed at the
+            // next look.
+            core.faults.note("open what is to be made durable", error)
+            core.noteShortage()
+            generation.restore(update)
+            _ = core.unsaved.add(generation)
+            return nil
+        } catch {
+            core.faults.note("make chunks durable, so they are dropped", error, label: "disk-sync")
+            for extent in update.extents {
+                let dropped = generation.drop(Presence(extent.checksums.keys), ofExtent: extent.ordinal)
+                core.metrics.droppedChunks.add(Int64(dropped))
+            }
+            // What else it had to tell is told with the next.
+            generation.restore(update)
+            return nil
+        }
+    }
+
+    /// In transactions that are small, so that the index's log grows little between two looks at its size.
+    /// - Returns: the generations that could not be saved. They are told again at the next checkpoint.
+    @discardableResult
+    func save(_ updates: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Set<GenerationID> {
+        var failed: Set<GenerationID> = []
+        // One that has been replaced is not brought back by news of it.
+        let newest = core.open.newestIDs
+        let isCurrent = { (update: CacheIndex.Update) in newest[update.key] == nil || newest[update.key] == update.id }
+        for update in updates where !isCurrent(update) { generations[update.id].map(remover.retire) }
+        // After one that failed the others would wait as long for nothing.
+        for batch in CacheIndex.batches(updates.filter(isCurrent)) {
+            if !failed.isEmpty || !saveBatch(batch, of: generations) {
+                for update in batch { generations[update.id]?.restore(update) }
+                failed.formUnion(batch.map(\.id))
+            }
+        }
+        for id in failed { if let generation = generations[id] { _ = core.unsaved.add(generation) } }
+        return failed
+    }
+
+    /// - Returns: whether the index was told.
+    private func saveBatch(_ batch: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Bool {
+        defer { countIndex() }
+        let replaced: [GenerationID: Int64]
+        do throws(StoreError) {
+            let saved = try core.index.save(batch, session: core.session)
+            replaced = saved.replaced
+            for id in saved.kept { generations[id]?.setKept(true) }
+            core.faults.report("save the copy of pinned rows") { () throws(StoreError) in
+                try pins.save(batch.filter { saved.pinned.contains($0.id) }, from: core.index)
+            }
+        } catch {
+            core.faults.note("save a checkpoint", error)
+            return false
+        }
+        for (id, bytes) in replaced { remover.removeReplaced(id, bytes) }
+        return true
+    }
+
+    /// Counts the files beside the data: the index, its copy, the list of unfinished files, the database of downloads.
+    func countIndex() {
+        let downloads = CacheIndex.files(CacheStore.downloads(in: core.configuration.directory)).reduce(0) {
+            $0 + FileSystem.allocatedBytes($1)
+        }
+        core.ledger.setIndex(
+            bytes: core.index.allocatedBytes + pins.allocatedBytes + core.files.unfinished.allocatedBytes + downloads)
+    }
+}

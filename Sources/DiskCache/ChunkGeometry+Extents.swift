@@ -1,0 +1,66 @@
+import CachePolicy
+import HTTPModel
+
+/// Chunks of an extent as bytes of the resource, and as blocks of the disk.
+extension ChunkGeometry {
+    /// The bytes of an extent.
+    func extentBytes(_ ordinal: Int, length: Int64) -> Range<Int64> {
+        extentStart(ordinal)..<min(extentStart(ordinal + 1), length)
+    }
+
+    /// The bytes of a run of an extent's chunks. Not of an empty run.
+    func bytes(of run: Range<Int>, inExtent ordinal: Int, length: Int64?) -> Range<Int64> {
+        let first = ordinal * Self.chunksPerExtent
+        return chunkStart(
+            first + run.lowerBound)..<chunkBytes(first + run.upperBound - 1, length: length).upperBound
+    }
+
+    /// Those of an extent's chunks that belong to a run of chunks of the resource.
+    func part(of chunks: Range<Int>, inExtent ordinal: Int) -> Presence {
+        let first = ordinal * Self.chunksPerExtent
+        let part = chunks.clamped(to: first..<first + Self.chunksPerExtent)
+        return part.isEmpty ? Presence() : Presence(part.lowerBound - first..<part.upperBound - first)
+    }
+
+    /// Of an extent's chunks, those that a resource of this length has.
+    func existing(_ chunks: Presence, inExtent ordinal: Int, length: Int64) -> Presence {
+        chunks.intersection(Presence(0..<chunkCount(inExtent: ordinal, length: length)))
+    }
+
+    /// How many bytes an extent's chunks have.
+    func bodyBytes(of chunks: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
+        chunks.runs.reduce(0) { sum, run in
+            let first = ordinal * Self.chunksPerExtent
+            return sum +| chunkBytes(first + run.upperBound - 1, length: length).upperBound
+                -| chunkStart(first + run.lowerBound)
+        }
+    }
+
+    /// What chunks take on the disk.
+    func blockBytes(of chunks: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
+        chunks.runs.reduce(0) { sum, run in
+            run.reduce(sum) { $0 + blockBytes(ofChunk: ordinal * Self.chunksPerExtent + $1, length: length) }
+        }
+    }
+
+    func blockBytes(ofChunk chunk: Int, length: Int64?) -> Int64 {
+        let bytes = chunkBytes(chunk, length: length)
+        return CapacityLedger.rounded(bytes.upperBound - bytes.lowerBound)
+    }
+
+    /// The bytes of extents' chunks, in order; ranges that meet are one.
+    func ranges(of extents: some Sequence<(ordinal: Int, chunks: Presence)>, length: Int64?) -> [Range<Int64>] {
+        var ranges: [Range<Int64>] = []
+        for (ordinal, chunks) in extents {
+            for run in chunks.runs {
+                let range = bytes(of: run, inExtent: ordinal, length: length)
+                if let last = ranges.last, last.upperBound == range.lowerBound {
+                    ranges[ranges.count - 1] = last.lowerBound..<range.upperBound
+                } else {
+                    ranges.append(range)
+                }
+            }
+        }
+        return ranges
+    }
+}

@@ -1,0 +1,152 @@
+import CachePolicy
+import Foundation
+import Logging
+import Synchronization
+
+/// The files of generations: where they are, and which of them may hold what no row speaks of. From any thread.
+///
+/// Lock order: `unfinished` asks for what is open, for generations' states and for this type's own state under its lock.
+final class GenerationFiles: Sendable {
+    private let directory: String
+    let unfinished: UnfinishedFiles
+    private let faults: FaultLog
+    private let logger: Logger
+    private let ids: Mutex<GenerationIDs>
+    private let state = Mutex(State())
+    private let holes: Atomic<Bool>
+
+    private struct State {
+        /// Directories that are there.
+        var shards: Set<String> = []
+        /// Of these, those that were made in this session and whose names are not durable yet.
+        var newShards: Set<String> = []
+        /// Files whose holes the disk did not punch, or that it did not remove: the next session tries again.
+        var leftUnfinished: Set<GenerationID> = []
+    }
+
+    /// - Parameter directory: of the cache.
+    init(
+        in directory: String, _ unfinished: UnfinishedFiles, session: Int64, punchesHoles: Bool, _ faults: FaultLog,
+        _ logger: Logger
+    ) {
+        (self.directory, self.unfinished, self.faults, self.logger) = (directory, unfinished, faults, logger)
+        ids = Mutex(GenerationIDs(session: session))
+        holes = Atomic(punchesHoles)
+    }
+
+    func makeID() -> GenerationID { ids.withLock { $0.make() } }
+
+    /// Without, whole generations are evicted.
+    var punchesHoles: Bool { holes.load(ordering: .relaxed) }
+
+    /// It was not tried at the start, or the disk is another one by now.
+    func cannotPunchHoles() {
+        guard holes.exchange(false, ordering: .relaxed) else { return }
+        logger.notice("this file system cannot punch holes: whole files are evicted")
+    }
+
+    // MARK: Names
+
+    func path(of id: GenerationID) -> String { "\(directory)/\(Self.relativePath(of: id))" }
+
+    /// Below the cache directory.
+    static func relativePath(of id: GenerationID) -> String {
+        let name = id.description
+        return "data/\(name.prefix(2))/\(name)"
+    }
+
+    /// The files that have the name of a generation and stand where it belongs. Whatever else somebody keeps there is
+    /// not ours.
+    /// - Parameter visit: false ends it.
+    /// - Returns: whether all were visited.
+    @discardableResult
+    func visitAll(_ visit: (GenerationID) -> Bool) -> Bool {
+        let data = directory + "/data"
+        for shard in FileSystem.entries(data) {
+            for name in FileSystem.entries("\(data)/\(shard)") {
+                guard let id = GenerationID(fileName: name), name.prefix(2) == shard, name == id.description else {
+                    continue
+                }
+                guard visit(id) else { return false }
+            }
+        }
+        return true
+    }
+
+    // MARK: Making and removing
+
+    func make(_ id: GenerationID, length: Int64?) throws(StoreError) -> SparseFile {
+        let shard = "\(directory)/data/\(id.description.prefix(2))"
+        do throws(StoreError) {
+            try makeShard(shard)
+            return try SparseFile(path: path(of: id), length: length, creating: true)
+        } catch .system("open", _, ENOENT) {
+            // Somebody has removed the directory.
+            state.withLock { _ = $0.shards.remove(shard) }
+            try makeShard(shard)
+            return try SparseFile(path: path(of: id), length: length, creating: true)
+        }
+    }
+
+    private func makeShard(_ shard: String) throws(StoreError) {
+        guard !state.withLock({ $0.shards.contains(shard) }) else { return }
+        let isNew = mkdir(shard, 0o700) == 0
+        guard isNew || errno == EEXIST else { throw .lastSystemError("mkdir", shard) }
+        state.withLock { state in
+            state.shards.insert(shard)
+            if isNew { state.newShards.insert(shard) }
+        }
+    }
+
+    func open(_ id: GenerationID, length: Int64) throws(StoreError) -> SparseFile {
+        try SparseFile(path: path(of: id), length: length, creating: false)
+    }
+
+    /// - Returns: whether it is gone. Else it stays counted, and the next session tries again.
+    func remove(_ id: GenerationID) -> Bool {
+        let isGone = faults.report("remove a file") { () throws(StoreError) in try FileSystem.remove(path(of: id)) }
+        if !isGone { leaveUnfinished(id) }
+        return isGone
+    }
+
+    // MARK: What lasts
+
+    /// Makes all durable that was written to generations, in one call.
+    /// - Returns: whether that could be done.
+    func syncAll(_ generations: [Generation]) -> Bool {
+        do throws(StoreError) { try FileSystem.syncDisk(of: directory) } catch { return false }
+        for generation in generations { generation.noteNameSynced() }
+        return true
+    }
+
+    /// Makes a generation's bytes durable, and its file's name once, before the index speaks of it.
+    func sync(_ generation: Generation) throws(StoreError) {
+        try generation.file.sync()
+        guard !generation.isNameSynced else { return }
+        let newShards = state.withLock { $0.newShards }
+        if !newShards.isEmpty {
+            try FileSystem.syncDirectory(directory + "/data")
+            state.withLock { $0.newShards.subtract(newShards) }
+        }
+        try FileSystem.syncDirectory((generation.file.path as NSString).deletingLastPathComponent)
+        generation.noteNameSynced()
+    }
+
+    // MARK: What may be left
+
+    /// Names files as unfinished, before the index says anything else of them than before.
+    /// - Parameter open: the generation of a file, where it is open: one that is listed is not named twice.
+    func list(_ ids: [GenerationID], _ open: (GenerationID) -> Generation?) throws(StoreError) {
+        let unlisted = ids.map { (id: $0, open: open($0)) }.filter { $0.open?.isListed != true }
+        guard !unlisted.isEmpty else { return }
+        // Not shortened before it is known that they are listed.
+        try unfinished.begin(unlisted.map(\.id))
+        for file in unlisted { file.open?.noteListed() }
+        unfinished.end()
+    }
+
+    /// What no row speaks of stays in a file: the next session tries again.
+    func leaveUnfinished(_ id: GenerationID) { state.withLock { _ = $0.leftUnfinished.insert(id) } }
+
+    var leftUnfinished: Set<GenerationID> { state.withLock { $0.leftUnfinished } }
+}

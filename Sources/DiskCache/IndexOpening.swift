@@ -1,0 +1,91 @@
+import CachePolicy
+import Logging
+import Metrics
+
+/// How the index is opened: as it is, or made anew from what can be had.
+enum IndexOpening {
+    /// Opens the index, and the copy of its pinned rows. Where the index is damaged or gone, it is made anew from what
+    /// can be had.
+    static func open(_ directory: String, _ logger: Logger, _ metrics: ProxyMetrics) throws(StoreError) -> (
+        index: CacheIndex, pins: PinnedCopy
+    ) {
+        let path = directory + "/index.sqlite"
+        let pins = try PinnedCopy(path: directory + "/pinned.sqlite")
+        let isGone = !FileSystem.exists(path) || FileSystem.allocatedBytes(path) == 0
+        var index: CacheIndex?
+        // What an earlier start set aside and did not come to the end of is taken up again.
+        if !FileSystem.exists(IndexDamage.asidePath(path)) || !isGone {
+            do throws(StoreError) {
+                try IndexDamage.check(path)
+                let found = try CacheIndex(path: path)
+                try found.checkMeta(diskSize: FileSystem.disk(of: directory)?.size)
+                index = found
+            } catch .damagedIndex(_, let detail) {
+                logger.error("the index \(path) is damaged (\(detail)): it is made anew from what can be read of it")
+                metrics.errors.add("index-damaged")
+                try IndexDamage.setAside(path)
+            }
+        }
+        let opened: CacheIndex
+        if let index { opened = index } else { opened = try CacheIndex(path: path) }
+        let aside = IndexDamage.asidePath(path)
+        if isGone || FileSystem.exists(aside) { try rebuild(opened, from: aside, pins, directory, logger) }
+        if pins.version > (try opened.meta(.pinVersion) ?? 0) { try restorePins(opened, pins, directory, logger) }
+        return (opened, pins)
+    }
+
+    /// The index is behind its copy: its log was lost. What the copy has counts then; to what is pinned in the index
+    /// nothing is done, as it was pinned once.
+    private static func restorePins(_ index: CacheIndex, _ pins: PinnedCopy, _ directory: String, _ logger: Logger)
+        throws(StoreError)
+    {
+        var count = 0
+        for key in (try? pins.keys()) ?? [] {
+            guard let update = (try? pins.update(of: key)) ?? nil,
+                FileSystem.exists("\(directory)/\(GenerationFiles.relativePath(of: update.id))")
+            else { continue }
+            for batch in CacheIndex.batches([update]) {
+                for id in try index.save(batch, session: 0).replaced.keys {
+                    try FileSystem.remove("\(directory)/\(GenerationFiles.relativePath(of: id))")
+                }
+            }
+            try index.restore(pins.kept(key), of: key)
+            count += 1
+        }
+        try index.setMeta([(.pinVersion, pins.version)])
+        logger.notice(
+            "the index has lost what was last written to it; \(count) pinned resources were taken from their copy")
+    }
+
+    /// Rows come back where their files are there, to be verified before they are served.
+    private static func rebuild(
+        _ index: CacheIndex, from aside: String, _ pins: PinnedCopy, _ directory: String, _ logger: Logger
+    ) throws(StoreError) {
+        var batch: [(update: CacheIndex.Update, kept: CacheIndex.Kept)] = []
+        func save() throws {
+            for updates in CacheIndex.batches(batch.map(\.update)) { _ = try index.save(updates, session: 0) }
+            for item in batch { try index.restore(item.kept, of: item.update.key) }
+            batch = []
+        }
+        func take(_ update: CacheIndex.Update, _ kept: CacheIndex.Kept) throws {
+            guard FileSystem.exists("\(directory)/\(GenerationFiles.relativePath(of: update.id))") else { return }
+            batch.append((update, kept))
+            if batch.count >= 256 { try save() }
+        }
+        do {
+            // The copy first: what the index itself still has is newer.
+            for key in (try? pins.keys()) ?? [] {
+                if let update = (try? pins.update(of: key)) ?? nil { try take(update, pins.kept(key)) }
+            }
+            try save()
+            if FileSystem.exists(aside) { try IndexDamage.rescue(aside, take) }
+            try save()
+        } catch { throw error as? StoreError ?? .index(detail: "\(error)") }
+        let counts = try index.counts()
+        guard counts.resources > 0 || FileSystem.exists(aside) else { return }
+        try IndexDamage.removeFiles(aside)
+        logger.notice(
+            "\(counts.resources) resources were found again, \(counts.pinned) of them pinned; each is verified before it is served"
+        )
+    }
+}

@@ -1,0 +1,100 @@
+import CachePolicy
+
+/// What of a resource is there before something is fetched for its own sake.
+package struct FormerContent: Sendable, Equatable {
+    /// One generation: the resource's own, or one of those that its origin chooses by other request fields.
+    package struct Part: Sendable, Equatable {
+        package let generation: String
+        package let isPinned: Bool
+        /// Requests answered from it until then.
+        package let hits: Int64
+        package let present: [Range<Int64>]
+
+        package init(generation: String, isPinned: Bool, hits: Int64, present: [Range<Int64>]) {
+            (self.generation, self.isPinned, self.hits, self.present) = (generation, isPinned, hits, present)
+        }
+    }
+
+    /// Whether the resource itself was pinned, also where nothing of it was there.
+    package let isPinned: Bool
+    package let parts: [Part]
+
+    package init(isPinned: Bool, parts: [Part]) { (self.isPinned, self.parts) = (isPinned, parts) }
+}
+
+/// Notes what is there of a resource, and brings that back. Blocks, like what people ask for.
+struct RestorePoints: Sendable {
+    let core: StoreCore
+    let queue: StoreQueue
+    let administration: Administration
+
+    func content(of key: CacheKey) throws(StoreError) -> FormerContent {
+        queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
+        var parts: [FormerContent.Part] = []
+        for key in try [key] + core.index.variants(of: key) {
+            guard let row = try core.index.generation(of: key), let extents = try core.index.extents(of: row),
+                let resource = try core.index.resource(key)
+            else { continue }
+            parts.append(
+                FormerContent.Part(
+                    generation: row.id.description, isPinned: resource.isPinned, hits: resource.hits,
+                    present: row.presentRanges(of: extents)))
+        }
+        return FormerContent(isPinned: try core.index.resource(key)?.isPinned ?? false, parts: parts)
+    }
+
+    /// - Returns: the bytes freed.
+    func restore(_ former: FormerContent, of key: CacheKey) throws(StoreError) -> Int64 {
+        var freed: Int64 = 0
+        for variant in try [key] + core.index.variants(of: key) {
+            let ids = try core.index.identifiers(of: variant)
+            let part = former.parts.first { part in ids.contains { $0.description == part.generation } }
+            // Before it goes: its pin would stay, and what is played later be kept for that.
+            if !(part?.isPinned ?? (variant == key && former.isPinned)) {
+                _ = try administration.setPinned(false, variant)
+            }
+            freed += try queue.sync { work throws(StoreError) in try restore(part, variant, work) }
+        }
+        return freed
+    }
+
+    private func restore(_ part: FormerContent.Part?, _ key: CacheKey, _ work: StoreWork) throws(StoreError) -> Int64 {
+        work.checkpointer.checkpoint(touchesToo: true)
+        defer {
+            work.closer.closeUnused()
+            work.checkpointer.countIndex()
+        }
+        guard try core.index.resource(key)?.hits ?? 0 <= part?.hits ?? 0 else { return 0 }
+        var freed: Int64 = 0
+        for id in try core.index.identifiers(of: key) where core.open[id]?.isBeingRead != true {
+            if let part, part.generation == id.description {
+                freed += try evictNews(of: id, since: part, work)
+            } else {
+                let removed = work.remover.remove([id])
+                freed += removed.freed + removed.later
+            }
+        }
+        return freed
+    }
+
+    private func evictNews(of id: GenerationID, since former: FormerContent.Part, _ work: StoreWork)
+        throws(StoreError) -> Int64
+    {
+        guard core.files.punchesHoles, let row = try core.index.generation(id),
+            let extents = try core.index.extents(of: row)
+        else { return 0 }
+        let news = extents.filter { extent in
+            let bytes = row.geometry.extentBytes(extent.ordinal, length: row.length)
+            return !former.present.contains { $0.overlaps(bytes) }
+        }
+        let victims = news.map {
+            CacheIndex.Victim(
+                generation: id, ordinal: $0.ordinal, lastAccess: $0.lastAccess, present: $0.present, length: row.length,
+                geometry: row.geometry)
+        }
+        guard let freed = work.evictor.evict(victims, upTo: .max) else {
+            throw .index(detail: "what a download has left could not be removed; the log says why")
+        }
+        return freed
+    }
+}

@@ -1,0 +1,104 @@
+import CachePolicy
+import Foundation
+import Logging
+import Metrics
+
+/// What a store finds when it is opened: its directory, whose lock it takes, its index, and what the last session has
+/// left.
+struct StoreOpening {
+    let core: StoreCore
+    let pins: PinnedCopy
+    let lock: DirectoryLock
+    let fingerprintSeed: Int64
+    /// Files that the last session named as unfinished.
+    let unfinished: Set<GenerationID>
+    /// Whether that was closed in order.
+    let wasClean: Bool
+    /// Whether nothing is known of a session before.
+    let isNew: Bool
+    /// Whether files may be there of which nothing is known.
+    let isRecountDue: Bool
+
+    /// - Throws: `StoreError`: another process has the cache, the directory cannot be used, the index cannot be read.
+    init(_ configuration: StoreConfiguration, metrics: ProxyMetrics, logger: Logger) throws(StoreError) {
+        try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, nil)
+        let directory = configuration.directory
+        FileSizeLimit.becomeAnError()
+        try Self.makeDirectory(directory)
+        lock = try DirectoryLock(directory: directory)
+        PrivateFiles.correct(in: directory, logger)
+        try Self.makeDirectory(directory + "/data")
+        let canPunchHoles = try FileSystem.canPunchHoles(in: directory + "/data")
+        let index: CacheIndex
+        (index, pins) = try IndexOpening.open(directory, logger, metrics)
+        try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, directory)
+        let ledger = CapacityLedger(
+            directory: directory, limit: configuration.maxSize, minFree: configuration.minFree)
+        ledger.adopt(data: try index.meta(.dataBytes) ?? 0)
+        let previous = try index.meta(.session) ?? 0
+        (isNew, wasClean) = (previous == 0, try index.meta(.isClean) ?? 1 == 1)
+        isRecountDue = try Self.isRecountDue(index, isNew: isNew, wasClean: wasClean, directory)
+        // Numbers of a lost index must not come again; one that cannot be is no number.
+        let session = (1...1 << 60).contains(previous) ? previous + 1 : Int64.random(in: 1...1 << 40)
+        let suspectSession = try wasClean ? index.meta(.suspectSession) ?? 0 : previous
+        fingerprintSeed = try index.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
+        try index.setMeta([
+            (.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession),
+            (.boot, FileSystem.boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0),
+        ])
+        // Should the log be lost later, it is still known that this session was not closed in order.
+        try index.checkpointLog()
+        unfinished = UnfinishedFiles.read(directory + "/unfinished")
+        let faults = FaultLog(metrics, logger)
+        let files = GenerationFiles(
+            in: directory, try UnfinishedFiles(path: directory + "/unfinished"), session: session,
+            punchesHoles: configuration.punchesHoles ?? canPunchHoles, faults, logger)
+        core = StoreCore(
+            configuration, index, ledger, files, faults, metrics, logger, session: session,
+            suspectSession: suspectSession)
+        if !wasClean { logger.notice("the cache was not closed in order; what is served from it is verified first") }
+        if !files.punchesHoles { logger.notice("this file system cannot punch holes: whole files are evicted") }
+    }
+
+    /// A kill loses nothing that was written; with the machine's end, and with the index, it is not known what is
+    /// there.
+    private static func isRecountDue(_ index: CacheIndex, isNew: Bool, wasClean: Bool, _ directory: String)
+        throws(StoreError) -> Bool
+    {
+        let boot = FileSystem.boot, knownBoot = try index.meta(.boot), wasDue = try index.meta(.isRecountDue) == 1
+        return (isNew || wasDue || !wasClean && (boot == nil || knownBoot != boot))
+            && !FileSystem.entries(directory + "/data").isEmpty
+    }
+
+    /// - Parameter directory: on the disk; nil where it is not made yet.
+    static func check(maxSize: Int64, minFree: Int64, _ directory: String?) throws(StoreError) {
+        guard maxSize >= CapacityLedger.smallestLimit else {
+            throw .setting("a cache of \(maxSize) bytes is too small to work: let it have 16 MB or more")
+        }
+        guard minFree >= 0 else { throw .setting("what is to stay free cannot be less than 0 bytes") }
+        guard let directory, let disk = FileSystem.disk(of: directory)?.size, disk > 0 else { return }
+        guard minFree < disk else {
+            throw .setting(
+                "\(ByteSize(bytes: minFree)) cannot always stay free: the whole disk has \(ByteSize(bytes: disk))")
+        }
+    }
+
+    /// Makes a directory and those above it.
+    private static func makeDirectory(_ path: String) throws(StoreError) {
+        if mkdir(path, 0o700) == 0 { return }
+        let parent = (path as NSString).deletingLastPathComponent
+        if errno == ENOENT, !parent.isEmpty, parent != path {
+            try makeDirectory(parent)
+            if mkdir(path, 0o700) == 0 { return }
+        }
+        let code = errno
+        var info = stat()
+        guard stat(path, &info) == 0 else {
+            throw .directory(
+                "cannot make the cache directory \(path): \(String(cString: strerror(code)))", .otherDirectory)
+        }
+        guard info.st_mode & S_IFMT == S_IFDIR else {
+            throw .directory("the cache directory \(path) is not a directory", .otherDirectory)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import CachePolicy
+import Metrics
+import Synchronization
+
+/// Compares chunks with their checksums. Each extent once for all who wait for it. On any thread that may wait for the
+/// disk.
+final class Verifier: Sendable {
+    private let core: StoreCore
+    /// Extents that are being verified, and who waits for that.
+    private let waiting = Mutex<[Place: [@Sendable () -> Void]]>([:])
+
+    private struct Place: Hashable {
+        let generation: GenerationID
+        let ordinal: Int
+    }
+
+    init(_ core: StoreCore) { self.core = core }
+
+    /// Compares the checksums of an extent's unverified chunks; those that differ are absent afterwards.
+    /// - Parameters:
+    ///   - pool: where that is done.
+    ///   - deliver: called when it is.
+    func verify(
+        _ generation: Generation, extent ordinal: Int, on pool: BlockingPool,
+        then deliver: @escaping @Sendable () -> Void
+    ) {
+        let place = Place(generation: generation.id, ordinal: ordinal)
+        let isFirst = waiting.withLock { waiting in
+            waiting[place, default: []].append(deliver)
+            return waiting[place]?.count == 1
+        }
+        guard isFirst else { return }
+        pool.run { [self] in
+            verify(generation, extent: ordinal)
+            for deliver in waiting.withLock({ $0.removeValue(forKey: place) }) ?? [] { deliver() }
+        }
+    }
+
+    /// The same, at once.
+    func verify(_ generation: Generation, extent ordinal: Int) {
+        let unverified = generation.unverified(ofExtent: ordinal)
+        guard !unverified.isEmpty else { return }
+        var checksums: [UInt64]?
+        // Without checksums nothing is sound: it is fetched again.
+        core.faults.report("read checksums") { () throws(StoreError) in
+            checksums = try core.index.generation(generation.id).flatMap { row throws(StoreError) in
+                try core.index.extent(ordinal, of: row)?.checksums
+            }
+        }
+        let bad = damaged(unverified, of: generation, extent: ordinal, checksums)
+        // What was fetched again meanwhile is sound.
+        let stillBad = bad.intersection(generation.unverified(ofExtent: ordinal))
+        let dropped = generation.endVerification(of: unverified, bad: stillBad, inExtent: ordinal)
+        guard dropped > 0 else { return }
+        core.metrics.droppedChunks.add(Int64(dropped))
+        core.logger.warning(
+            "\(dropped) damaged chunks are fetched again", metadata: ["resource": "\(generation.key.text)"])
+    }
+
+    /// Of an extent's chunks, those whose bytes differ from their checksums or cannot be read.
+    func damaged(_ chunks: Presence, of generation: Generation, extent ordinal: Int, _ checksums: [UInt64]?) -> Presence
+    {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Int(generation.geometry.chunkSize), alignment: 4096)
+        defer { buffer.deallocate() }
+        return Presence(
+            chunks.runs.joined().filter { bit in
+                !isSound(generation, ordinal * ChunkGeometry.chunksPerExtent + bit, checksums?[bit], buffer)
+            })
+    }
+
+    private func isSound(
+        _ generation: Generation, _ chunk: Int, _ checksum: UInt64?, _ buffer: UnsafeMutableRawBufferPointer
+    ) -> Bool {
+        let bytes = generation.geometry.chunkBytes(chunk, length: generation.length)
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[0..<Int(bytes.upperBound - bytes.lowerBound)])
+        do throws(StoreError) {
+            let count = try generation.file.read(into: part, at: bytes.lowerBound)
+            return count == part.count && ChunkDigest.of(UnsafeRawBufferPointer(part)) == checksum
+        } catch {
+            core.faults.note("read chunks to verify them", error, label: "disk-read")
+            return false
+        }
+    }
+}
