@@ -21,11 +21,13 @@ let package = Package(
         .systemLibrary(name: "CEvent", path: "CEvent", pkgConfig: "libevent_pthreads", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
 
         // Pure values and decisions
         .target(name: "HTTPModel"),
         .target(name: "CachePolicy", dependencies: ["HTTPModel"]),
+        .target(name: "Playlists", dependencies: ["CExpat", "HTTPModel", "CachePolicy"]),
 
         // Mechanisms
         .target(name: "Metrics"),
@@ -79,6 +81,7 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
+        .testTarget(name: "PlaylistsTests", dependencies: ["Playlists", "CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "CacheFillTests",
