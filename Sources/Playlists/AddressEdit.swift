@@ -24,12 +24,17 @@ extension [AddressEdit] {
         var edited: [UInt8] = []
         edited.reserveCapacity(bytes.count + added)
         var place = 0
-        for edit in sorted(by: { $0.range.lowerBound < $1.range.lowerBound })
+        for edit in sorted(by: Self.isBefore)
         where edit.range.lowerBound >= place && edit.range.upperBound <= bytes.count {
             edited += bytes[place..<edit.range.lowerBound]
             edited += edit.replacement.utf8
             place = edit.range.upperBound
         }
         return edited + bytes[place...]
+    }
+
+    /// Of two that begin at one place, the one that reaches further counts: a line that is removed needs no address.
+    private static func isBefore(_ a: AddressEdit, _ b: AddressEdit) -> Bool {
+        (a.range.lowerBound, b.range.upperBound) < (b.range.lowerBound, a.range.upperBound)
     }
 }

@@ -33,10 +33,16 @@ struct AddressRewriter {
     /// - Returns: what to write in its place, absolute; nil where it is right as it stands, or leads to what nobody
     ///   fetches over HTTP.
     func replacement(for reference: String) -> String? {
-        if directory != nil, Reference.isPlain(reference) { return isAligned ? nil : directoryText + reference }
+        if directory != nil, Reference.isPlain(reference) { return isAligned ? nil : absolute(reference) }
         guard let target = scope.origin.resolving(reference).map({ form($0) }),
             scope.client.resolving(reference) != target
         else { return nil }
         return target.absolute + Reference.fragment(of: reference)
+    }
+
+    /// The proxy's form of a reference; nil where it leads to what nobody fetches over HTTP.
+    func absolute(_ reference: String) -> String? {
+        if directory != nil, Reference.isPlain(reference) { return directoryText + reference }
+        return scope.origin.resolving(reference).map { form($0).absolute + Reference.fragment(of: reference) }
     }
 }

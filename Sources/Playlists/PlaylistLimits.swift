@@ -12,7 +12,7 @@ package enum PlaylistLimits {
     package static let address = 64 << 10
     /// Bytes that variables, or the absolute form of addresses, may add to a playlist in all: a variable of 64 KiB,
     /// named in each line, would else make terabytes of some megabytes.
-    package static let expansion = 64 << 20
+    package static let expansion = 32 << 20
     /// Of a playlist of HLS.
     package static let variables = 1000
     /// Keys for one segment, each in another `KEYFORMAT`: one for each DRM system there is, and then some.

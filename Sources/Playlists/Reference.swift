@@ -1,4 +1,5 @@
 import CachePolicy
+import Glibc
 import HTTPModel
 
 /// References as playlists hold them (RFC 3986 §4.1), in ASCII.
@@ -39,5 +40,16 @@ enum Reference {
             }
         }
         return !reference.isEmpty
+    }
+}
+
+extension String {
+    /// Whether one of some bytes is in it. Long texts are looked through as a whole for each.
+    func hasByte(of bytes: [UInt8]) -> Bool {
+        var text = self
+        return text.withUTF8 { buffer in
+            guard let base = buffer.baseAddress else { return false }
+            return bytes.contains { memchr(base, Int32($0), buffer.count) != nil }
+        }
     }
 }

@@ -28,7 +28,7 @@ extension HLSPlaylist {
     /// What neither a quoted value nor a text with variables can hold. No URL has these characters as they are (RFC
     /// 3986 §2).
     private static func escaped(_ url: String) -> String {
-        guard url.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "{") }) else { return url }
+        guard url.hasByte(of: Array("\"{".utf8)) else { return url }
         return url.replacing("\"", with: "%22").replacing("{$", with: "%7B$")
     }
 }

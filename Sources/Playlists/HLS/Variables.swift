@@ -30,25 +30,30 @@ struct Variables: Sendable {
     /// The text with variables replaced. What looks like a variable but has no name of one is text.
     /// - Throws: where one is not defined, or the limits are passed.
     mutating func replacing(in text: ArraySlice<UInt8>, line: Int) throws(PlaylistError) -> ArraySlice<UInt8> {
-        guard text.contains(UInt8(ascii: "{")) else { return text }
+        guard text.contains(Self.brace) else { return text }
         var result: [UInt8] = []
         var rest = text
-        while let byte = rest.first {
-            guard byte == UInt8(ascii: "{"), let name = Self.name(rest) else {
-                result.append(byte)
+        while let place = rest.firstIndex(of: Self.brace) {
+            result += rest[..<place]
+            rest = rest[place...]
+            if let name = Self.name(rest) {
+                guard let value = values[name] else { throw .undefinedVariable(name, line: line) }
+                result += value.utf8
+                rest = rest.dropFirst(name.utf8.count + 3)
+            } else {
+                result.append(Self.brace)
                 rest = rest.dropFirst()
-                continue
             }
-            guard let value = values[name] else { throw .undefinedVariable(name, line: line) }
-            result += value.utf8
-            rest = rest.dropFirst(name.utf8.count + 3)
             guard result.count <= PlaylistLimits.address else {
                 throw .tooLarge("an address with its variables replaced", line: line)
             }
         }
+        result += rest
         try count(result.count, line: line)
         return result[...]
     }
+
+    private static let brace = UInt8(ascii: "{")
 
     private mutating func count(_ bytes: Int, line: Int) throws(PlaylistError) {
         expanded += bytes
