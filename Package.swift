@@ -119,7 +119,8 @@ let package = Package(
 
 // What reads bytes that others wrote, under fire: a test of a few seconds, or a program for libFuzzer where scripts/fuzz builds it.
 let fuzzed: [Target.Dependency] = [
-    "HTTPModel", "CachePolicy", "Upstream", "DiskCache", "ControlAPI", "Downloads", "Reelcache", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+    "HTTPModel", "CachePolicy", "Playlists", "Upstream", "DiskCache", "ControlAPI", "Downloads", "Reelcache", "TestSupport",
+    .product(name: "GRDB", package: "GRDB.swift"),
 ]
 package.targets.append(
     Context.environment["REELCACHE_LIBFUZZER"] == nil

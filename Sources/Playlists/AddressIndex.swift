@@ -16,14 +16,19 @@ struct AddressIndex: Sendable {
     /// - Parameter references: with the ranges that are asked for, in order of their positions; at most
     ///   `PlaylistLimits.segments`.
     init(_ references: some Sequence<(reference: String, range: Range<Int64>?)>, base: OriginURL) {
-        let directory = String(base.resolving("./")?.pathAndQuery ?? "/")
+        var directories = DirectoryMemo<String?>()
         for (position, (reference, range)) in references.enumerated() {
             guard let position = Int32(exactly: position) else { break }
-            let path = Reference.isPlain(reference) ? directory + reference : base.resolving(reference)?.pathAndQuery
+            let path = Self.path(reference, base, &directories)
             guard let path else { continue }
             entries.append(Entry(name: Self.name(path), range: range ?? Self.everything, position: position))
         }
         entries.sort { ($0.name, $0.range.lowerBound, $0.position) < ($1.name, $1.range.lowerBound, $1.position) }
+    }
+
+    private static func path(_ reference: String, _ base: OriginURL, _ known: inout DirectoryMemo<String?>) -> String? {
+        guard let (directory, rest) = Reference.split(reference) else { return base.resolving(reference)?.pathAndQuery }
+        return known.value(for: directory) { base.resolving($0)?.pathAndQuery }.map { $0 + rest }
     }
 
     private static let everything: Range<Int64> = 0..<ByteNumber.greatest

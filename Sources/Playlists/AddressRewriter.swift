@@ -15,34 +15,66 @@ struct AddressScope: Sendable, Hashable {
 struct AddressRewriter {
     let scope: AddressScope
     let form: ProxyForm
-    /// The form of the origin's directory: what is below it has the same name there. Nil where the proxy has none.
-    private let directory: OriginURL?
-    private let directoryText: String
-    private let isAligned: Bool
+    private var directories = DirectoryMemo<Directory?>()
+
+    /// What becomes of all references into one directory.
+    private struct Directory {
+        /// Of the proxy's form, in which all that is below has the same name.
+        let text: String
+        /// A client arrives there by itself.
+        let isRight: Bool
+    }
 
     init(_ scope: AddressScope, form: ProxyForm) {
         self.scope = scope
         self.form = form
-        let origin = scope.origin.resolving("./"), formed = origin.map { form($0) }
-        directory = formed == origin ? nil : formed
-        directoryText = directory?.absolute ?? ""
-        isAligned = directory != nil && directory == scope.client.resolving("./")
     }
 
     /// - Parameter reference: as `Reference.text` gives it.
     /// - Returns: what to write in its place, absolute; nil where it is right as it stands, or leads to what nobody
     ///   fetches over HTTP.
-    func replacement(for reference: String) -> String? {
-        if directory != nil, Reference.isPlain(reference) { return isAligned ? nil : absolute(reference) }
-        guard let target = scope.origin.resolving(reference).map({ form($0) }),
-            scope.client.resolving(reference) != target
-        else { return nil }
+    mutating func replacement(for reference: String) -> String? {
+        if let (directory, name) = directory(of: reference) { return directory.isRight ? nil : directory.text + name }
+        guard let target = formed(reference), scope.client.resolving(reference) != target else { return nil }
         return target.absolute + Reference.fragment(of: reference)
     }
 
     /// The proxy's form of a reference; nil where it leads to what nobody fetches over HTTP.
-    func absolute(_ reference: String) -> String? {
-        if directory != nil, Reference.isPlain(reference) { return directoryText + reference }
-        return scope.origin.resolving(reference).map { form($0).absolute + Reference.fragment(of: reference) }
+    mutating func absolute(_ reference: String) -> String? {
+        if let (directory, name) = directory(of: reference) { return directory.text + name }
+        return formed(reference).map { $0.absolute + Reference.fragment(of: reference) }
+    }
+
+    private func formed(_ reference: String) -> OriginURL? { scope.origin.resolving(reference).map { form($0) } }
+
+    /// Nil where a reference has to be looked at as a whole.
+    private mutating func directory(of reference: String) -> (Directory, name: Substring)? {
+        guard let (name, rest) = Reference.split(reference) else { return nil }
+        let (scope, form) = (scope, form)
+        return directories.value(for: name) { Self.directory($0, scope, form) }.map { ($0, rest) }
+    }
+
+    private static func directory(_ reference: String, _ scope: AddressScope, _ form: ProxyForm) -> Directory? {
+        // What the proxy does not have may have something below that it has.
+        guard let origin = scope.origin.resolving(reference), case let formed = form(origin), formed != origin else {
+            return nil
+        }
+        return Directory(text: formed.absolute, isRight: scope.client.resolving(reference) == formed)
+    }
+}
+
+/// What is the same for all references into one directory. Most of a playlist's lead into a few.
+struct DirectoryMemo<Value> {
+    private var values: [String: Value] = [:]
+    private static var most: Int { 64 }
+
+    mutating func value(for directory: Substring, make: (String) -> Value) -> Value {
+        // A relative one is its base's.
+        let name = directory.isEmpty ? "./" : String(directory)
+        if let known = values[name] { return known }
+        let value = make(name)
+        if values.count >= Self.most { values = [:] }
+        values[name] = value
+        return value
     }
 }

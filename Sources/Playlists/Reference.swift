@@ -21,26 +21,23 @@ enum Reference {
     /// §3.5).
     static func fragment(of reference: String) -> Substring { reference.drop { $0 != "#" } }
 
-    /// Whether resolving a reference does no more than append it to the base's directory: a relative path, none of
-    /// whose segments begins with a dot.
-    static func isPlain(_ reference: String) -> Bool {
-        var isAtStart = true
-        for byte in reference.utf8 {
-            switch byte {
-            case UInt8(ascii: "/"):
-                if isAtStart { return false }
-                isAtStart = true
-            case UInt8(ascii: "."):
-                if isAtStart { return false }
-            case ASCII.colon: return false
-            case UInt8(ascii: "?"), UInt8(ascii: "#"): return !isAtStart
-            default:
-                guard byte > ASCII.space, byte < 0x7F, byte != ASCII.backslash else { return false }
-                isAtStart = false
-            }
-        }
-        return !reference.isEmpty
+    /// Takes a reference apart at the last slash of its path, where resolving the whole is to resolve the directory and
+    /// to append the rest.
+    /// - Returns: nil where it is not: the rest is empty, begins with a dot, or is a host.
+    static func split(_ reference: String) -> (directory: Substring, rest: Substring)? {
+        let path = reference.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        let start = path.lastIndex(of: UInt8(ascii: "/")).map { path.index(after: $0) } ?? path.startIndex
+        let name = path[start...]
+        guard let first = name.first, first != UInt8(ascii: "."), !path[..<start].hasSuffix("//") else { return nil }
+        guard reference.utf8[start...].allSatisfy(isURLCharacter), !name.contains(ASCII.colon) else { return nil }
+        return (reference[..<start], reference[start...])
     }
+
+    private static func isURLCharacter(_ byte: UInt8) -> Bool { byte > ASCII.space && byte < 0x7F }
+}
+
+extension Substring.UTF8View {
+    fileprivate func hasSuffix(_ text: String) -> Bool { suffix(text.utf8.count).elementsEqual(text.utf8) }
 }
 
 extension String {

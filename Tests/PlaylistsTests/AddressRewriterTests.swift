@@ -64,7 +64,7 @@ import Testing
 
     /// Resolves both by the letter of the RFC.
     static func check(_ reference: String, base: OriginURL, client: OriginURL, _ form: ProxyForm) throws {
-        let rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form)
+        var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form)
         let written = rewriter.replacement(for: reference) ?? reference
         let meant = StrictURL(base.absolute).resolving(reference), found = StrictURL(client.absolute).resolving(written)
         guard let target = base.resolving(reference) else {
@@ -79,12 +79,15 @@ import Testing
         #expect(meant.fragment == found.fragment, "\(reference)")
     }
 
+    private static func written(_ reference: String) -> String? {
+        let base = OriginURL("http://a/b/c/d;p?q")
+        var rewriter = AddressRewriter(AddressScope(origin: base, client: ProxyForm.local(base)), form: .local)
+        return rewriter.replacement(for: reference)
+    }
+
     @Test(arguments: ["g", "a/b.ts?x=1", "../c/g", "?y", "", "#s", "seg-$Number%05d$.m4s"])
     func whatIsRightStays(reference: String) {
-        let base = OriginURL("http://a/b/c/d;p?q")
-        #expect(
-            AddressRewriter(AddressScope(origin: base, client: ProxyForm.local(base)), form: .local).replacement(
-                for: reference) == nil)
+        #expect(Self.written(reference) == nil)
     }
 
     @Test(arguments: [
@@ -95,10 +98,7 @@ import Testing
         ("/{x}", "http://player.lan:7335/http/a/{x}"),
     ])
     func whatLeadsPastTheProxyIsWrittenInItsForm(reference: String, written: String) {
-        let base = OriginURL("http://a/b/c/d;p?q")
-        #expect(
-            AddressRewriter(AddressScope(origin: base, client: ProxyForm.local(base)), form: .local).replacement(
-                for: reference) == written)
+        #expect(Self.written(reference) == written)
     }
 
     // A mount that has the origin's path is the proxy's form; what it does not have stays the origin's own without

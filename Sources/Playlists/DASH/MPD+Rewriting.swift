@@ -32,6 +32,7 @@ private struct MPDRewriting {
     private(set) var edits: [AddressEdit] = []
     /// Bytes of all replacements so far. Beyond the limit none is kept, as the whole is of no use.
     private(set) var added = 0
+    private var rewriters: [AddressScope: AddressRewriter] = [:]
 
     init(document: AddressScope, form: ProxyForm) {
         self.document = document
@@ -98,38 +99,34 @@ private struct MPDRewriting {
         for child in element.children {
             for name in child.name.addresses { rewrite(child.addresses[name], scopes) }
         }
-        guard !element.segmentURLs.isEmpty else { return }
-        let rewriters = scopes.map { AddressRewriter($0, form: form) }
         for entry in element.segmentURLs {
-            rewrite(entry.media, rewriters)
-            rewrite(entry.index, rewriters)
+            rewrite(entry.media, scopes)
+            rewrite(entry.index, scopes)
         }
     }
 
     /// A list of addresses in one attribute.
     private mutating func rewriteTimes(_ element: MPDElement, _ scopes: [AddressScope]) {
         guard let value = element.addresses["value"], !element.timeReferences.isEmpty else { return }
-        let rewriters = scopes.map { AddressRewriter($0, form: form) }
-        let references = element.timeReferences, written = references.map { Self.replacement(for: $0, rewriters) ?? $0 }
+        let references = element.timeReferences, written = references.map { replacement(for: $0, scopes) ?? $0 }
         if written != references { replace(value.range, with: written.joined(separator: " ")) }
-    }
-
-    @discardableResult
-    private mutating func rewrite(_ text: MPDElement.Text?, _ scopes: [AddressScope]) -> String? {
-        text.flatMap { rewrite($0, scopes.map { AddressRewriter($0, form: form) }) }
     }
 
     /// - Returns: what is written; nil where the reference stays.
     @discardableResult
-    private mutating func rewrite(_ text: MPDElement.Text?, _ rewriters: [AddressRewriter]) -> String? {
-        guard let text, let replacement = Self.replacement(for: text.reference, rewriters) else { return nil }
+    private mutating func rewrite(_ text: MPDElement.Text?, _ scopes: [AddressScope]) -> String? {
+        guard let text, let replacement = replacement(for: text.reference, scopes) else { return nil }
         replace(text.range, with: replacement)
         return replacement
     }
 
-    private static func replacement(for reference: String, _ rewriters: [AddressRewriter]) -> String? {
-        guard rewriters.contains(where: { $0.replacement(for: reference) != nil }) else { return nil }
-        return rewriters.first?.absolute(reference)
+    /// Nil where the reference is right for all of the bases.
+    private mutating func replacement(for reference: String, _ scopes: [AddressScope]) -> String? {
+        let isRight = scopes.allSatisfy {
+            rewriters[$0, default: AddressRewriter($0, form: form)].replacement(for: reference) == nil
+        }
+        guard !isRight, let first = scopes.first else { return nil }
+        return rewriters[first]?.absolute(reference)
     }
 
     private mutating func replace(_ range: Range<Int>, with text: String) {

@@ -145,6 +145,7 @@ extension SegmentInformation {
     /// From the period's start to the end of what is there.
     private func count(until end: Int64?, _ duration: Int64, _ window: SegmentWindow) throws(PlaylistError) -> Int64 {
         guard let end else { throw .malformed("nothing says how many segments there are") }
+        // no trap: at least 1
         let count = window.isLive ? end / max(1, duration) : SegmentTiming.steps(from: 0, to: end, duration)
         guard let endNumber else { return count }
         return min(count, max(0, endNumber -| (startNumber ?? 1) +| 1))
@@ -152,6 +153,7 @@ extension SegmentInformation {
 
     /// Those that the window has left. Of a stream without a window only the last ones are listed.
     private func skipped(_ start: Int64, _ duration: Int64, of count: Int64) -> Int64 {
+        // no trap: at least 1
         min(count, max(start / max(1, duration), count -| Int64(PlaylistLimits.segments)))
     }
 }

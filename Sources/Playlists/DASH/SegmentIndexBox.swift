@@ -38,7 +38,7 @@ package struct SegmentIndexBox: Sendable, Equatable {
         _ = try reader.number(isLong ? 8 : 4)
         var start = anchor +| (try reader.number(isLong ? 8 : 4))
         // 16 bits, each followed by 12 bytes that must be there.
-        let count = try reader.number(4) & 0xFFFF
+        let count = Int(try reader.number(4) & 0xFFFF)
         var entries: [Entry] = []
         for _ in 0..<count {
             let reference = try reader.number(4), duration = try reader.number(4)

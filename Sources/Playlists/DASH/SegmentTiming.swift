@@ -93,6 +93,7 @@ extension SegmentTiming {
 
     /// Rounded up: the last segment may be shorter.
     static func steps(from start: Int64, to end: Int64, _ duration: Int64) -> Int64 {
+        // no trap: at least 1
         max(0, (end -| start +| (duration -| 1)) / max(1, duration))
     }
 }

@@ -10,7 +10,7 @@ extension HLSPlaylist {
     ///   - client: the URL under which the client has asked for this playlist, without dot segments.
     /// - Throws: where the text would grow beyond `PlaylistLimits.expansion`.
     package func edits(for form: ProxyForm, at client: OriginURL) throws(PlaylistError) -> [AddressEdit] {
-        let rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form)
+        var rewriter = AddressRewriter(AddressScope(origin: base, client: client), form: form)
         var edits = queryVariables.compactMap { $0.edit(for: client) }
         var added = 0
         for address in addresses {
