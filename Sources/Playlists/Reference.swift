@@ -4,11 +4,13 @@ import HTTPModel
 
 /// References as playlists hold them (RFC 3986 §4.1), in ASCII.
 enum Reference {
-    /// Characters that no URL has are percent-encoded, as players do before they ask: spaces, and bytes outside of
-    /// ASCII, whatever they encode.
+    /// What no URL has is percent-encoded, as players do before they ask: spaces, quotes, and bytes outside of ASCII,
+    /// whatever they encode.
     static func text(_ bytes: some BidirectionalCollection<UInt8>) -> String {
-        bytes.allSatisfy { $0 > ASCII.space && $0 < 0x80 }
-            ? String(decoding: bytes, as: UTF8.self) : PercentEncoding.encodingSpaces(trimmed(bytes))
+        if bytes.allSatisfy({ $0 > ASCII.space && $0 < 0x80 && $0 != ASCII.quote }) {
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        return PercentEncoding.encodingSpaces(trimmed(bytes)).replacing("\"", with: "%22")
     }
 
     private static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {

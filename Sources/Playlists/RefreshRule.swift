@@ -12,10 +12,9 @@ package struct RefreshRule: Sendable, Equatable {
     /// However long segments are said to be: a live playlist that is an hour old is of use to nobody.
     private static let longest: Duration = .seconds(3600)
 
-    /// - Parameters:
-    ///   - freshFor, unit: of time; held at an hour.
-    ///   - unit: the target duration, or what takes its place. RFC 8216 §6.3.4 has players try again after half of
-    ///     it, and §6.2.2 has origins publish within one and a half.
+    /// Both are held at an hour.
+    /// - Parameter unit: the target duration, or what takes its place. Origins publish within one and a half of it (RFC
+    ///   8216 §6.2.2).
     init(freshFor: Duration, unit: Duration) {
         self.freshFor = min(freshFor, Self.longest)
         silentAfter = min(unit, Self.longest) * 3 / 2

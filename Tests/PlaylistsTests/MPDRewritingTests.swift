@@ -43,7 +43,7 @@ import Testing
             ("2014\" value=\"/time time2\"", "2014\" value=\"M/time M/x/time2\""),
             (">https://media.example/x/<", ">M/x/<"), ("'/p.xml'", "'D/p.xml'"),
             ("\"/e.xml\"", "\"D/e.xml\""),
-            ("'/$RepresentationID$/\"$Number%05d$", "'M/$RepresentationID$/&quot;$Number%05d$"),
+            ("'/$RepresentationID$/\"$Number%05d$", "'M/$RepresentationID$/%22$Number%05d$"),
             ("\"/i$$\"", "\"M/i$$\""), ("\"/init\"", "\"M/init\""), ("\"/bs\"", "\"M/bs\""), ("\"/1\"", "\"M/1\""),
             ("\"/1i\"", "\"M/1i\""),
             ("\"/c.idx\"", "\"M/c.idx\""),

@@ -232,6 +232,7 @@ extension MPD {
             ("<!DOCTYPE MPD [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]><MPD>&b;</MPD>", .documentType),
             ("<!DOCTYPE MPD SYSTEM \"http://h/x.dtd\"><MPD/>", .documentType), ("<MPD>&b;</MPD>", .malformed),
             ("<?xml version=\"1.0\" encoding=\"EBCDIC-CP-US\"?><MPD/>", .encoding), ("\u{0}<\u{0}M", .encoding),
+            ("<MPD a=\"" + String(repeating: "x", count: PlaylistLimits.line * 4) + "\"/>", .tooLarge),
             (String(repeating: "<MPD>", count: 100), .tooLarge),
             ("<MPD>" + String(repeating: "<a>", count: 100), .tooLarge),
             (
@@ -271,6 +272,17 @@ extension MPD {
         let mpd = try MPD(MPDSamples.mpd("<Representation id=\"a\">\(information)</Representation>"))
         let error = failure { _ = try mpd.firstSegments() }
         #expect(error?.kind == kind, "\(String(describing: error))")
+    }
+
+    // The parser is fed in pieces; offsets count from the beginning of the text.
+    @Test func placesAreRightBehindALongText() throws {
+        let text = MPDSamples.mpd(
+            "<!--" + String(repeating: "\u{E9}", count: PlaylistLimits.line / 4) + "-->"
+                + "<Unknown>" + String(repeating: "x", count: PlaylistLimits.line * 3) + "</Unknown>"
+                + "<Representation id=\"a\"><BaseURL>/a/</BaseURL></Representation>")
+        let mpd = try MPD(text), edits = try mpd.edits(for: .local, at: ProxyForm.local(mpd.base))
+        let expected = text.replacing("/a/", with: "http://player.lan:7335/https/cdn.example/a/")
+        #expect(edits.applied(to: bytes(text)).text == expected)
     }
 
     @Test func hundredThousandSegmentsAreRead() throws {

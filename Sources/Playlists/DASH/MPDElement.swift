@@ -46,6 +46,17 @@ struct MPDElement: Sendable {
         }
     }
 
+    /// The attributes that are kept.
+    static let attributes: Set<String> = [
+        "availabilityStartTime", "bandwidth", "bitstreamSwitching", "codecs", "contentType", "d", "duration",
+        "endNumber",
+        "frameRate", "height", "id", "index", "indexRange", "initialization", "lang", "maxSegmentDuration", "media",
+        "mediaPresentationDuration", "mediaRange", "mimeType", "minimumUpdatePeriod", "n", "presentationTimeOffset",
+        "publishTime", "r", "range", "schemeIdUri", "sourceURL", "start", "startNumber", "suggestedPresentationDelay",
+        "t",
+        "timeShiftBufferDepth", "timescale", "type", "value", "width", "xlink:href",
+    ]
+
     /// What stands in the text, with entities replaced, and where.
     struct Text: Sendable {
         var value: String

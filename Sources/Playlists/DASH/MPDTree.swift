@@ -17,6 +17,8 @@ final class MPDTree {
     private var elements = 0, rows = 0
     /// Of the root's name, with its colon: what has another one belongs to another vocabulary.
     private var prefix = ""
+    /// How far the parser has told of what there is.
+    private var reached = 0
     private var failure: PlaylistError?
 
     /// - Throws: what is no well-formed XML in an encoding that has ASCII in it, no MPD, or beyond the limits.
@@ -47,13 +49,28 @@ final class MPDTree {
         XML_SetElementHandler(
             parser, { MPDTree.of($0)?.begin($1, $2) }, { context, _ in MPDTree.of(context)?.end() })
         XML_SetCharacterDataHandler(parser) { MPDTree.of($0)?.take($1, $2) }
+        XML_SetDefaultHandler(parser) { context, _, _ in MPDTree.of(context)?.pass() }
         XML_SetStartDoctypeDeclHandler(parser) { context, _, _, _, _ in
             MPDTree.of(context)?.fail(PlaylistError(.documentType, "the MPD has a document type: none is read"))
         }
-        // no trap: a playlist's size is bounded far below what 32 bits hold
-        let status = bytes.withUnsafeBytes { XML_Parse(parser, $0.baseAddress, Int32($0.count), 1) }
+        var place = 0
+        repeat {
+            place = try parse(from: place)
+            guard place - reached <= PlaylistLimits.line * 2 else { throw .tooLarge("a tag of the MPD") }
+        } while place < bytes.count
+    }
+
+    /// In pieces: the parser holds a tag with all its attributes before it tells of it, and must not hold a long one.
+    /// - Returns: where the piece ends.
+    private func parse(from start: Int) throws(PlaylistError) -> Int {
+        let count = min(PlaylistLimits.line, bytes.count - start), end = start + count
+        let status = bytes.withUnsafeBytes { buffer in
+            // no trap: a piece is far smaller than what 32 bits hold
+            XML_Parse(parser, buffer.baseAddress.map { $0 + start }, Int32(count), end == bytes.count ? 1 : 0)
+        }
         if let failure { throw failure }
         guard status == XML_STATUS_OK else { throw error }
+        return end
     }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> MPDTree? {
@@ -78,9 +95,13 @@ final class MPDTree {
         return max(0, start)..<max(0, start, min(bytes.count, start + count))
     }
 
+    /// What is of no account: comments, processing instructions, the declaration.
+    private func pass() { reached = event.upperBound }
+
     // MARK: - Elements
 
     private func begin(_ name: UnsafePointer<CChar>?, _ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
+        pass()
         guard failure == nil, let name else { return }
         guard passedOver == 0, let known = known(String(cString: name)) else {
             passedOver += 1
@@ -116,13 +137,15 @@ final class MPDTree {
         var pairs: [String: String] = [:]
         var place = attributes
         while let next = place, let name = next.pointee, let value = next.successor().pointee {
-            pairs[String(cString: name)] = String(cString: value)
+            let name = String(cString: name)
+            if MPDElement.attributes.contains(name) { pairs[name] = String(cString: value) }
             place = next.successor().successor()
         }
         return pairs
     }
 
     private func end() {
+        pass()
         guard failure == nil else { return }
         guard passedOver == 0 else {
             passedOver -= 1
@@ -167,6 +190,7 @@ final class MPDTree {
     // MARK: - Text
 
     private func take(_ characters: UnsafePointer<CChar>?, _ count: Int32) {
+        pass()
         guard failure == nil, passedOver == 0, open.last?.name.hasText == true, let characters else { return }
         guard text.utf8.count + Int(count) <= PlaylistLimits.line else {
             return fail(.tooLarge("an address in the MPD"))

@@ -53,9 +53,10 @@ struct MediaReader {
 
     /// Tags with one value, or none.
     mutating func take(_ tag: HLSTag, _ value: ArraySlice<UInt8>, _ line: Int) throws(PlaylistError) {
+        let value = ASCII.trimmed(value)
         switch tag {
         // RFC 8216 §4.3.2.1. Lists of music have -1 for what they do not know.
-        case .segment: next.duration = MediaNumbers.seconds(ASCII.trimmed(value.prefix { $0 != ASCII.comma })) ?? .zero
+        case .segment: next.duration = MediaNumbers.seconds(value.prefix { $0 != ASCII.comma }) ?? .zero
         case .byteRange: next.range = try ByteRangeValue(value, line: line)
         case .discontinuity: next.isDiscontinuity = true
         case .gap: next.isGap = true
@@ -155,7 +156,7 @@ struct ByteRangeValue: Sendable, Equatable {
     let offset: Int64?
 
     init(_ text: ArraySlice<UInt8>, line: Int) throws(PlaylistError) {
-        let parts = ASCII.trimmed(text).split(
+        let parts = text.split(
             separator: UInt8(ascii: "@"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let length = parts.first.flatMap({ ByteNumber.parse($0) }) else { throw Self.bad(line) }
         self.length = length
