@@ -19,7 +19,7 @@ struct AddressRewriter {
 
     /// What becomes of all references into one directory.
     private struct Directory {
-        /// Of the proxy's form, in which all that is below has the same name.
+        /// Of the proxy's form, in which all has the same name.
         let text: String
         /// A client arrives there by itself.
         let isRight: Bool
@@ -55,10 +55,7 @@ struct AddressRewriter {
     }
 
     private static func directory(_ reference: String, _ scope: AddressScope, _ form: ProxyForm) -> Directory? {
-        // What the proxy does not have may have something below that it has.
-        guard let origin = scope.origin.resolving(reference), case let formed = form(origin), formed != origin else {
-            return nil
-        }
+        guard let formed = scope.origin.resolving(reference).map({ form($0) }) else { return nil }
         return Directory(text: formed.absolute, isRight: scope.client.resolving(reference) == formed)
     }
 }

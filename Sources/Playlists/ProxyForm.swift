@@ -6,8 +6,8 @@ package struct ProxyForm: Sendable {
 
     /// - Parameter form: the URL by which the client reaches an origin's: absolute, with the scheme, host and port
     ///   that the client uses. What cannot be reached through the proxy stays the origin's own. The form of a
-    ///   directory that can be reached is a directory, in which all that is below has the same name: `form(d) + x`
-    ///   leads where `form(d + x)` does, for each relative path `x` without dot segments.
+    ///   directory is a directory, in which all has the same name: `form(d) + x` leads where `form(d + x)` does, for
+    ///   each `x` without a slash in its path.
     package init(_ form: @escaping @Sendable (OriginURL) -> OriginURL) { self.form = form }
 
     package func callAsFunction(_ url: OriginURL) -> OriginURL { form(url) }

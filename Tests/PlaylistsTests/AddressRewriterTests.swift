@@ -24,6 +24,7 @@ import Testing
     static let bases = [
         "http://a/b/c/d;p?q", "https://cdn.example/", "https://cdn.example/index.m3u8?token=a/b",
         "https://cdn.example:8443/a/b/", "http://[2001:db8::1]/x/y/z",
+        "http://a/b/x.m3u8",
     ]
     static let mounted = ProxyForm.mounts(
         [

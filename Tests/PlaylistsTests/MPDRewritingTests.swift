@@ -80,6 +80,18 @@ import Testing
                 == text.replacing(">v/<", with: ">http://player.lan:7335/https/cdn.example/d/v/<"))
     }
 
+    // What a set says about segments is resolved against the bases of its representations, not against its own.
+    @Test func addressesOfASetAreThoseOfItsRepresentations() throws {
+        let text = MPDSamples.mpd(
+            "<SegmentTemplate media=\"$Number$\" initialization=\"/i\"/>"
+                + "<Representation id=\"a\"><BaseURL>https://far.example/x/</BaseURL></Representation>"
+                + "<Representation id=\"b\"><BaseURL>https://far.example/y/</BaseURL></Representation>")
+        let written = try Self.rewritten(text, asked: "https://other.example/x.mpd")
+        let expected = text.replacing("https://far.example/", with: "http://player.lan:7335/https/far.example/")
+            .replacing("\"/i\"", with: "\"http://player.lan:7335/https/far.example/i\"")
+        #expect(written == expected)
+    }
+
     // A dollar sign of the base's path would be read as an identifier's.
     @Test func dollarSignsOfABaseAreEscapedInTemplates() throws {
         let text = MPDSamples.mpd(

@@ -215,6 +215,17 @@ extension MPD {
         #expect(whole.all.map(\.range) == [nil] && whole.all.map(\.duration) == [.seconds(6)])
     }
 
+    // Version 1, with 64 bits for times and offsets; an entry of 2 GiB less a byte, and one that is another index.
+    @Test func longIndexesAreRead() throws {
+        let header = "00000040 73696478 01000000 00000001 00000010 0000000000000000 0000000100000000 00000002"
+        let entries = "7fffffff 00000018 90000000 80000010 00000020 00000000"
+        let box = hexBytes((header + entries).replacing(" ", with: ""))
+        let index = try SegmentIndexBox(box, at: 0), start: Int64 = 64 + (1 << 32)
+        #expect(index.entries.map(\.range) == [start..<start + 0x7FFF_FFFF, start + 0x7FFF_FFFF..<start + 0x8000_000F])
+        #expect(index.entries.map(\.duration) == [.milliseconds(1500), .seconds(2)])
+        #expect(index.entries.map(\.isIndex) == [false, true])
+    }
+
     @Test func brokenIndexesAreErrors() {
         let index = hexBytes(MPDSamples.segmentIndex)
         for length in 0..<index.count {

@@ -67,6 +67,23 @@ import Testing
         #expect(Self.names(chosen.playlists) == ["720", "1080", "1440", "360", "audio", "en", "de", "other", "sub"])
     }
 
+    // A newer codec needs less for a better picture.
+    @Test func pictureCountsBeforeTheRate() throws {
+        let text = """
+            #EXTM3U
+            #EXT-X-STREAM-INF:BANDWIDTH=5000000,RESOLUTION=1280x720
+            avc.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=4000000,RESOLUTION=1920x1080,FRAME-RATE=25
+            hevc.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=3900000,RESOLUTION=1920x1080,FRAME-RATE=50
+            av1.m3u8
+            """
+        let playlist = try #require(try HLSPlaylist(text).multivariant)
+        #expect(Self.names(playlist.choose(RenditionChoice()).playlists) == ["av1"])
+        #expect(Self.names(playlist.choose(RenditionChoice(quality: .bandwidth(4_500_000))).playlists) == ["av1"])
+        #expect(Self.names(playlist.choose(RenditionChoice(quality: .worst)).playlists) == ["avc"])
+    }
+
     @Test func soundAloneIsChosenAmongVariantsWithoutPictures() throws {
         let text =
             "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=64000,CODECS=\"mp4a.40.2\"\nlow.m3u8\n"
