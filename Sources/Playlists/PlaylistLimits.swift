@@ -3,8 +3,15 @@ package enum PlaylistLimits {
     /// 32 MiB: a hundred thousand segments with signed addresses of 250 bytes and a tag or two each. Memory follows
     /// the bytes, some four times as many in the worst case.
     package static let bytes = 32 << 20
-    /// Of one rendition. 23 days of two-second segments.
+    /// Of one rendition, where a rule stands for many: 23 days of two-second segments.
     package static let segments = 1_000_000
+    /// Segments that a playlist lists one by one: 11 days of two-second segments. Each takes some 150 bytes.
+    package static let listedSegments = 500_000
+    /// Variants, and alternatives of audio, video and subtitles, of a multivariant playlist.
+    package static let renditions = 10_000
+    /// Tags with attributes, such as keys, initialization sections and parts: two for each of a hundred thousand
+    /// segments.
+    package static let tags = 250_000
     /// Bytes of a line of HLS, or of an attribute or address of an MPD: keys and session data come as `data:`
     /// addresses in one.
     package static let line = 256 << 10
@@ -19,10 +26,8 @@ package enum PlaylistLimits {
     static let keyFormats = 16
     /// Elements within elements of an MPD. The deepest that the standard has are at nine.
     static let depth = 64
-    /// Elements that are kept of an MPD, without those of `rows`.
+    /// Elements that are kept of an MPD, without the segments that it lists.
     static let elements = 100_000
-    /// `S` and `SegmentURL` elements of an MPD in all.
-    static let rows = 500_000
     /// Alternatives of `BaseURL` that an address is held against.
     static let baseURLs = 16
     /// Seconds, of anything: 31 years. In nanoseconds this fits into an `Int64`.

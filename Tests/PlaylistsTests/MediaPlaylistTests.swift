@@ -168,6 +168,14 @@ import Testing
         #expect(failure { _ = try HLSPlaylist("#EXTM3U\n" + formats) }?.kind == .tooLarge)
     }
 
+    @Test(arguments: [
+        ("a\n", PlaylistLimits.listedSegments + 1), ("#EXT-X-MEDIA:URI=\"a\"\n", PlaylistLimits.renditions + 1),
+        ("#EXT-X-STREAM-INF:\na\n", PlaylistLimits.renditions + 1),
+    ])
+    func countsAreBounded(line: String, count: Int) {
+        #expect(failure { _ = try HLSPlaylist("#EXTM3U\n" + String(repeating: line, count: count)) }?.kind == .tooLarge)
+    }
+
     // A base of 8 KiB written before each of many short references.
     @Test func rewrittenTextIsBounded() throws {
         let base = "https://h/" + String(repeating: "x", count: 8000) + "/"

@@ -128,7 +128,9 @@ final class MPDTree {
 
     private func count(_ name: MPDElement.Name) {
         if name == .timelineEntry || name == .segmentURL { rows += 1 } else { elements += 1 }
-        if rows > PlaylistLimits.rows { fail(.tooLarge("more than \(PlaylistLimits.rows) segments listed")) }
+        if rows > PlaylistLimits.listedSegments {
+            fail(.tooLarge("more than \(PlaylistLimits.listedSegments) segments listed"))
+        }
         if elements > PlaylistLimits.elements { fail(.tooLarge("more than \(PlaylistLimits.elements) elements")) }
         if open.count > PlaylistLimits.depth { fail(.tooLarge("elements within elements")) }
     }

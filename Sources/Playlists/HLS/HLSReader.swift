@@ -13,6 +13,7 @@ struct HLSReader {
     private var media = MediaReader()
     private var hasMultivariantTags = false
     private var hasMediaTags = false
+    private var tagsWithAttributes = 0
 
     init(_ bytes: [UInt8], base: OriginURL, imported: [String: String]?) {
         self.bytes = bytes
@@ -88,17 +89,26 @@ struct HLSReader {
     }
 
     private mutating func takeAttributes(_ tag: HLSTag, _ value: Range<Int>, _ line: HLSLine) throws(PlaylistError) {
+        try countTag(tag, line)
         var values = TagValues(base: base, line: line)
+        let roles = tag.addresses
         for attribute in try AttributeList(bytes, value, line: line.number).attributes {
             let text = try variables.replacing(in: bytes[attribute.value], line: line.number)
-            if let role = tag.addresses.first(where: { $0.attribute == attribute.name })?.role {
-                values.add(attribute.name, Reference.text(text), at: attribute.removal)
-                addresses.append(PlaylistAddress(range: attribute.value, reference: Reference.text(text), role: role))
+            if let role = roles.first(where: { $0.attribute == attribute.name })?.role {
+                let reference = Reference.text(text)
+                values.add(attribute.name, reference, at: attribute.removal)
+                addresses.append(PlaylistAddress(range: attribute.value, reference: reference, role: role))
             } else {
                 values.add(attribute.name, String(decoding: text, as: UTF8.self), at: attribute.removal)
             }
         }
         if tag.isOfMultivariant == true { multivariant.take(tag, values) } else { try media.take(tag, values) }
+    }
+
+    private mutating func countTag(_ tag: HLSTag, _ line: HLSLine) throws(PlaylistError) {
+        tagsWithAttributes += 1
+        let most = tag.isOfMultivariant == true ? PlaylistLimits.renditions : PlaylistLimits.tags
+        guard tagsWithAttributes <= most else { throw .tooLarge("more than \(most) tags", line: line.number) }
     }
 
     // MARK: - Variables

@@ -31,8 +31,8 @@ struct MediaReader {
 
     /// The address that ends a segment's tags.
     mutating func take(_ reference: String, _ line: HLSLine) throws(PlaylistError) {
-        guard playlist.segments.count < PlaylistLimits.segments else {
-            throw .tooLarge("more than \(PlaylistLimits.segments) segments", line: line.number)
+        guard playlist.segments.count < PlaylistLimits.listedSegments else {
+            throw .tooLarge("more than \(PlaylistLimits.listedSegments) segments", line: line.number)
         }
         let range = try lastSegment.next(next.range, of: reference, line: line.number)
         playlist.segments.append(
