@@ -173,6 +173,19 @@ extension MPD {
         #expect(segments.count == count && (segments.isEmpty || segments[0].number == first))
     }
 
+    // What ends within the present is not there yet; of a film it is the last segment.
+    @Test func liveTimelineGoesOnToNow() throws {
+        let text = MPDSamples.mpd(
+            "<ContentProtection/><Representation id=\"a\"><SegmentTemplate media=\"$Time$\">"
+                + "<SegmentTimeline><S t=\"10\" d=\"4\" r=\"-1\"/></SegmentTimeline></SegmentTemplate>"
+                + "</Representation>",
+            attributes: "type=\"dynamic\" availabilityStartTime=\"1970-01-01T00:00:00Z\"")
+        let mpd = try MPD(text),
+            counts = try [10, 13, 14, 17, 18].map { try mpd.firstSegments(at: .seconds($0)).count }
+        #expect(counts == [0, 0, 1, 1, 2] && mpd[MPD.first]?.isProtected == true)
+        #expect(try mpd.firstSegments().count == 1)
+    }
+
     @Test func liveNumbersWithoutAWindowAreTheLastMillion() throws {
         let text = MPDSamples.mpd(
             "<Representation id=\"a\"><SegmentTemplate duration=\"2\" media=\"$Number$\"/></Representation>",

@@ -67,6 +67,8 @@ package struct MPD: Sendable {
         package let frameRate: Double?
         package let codecs: [String]
         package let mimeType: String?
+        /// Encrypted, for a DRM system (`ContentProtection`).
+        package let isProtected: Bool
         /// Alternatives, in the order of the text; empty where none can be fetched over HTTP.
         package let baseURLs: [OriginURL]
         let information: SegmentInformation

@@ -22,6 +22,7 @@ struct MPDElement: Sendable {
         case contentSteering = "ContentSteering"
         case utcTiming = "UTCTiming"
         case eventStream = "EventStream"
+        case contentProtection = "ContentProtection"
         case essentialProperty = "EssentialProperty"
         case programInformation = "ProgramInformation"
         case title = "Title"

@@ -145,7 +145,8 @@ extension MPD.Representation {
             resolution: width.flatMap { width in height.map { Resolution(width: width, height: $0) } },
             frameRate: common("frameRate").flatMap(MediaNumbers.frameRate),
             codecs: MultivariantReader.codecs(common("codecs")),
-            mimeType: common("mimeType"), baseURLs: level.bases, information: level.information ?? SegmentInformation(),
+            mimeType: common("mimeType"), isProtected: [element, set].contains { $0.child(.contentProtection) != nil },
+            baseURLs: level.bases, information: level.information ?? SegmentInformation(),
             range: element.whole)
     }
 }

@@ -125,7 +125,8 @@ extension SegmentInformation {
     fileprivate func timing(_ window: SegmentWindow, listed: Int64?) throws(PlaylistError) -> SegmentTiming {
         let clock = Timescale(rate: timescale), first = startNumber ?? 1, end = window.end.map { clock.ticks($0) }
         if let timeline {
-            return try SegmentTiming(timeline, number: first, until: end.map { $0 +| presentationTimeOffset })
+            let end = end.map { $0 +| presentationTimeOffset }
+            return try SegmentTiming(timeline, number: first, until: end, isLive: window.isLive)
         }
         var timing = SegmentTiming()
         guard let duration else {

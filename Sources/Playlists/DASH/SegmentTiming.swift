@@ -76,19 +76,29 @@ extension SegmentTiming {
     ///   - number: of the first segment.
     ///   - end: of what is there, in ticks of the media's own time; nil where it is not known: then an entry that
     ///     goes on to the end is one segment.
-    init(_ timeline: [TimelineEntry], number first: Int64, until end: Int64?) throws(PlaylistError) {
+    ///   - isLive: the end is now, and the segment in which it lies is not there yet.
+    init(
+        _ timeline: [TimelineEntry], number first: Int64, until end: Int64?, isLive: Bool
+    ) throws(PlaylistError) {
         var time: Int64 = 0, number = first
         for (place, entry) in timeline.enumerated() {
             time = entry.time ?? time
             number = entry.number ?? number
-            let limit = (place + 1 < timeline.count ? timeline[place + 1].time : nil) ?? end
-            let count =
-                entry.repeats < 0 ? limit.map { Self.steps(from: time, to: $0, entry.duration) } ?? 1 : entry.repeats
-                +| 1
+            let next = place + 1 < timeline.count ? timeline[place + 1].time : nil
+            let count = entry.repeats < 0 ? Self.open(entry, from: time, next, end, isLive) : entry.repeats +| 1
             try append(time: time, duration: entry.duration, count: count, number: number)
             time = time +| entry.duration *| count
             number = number +| count
         }
+    }
+
+    /// How many segments an entry has that goes on to the next one, or to the end.
+    private static func open(
+        _ entry: TimelineEntry, from time: Int64, _ next: Int64?, _ end: Int64?, _ isLive: Bool
+    ) -> Int64 {
+        if let next { return steps(from: time, to: next, entry.duration) }
+        guard let end else { return 1 }
+        return steps(from: time, to: isLive ? end -| (entry.duration -| 1) : end, entry.duration)
     }
 
     /// Rounded up: the last segment may be shorter.

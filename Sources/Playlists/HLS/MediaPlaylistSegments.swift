@@ -44,6 +44,6 @@ package struct MediaPlaylistSegments: SegmentSequence {
 }
 
 extension HLSPlaylist {
-    /// The segments of a media playlist; nil for another kind.
+    /// The segments of a media playlist, with an index that is made anew each time; nil for another kind.
     package var segments: MediaPlaylistSegments? { media.map { MediaPlaylistSegments($0, at: base) } }
 }
