@@ -22,12 +22,14 @@ let package = Package(
             name: "CEvent", path: "CEvent", pkgConfig: "libevent_pthreads", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
 
         // Pure values and decisions
         .target(name: "HTTPModel"),
         .target(name: "Units", dependencies: ["HTTPModel"]),
         .target(name: "CachePolicy", dependencies: ["HTTPModel", "Units"]),
+        .target(name: "Playlists", dependencies: ["CExpat", "HTTPModel", "CachePolicy"]),
 
         // Mechanisms
         .target(name: "Metrics"),
@@ -134,6 +136,7 @@ let package = Package(
             ]),
         .testTarget(
             name: "AdministrationTests", dependencies: ["Administration", "CachePolicy", "Reelcache", "TestSupport"]),
+        .testTarget(name: "PlaylistsTests", dependencies: ["Playlists", "CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "CacheFillTests",
@@ -187,7 +190,7 @@ let package = Package(
 // What reads bytes that others wrote, under fire: a test of a few seconds, or a program for libFuzzer where
 // scripts/fuzz builds it.
 let fuzzed: [Target.Dependency] = [
-    "HTTPModel", "CachePolicy", "Upstream", "DiskCache", "Configuration", "ControlAPI", "Downloads",
+    "HTTPModel", "CachePolicy", "Playlists", "Upstream", "DiskCache", "Configuration", "ControlAPI", "Downloads",
     "TerminalText", "TestSupport", "Units",
     .product(name: "GRDB", package: "GRDB.swift"),
 ]

@@ -1,22 +1,23 @@
-// no traps: years have four digits and days come from HTTPDate, which holds them within those years.
+// no traps: years have four digits, and days come from HTTPDate, which holds them within those years.
 
 /// A day of the proleptic Gregorian calendar, to and from days since 1970-01-01.
 ///
 /// Years are counted from March, so that the leap day is a year's last and months have a regular pattern, and in eras
 /// of 400 years, which are all equally long (146,097 days). After H. Hinnant, "chrono-Compatible Low-Level Date
 /// Algorithms".
-struct CivilDate: Equatable {
-    var year: Int64
+package struct CivilDate: Equatable {
+    package var year: Int64
     /// 1 to 12
-    var month: Int64
+    package var month: Int64
     /// 1 to 31
-    var day: Int64
+    package var day: Int64
 
     private static let daysPerEra: Int64 = 146_097
     /// From 0000-03-01, where era 0 begins, to 1970-01-01.
     private static let daysBefore1970: Int64 = 719_468
 
-    init(year: Int64, month: Int64, day: Int64) {
+    /// - Parameter year: of four digits.
+    package init(year: Int64, month: Int64, day: Int64) {
         self.year = year
         self.month = month
         self.day = day
@@ -34,7 +35,7 @@ struct CivilDate: Equatable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    var daysSince1970: Int64 {
+    package var daysSince1970: Int64 {
         let shiftedYear = month <= 2 ? year - 1 : year
         let era = (shiftedYear >= 0 ? shiftedYear : shiftedYear - 399) / 400
         let yearOfEra = shiftedYear - era * 400
@@ -44,7 +45,7 @@ struct CivilDate: Equatable {
     }
 
     /// Whether there is such a day: the 30th of February becomes another one on its way through the count of days.
-    var exists: Bool {
+    package var exists: Bool {
         (1...12).contains(month) && (1...31).contains(day) && CivilDate(daysSince1970: daysSince1970) == self
     }
 }

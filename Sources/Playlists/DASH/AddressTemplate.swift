@@ -1,0 +1,134 @@
+import CachePolicy
+import HTTPModel
+
+/// The address of a segment as a function of its number or time: `seg-$Number%05d$.m4s` (ISO/IEC 23009-1 §5.3.9.4.4).
+struct AddressTemplate: Sendable, Equatable {
+    private enum Piece: Sendable, Equatable {
+        case text(String)
+        case number(width: Int)
+        case time(width: Int)
+    }
+
+    private let pieces: [Piece]
+
+    /// - Parameters:
+    ///   - text: the template, as `Reference.text` gives it.
+    ///   - id, bandwidth: of the representation, for `$RepresentationID$` and `$Bandwidth$`.
+    /// - Throws: for an identifier that is not known, or a `$` alone.
+    init(_ text: String, id: String, bandwidth: Int64) throws(PlaylistError) {
+        var pieces: [Piece] = []
+        // Every second part is between two dollar signs.
+        let parts = text.split(separator: "$", omittingEmptySubsequences: false)
+        guard parts.count % 2 == 1 else { throw .malformed("the template \(text.prefix(200)) has a $ too many") }
+        for (place, part) in parts.enumerated() {
+            pieces.append(place % 2 == 0 ? .text(String(part)) : try Self.piece(part, id: id, bandwidth: bandwidth))
+        }
+        self.pieces = pieces
+    }
+
+    private static func piece(_ identifier: Substring, id: String, bandwidth: Int64) throws(PlaylistError) -> Piece {
+        let name = identifier.prefix { $0 != "%" }
+        guard let width = width(identifier.dropFirst(name.count)) else { throw unknown(identifier) }
+        switch name {
+        case "": return .text("$")
+        case "RepresentationID": return .text(Reference.text(Array(id.utf8)))
+        case "Bandwidth": return .text(padded(bandwidth, width))
+        case "Number": return .number(width: width)
+        case "Time": return .time(width: width)
+        default: throw unknown(identifier)
+        }
+    }
+
+    private static func unknown(_ identifier: Substring) -> PlaylistError {
+        .malformed("a template has $\(identifier.prefix(64))$, which is none of its identifiers")
+    }
+
+    /// `%05d`: zeros up to so many digits. No address needs more of them than `widest`.
+    private static func width(_ format: Substring) -> Int? {
+        if format.isEmpty { return 1 }
+        guard format.hasPrefix("%0"), format.hasSuffix("d") else { return nil }
+        return ASCII.decimal(format.utf8.dropFirst(2).dropLast(), upTo: widest).map { Int($0) }
+    }
+
+    private static let widest: Int64 = 32
+
+    private static func padded(_ number: Int64, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+    }
+
+    /// The reference to a segment.
+    func reference(number: Int64, time: Int64) -> String {
+        pieces.reduce(into: "") { text, piece in
+            switch piece {
+            case .text(let piece): text += piece
+            case .number(let width): text += Self.padded(number, width)
+            case .time(let width): text += Self.padded(time, width)
+            }
+        }
+    }
+
+    /// Whether each segment has an address of its own.
+    var isVariable: Bool { pieces.contains { if case .text = $0 { false } else { true } } }
+
+    /// Reads numbers and times out of addresses that a template has made.
+    struct Matcher: Sendable {
+        private enum Piece {
+            case text([UInt8])
+            case number, time
+        }
+
+        private let origin: OriginURL
+        private let pieces: [Piece]
+
+        fileprivate init(origin: OriginURL, path: String) {
+            self.origin = origin
+            pieces = path.split(separator: AddressTemplate.mark, omittingEmptySubsequences: false).enumerated().map {
+                place, part in
+                place % 2 == 0
+                    ? .text(Array(PercentEncoding.normalized(String(part)).utf8)) : part == "number" ? .number : .time
+            }
+        }
+
+        /// - Returns: nil where the template cannot have made the address. What is returned may still be wrong where
+        ///   digits meet digits.
+        func values(in url: OriginURL) -> (number: Int64?, time: Int64?)? {
+            guard OriginURL.areSameOrigin(url, origin) else { return nil }
+            var rest = Array(PercentEncoding.normalized(url.pathAndQuery).utf8)[...]
+            var number: Int64?, time: Int64?
+            for (place, piece) in pieces.enumerated() {
+                guard case .text(let text) = piece else {
+                    // The last one has all digits but those that the text behind it begins with.
+                    let digits =
+                        place == pieces.count - 2 ? rest.dropLast(tail.count) : rest.prefix(while: ASCII.isDigit)
+                    guard let value = ASCII.decimal(digits, upTo: ByteNumber.greatest) else { return nil }
+                    rest = rest[digits.endIndex...]
+                    if case .number = piece { number = value } else { time = value }
+                    continue
+                }
+                guard rest.starts(with: text) else { return nil }
+                rest = rest.dropFirst(text.count)
+            }
+            return rest.isEmpty ? (number, time) : nil
+        }
+
+        private var tail: [UInt8] {
+            if case .text(let text)? = pieces.last { text } else { [] }
+        }
+    }
+
+    /// No address has it: it is more than one character of those that need no encoding, and a word.
+    private static let mark = "~~reelcache~~"
+
+    /// Nil where it makes no addresses that can be fetched.
+    func matcher(at base: OriginURL) -> Matcher? {
+        let marked = pieces.reduce(into: "") { text, piece in
+            switch piece {
+            case .text(let piece): text += piece
+            case .number: text += Self.mark + "number" + Self.mark
+            case .time: text += Self.mark + "time" + Self.mark
+            }
+        }
+        return base.resolving(marked).map { Matcher(origin: $0, path: $0.pathAndQuery) }
+    }
+}

@@ -1,0 +1,81 @@
+extension MPD.Representation: QualityOffer {}
+
+/// The representations of a presentation that are wanted.
+package struct ChosenRepresentations: Sendable, Equatable {
+    /// In the order of the periods; within one, video, then audio, then text.
+    package internal(set) var representations: [MPD.RepresentationID] = []
+    /// Languages that were asked for and are in no period.
+    package internal(set) var missingLanguages: [String] = []
+}
+
+extension MPD {
+    /// The representations that a choice means, in each period.
+    package func choose(_ choice: RenditionChoice) -> ChosenRepresentations {
+        if choice.isEverything { return ChosenRepresentations(representations: representations) }
+        var chosen = ChosenRepresentations()
+        var missing: [Set<String>] = []
+        for period in periods.indices {
+            var lacking: Set<String> = []
+            add(offers(of: .video, inPeriod: period), choice.quality, to: &chosen)
+            lacking.formUnion(add(.audio, inPeriod: period, choice.audio, choice.quality, to: &chosen))
+            lacking.formUnion(add(.text, inPeriod: period, choice.subtitles, .best, to: &chosen))
+            missing.append(lacking)
+        }
+        let everywhere = missing.dropFirst().reduce(missing.first ?? []) { $0.intersection($1) }
+        chosen.missingLanguages = everywhere.sorted()
+        return chosen
+    }
+
+    /// A representation with where it is.
+    private struct Offer: QualityOffer {
+        let id: RepresentationID
+        let bandwidth: Int64?
+        let resolution: Resolution?
+        let frameRate: Double?
+    }
+
+    /// All of one set, of one kind.
+    private struct OfferedSet {
+        let language: String?
+        let offers: [Offer]
+    }
+
+    private func sets(of kind: MediaKind, inPeriod period: Int) -> [OfferedSet] {
+        periods[period].adaptationSets.enumerated().compactMap { place, set in
+            guard set.kind == kind, !set.isTrickMode, !set.representations.isEmpty else { return nil }
+            let offers = set.representations.enumerated().map { number, representation in
+                Offer(
+                    id: RepresentationID(period: period, adaptationSet: place, representation: number),
+                    bandwidth: representation.bandwidth,
+                    resolution: representation.resolution, frameRate: representation.frameRate)
+            }
+            return OfferedSet(language: set.language, offers: offers)
+        }
+    }
+
+    /// Sets of pictures are alternatives of one another, in other codecs or from other cameras.
+    private func offers(of kind: MediaKind, inPeriod period: Int) -> [Offer] {
+        sets(of: kind, inPeriod: period).flatMap(\.offers)
+    }
+
+    private func add(_ offers: [Offer], _ quality: RenditionChoice.Quality, to chosen: inout ChosenRepresentations) {
+        if let offer = quality.choose(of: offers) { chosen.representations.append(offer.id) }
+    }
+
+    /// One of each set whose language is wanted.
+    /// - Returns: the languages that are not there.
+    private func add(
+        _ kind: MediaKind, inPeriod period: Int, _ languages: RenditionChoice.Languages,
+        _ quality: RenditionChoice.Quality,
+        to chosen: inout ChosenRepresentations
+    ) -> [String] {
+        let offered = sets(of: kind, inPeriod: period)
+        var (wanted, missing) = languages.choose(of: offered, language: \.language) { Array($0.prefix(1)) }
+        // As in HLS: a film has a sound.
+        if kind == .audio, wanted.isEmpty, languages != .none { wanted = Array(offered.prefix(1)) }
+        // How many lines a picture has says nothing about a sound: the best goes with it.
+        let quality = if kind == .audio, case .lines = quality { RenditionChoice.Quality.best } else { quality }
+        for set in wanted { add(set.offers, quality, to: &chosen) }
+        return missing
+    }
+}

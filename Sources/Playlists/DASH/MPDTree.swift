@@ -1,0 +1,241 @@
+import CExpat
+import HTTPModel
+
+/// Reads an MPD's XML with libexpat, and keeps the elements that count.
+///
+/// What is external is never read; a document type is refused, since it is what entities are made of. Depth and
+/// number of elements are bounded. The class is what libexpat's callbacks find through a pointer.
+final class MPDTree {
+    private let bytes: [UInt8]
+    private let parser: XML_Parser
+    private var root: MPDElement?
+    /// The elements that have begun and not ended, from the root.
+    private var open: [MPDElement] = []
+    /// How many elements deep it is in one that is passed over.
+    private var passedOver = 0
+    private var text = ""
+    private var elements = 0, rows = 0
+    /// Of the root's name, with its colon: what has another one belongs to another vocabulary.
+    private var prefix = ""
+    /// How far the parser has told of what there is.
+    private var reached = 0
+    private var failure: PlaylistError?
+
+    /// - Throws: what is no well-formed XML in an encoding that has ASCII in it, no MPD, or beyond the limits.
+    static func read(_ bytes: [UInt8]) throws(PlaylistError) -> MPDElement {
+        try PlaylistError.check(size: bytes.count)
+        // Each character of UTF-16 that XML can begin with has a zero byte; so has its byte order mark's other form
+        // no other meaning.
+        guard !bytes.prefix(4).contains(where: { $0 == 0 || $0 >= 0xFE }) else {
+            throw PlaylistError(.encoding, "the MPD is in UTF-16: only UTF-8 is read")
+        }
+        guard let parser = XML_ParserCreate(nil) else { throw .tooLarge("no memory for the MPD") }
+        defer { XML_ParserFree(parser) }
+        let tree = MPDTree(bytes, parser)
+        try tree.parse()
+        guard let root = tree.root else { throw PlaylistError(.notAPlaylist, "the text is no MPD") }
+        return root
+    }
+
+    private init(_ bytes: [UInt8], _ parser: XML_Parser) {
+        self.bytes = bytes
+        self.parser = parser
+    }
+
+    // MARK: - The parser
+
+    private func parse() throws(PlaylistError) {
+        XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
+        XML_SetElementHandler(
+            parser, { MPDTree.of($0)?.begin($1, $2) }, { context, _ in MPDTree.of(context)?.end() })
+        XML_SetCharacterDataHandler(parser) { MPDTree.of($0)?.take($1, $2) }
+        XML_SetDefaultHandler(parser) { context, _, _ in MPDTree.of(context)?.pass() }
+        XML_SetStartDoctypeDeclHandler(parser) { context, _, _, _, _ in
+            MPDTree.of(context)?.fail(PlaylistError(.documentType, "the MPD has a document type: none is read"))
+        }
+        var place = 0
+        repeat {
+            place = try parse(from: place)
+            guard place - reached <= PlaylistLimits.line * 2 else { throw .tooLarge("a tag of the MPD") }
+        } while place < bytes.count
+    }
+
+    /// In pieces: the parser holds a tag with all its attributes before it tells of it, and must not hold a long one.
+    /// - Returns: where the piece ends.
+    private func parse(from start: Int) throws(PlaylistError) -> Int {
+        let count = min(PlaylistLimits.line, bytes.count - start), end = start + count
+        let status = bytes.withUnsafeBytes { buffer in
+            // no trap: a piece is far smaller than what 32 bits hold
+            XML_Parse(parser, buffer.baseAddress.map { $0 + start }, Int32(count), end == bytes.count ? 1 : 0)
+        }
+        if let failure { throw failure }
+        guard status == XML_STATUS_OK else { throw error }
+        return end
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> MPDTree? {
+        context.map { Unmanaged<MPDTree>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private var error: PlaylistError {
+        let code = XML_GetErrorCode(parser), line = Int(clamping: XML_GetCurrentLineNumber(parser))
+        let reason = XML_ErrorString(code).map { String(cString: $0) } ?? "no XML"
+        let isEncoding = code == XML_ERROR_UNKNOWN_ENCODING || code == XML_ERROR_INCORRECT_ENCODING
+        return PlaylistError(isEncoding ? .encoding : .malformed, "the MPD cannot be read: \(reason)", line: line)
+    }
+
+    private func fail(_ error: PlaylistError) {
+        failure = failure ?? error
+        XML_StopParser(parser, 0)
+    }
+
+    /// Of what the parser is at: a tag, for elements.
+    private var event: Range<Int> {
+        let start = Int(clamping: XML_GetCurrentByteIndex(parser)), count = Int(XML_GetCurrentByteCount(parser))
+        return max(0, start)..<max(0, start, min(bytes.count, start + count))
+    }
+
+    /// What is of no account: comments, processing instructions, the declaration.
+    private func pass() { reached = event.upperBound }
+
+    // MARK: - Elements
+
+    private func begin(_ name: UnsafePointer<CChar>?, _ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
+        pass()
+        guard failure == nil, let name else { return }
+        guard passedOver == 0, let known = known(String(cString: name)) else {
+            passedOver += 1
+            if open.count + passedOver > PlaylistLimits.depth { fail(.tooLarge("elements within elements")) }
+            return
+        }
+        let element = MPDElement(known, Self.pairs(attributes), tag: event, in: bytes)
+        guard element.addresses.values.allSatisfy({ $0.range.count <= PlaylistLimits.line }) else {
+            return fail(.tooLarge("an address in the MPD"))
+        }
+        open.append(element)
+        text = ""
+        count(known)
+    }
+
+    private func known(_ name: String) -> MPDElement.Name? {
+        if open.isEmpty {
+            guard root == nil, name.hasSuffix("MPD") else { return nil }
+            prefix = String(name.dropLast(3))
+            return prefix.isEmpty || prefix.hasSuffix(":") ? .mpd : nil
+        }
+        return name.hasPrefix(prefix) ? MPDElement.Name(rawValue: String(name.dropFirst(prefix.count))) : nil
+    }
+
+    private func count(_ name: MPDElement.Name) {
+        if name == .timelineEntry || name == .segmentURL { rows += 1 } else { elements += 1 }
+        if rows > PlaylistLimits.listedSegments {
+            fail(.tooLarge("more than \(PlaylistLimits.listedSegments) segments listed"))
+        }
+        if elements > PlaylistLimits.elements { fail(.tooLarge("more than \(PlaylistLimits.elements) elements")) }
+        if open.count > PlaylistLimits.depth { fail(.tooLarge("elements within elements")) }
+    }
+
+    private static func pairs(_ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> [String: String] {
+        var pairs: [String: String] = [:]
+        var place = attributes
+        while let next = place, let name = next.pointee, let value = next.successor().pointee {
+            let name = String(cString: name)
+            if MPDElement.attributes.contains(name) { pairs[name] = String(cString: value) }
+            place = next.successor().successor()
+        }
+        return pairs
+    }
+
+    private func end() {
+        pass()
+        guard failure == nil else { return }
+        guard passedOver == 0 else {
+            passedOver -= 1
+            return
+        }
+        guard var element = open.popLast() else { return }
+        let tag = event
+        element.whole = element.tag.lowerBound..<max(element.tag.upperBound, tag.upperBound)
+        // The end of an element that is one tag is at the end of that tag, and empty.
+        if !tag.isEmpty, tag.lowerBound >= element.tag.upperBound {
+            element.content = MPDElement.Text(value: text, range: element.tag.upperBound..<tag.lowerBound)
+        }
+        text = ""
+        add(element)
+    }
+
+    private func add(_ element: MPDElement) {
+        guard let parent = open.indices.last else {
+            root = element
+            return
+        }
+        switch element.name {
+        case .timelineEntry: addTimelineEntry(element, to: parent)
+        case .segmentURL:
+            let range = element["mediaRange"].flatMap(MediaNumbers.byteRange)
+            open[parent].segmentURLs.append(
+                SegmentURLEntry(media: element.addresses["media"], mediaRange: range, index: element.addresses["index"])
+            )
+        default: open[parent].children.append(element)
+        }
+    }
+
+    private func addTimelineEntry(_ element: MPDElement, to parent: Int) {
+        guard let duration = element.ticks("d"), duration > 0 else {
+            return fail(.malformed("a segment of a timeline has no duration"))
+        }
+        let repeats = element["r"].map { $0.hasPrefix("-") ? -1 : ASCII.saturatingDecimal($0.utf8) ?? 0 } ?? 0
+        open[parent].timeline.append(
+            TimelineEntry(time: element.ticks("t"), duration: duration, repeats: repeats, number: element.number("n")))
+    }
+
+    // MARK: - Text
+
+    private func take(_ characters: UnsafePointer<CChar>?, _ count: Int32) {
+        pass()
+        guard failure == nil, passedOver == 0, open.last?.name.hasText == true, let characters else { return }
+        guard text.utf8.count + Int(count) <= PlaylistLimits.line else {
+            return fail(.tooLarge("an address in the MPD"))
+        }
+        let bytes = UnsafeRawBufferPointer(start: characters, count: Int(count))
+        text += String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension MPDElement {
+    fileprivate init(_ name: Name, _ attributes: [String: String], tag: Range<Int>, in bytes: [UInt8]) {
+        let wanted = (name.addresses + ["xlink:href"]).filter { attributes[$0] != nil }
+        let ranges = wanted.isEmpty ? [:] : StartTag.values(of: wanted, in: bytes, tag)
+        self.init(
+            name: name, attributes: attributes,
+            addresses: ranges.reduce(into: [:]) { $0[$1.key] = Text(value: attributes[$1.key] ?? "", range: $1.value) },
+            whole: tag, tag: tag)
+    }
+
+    /// A time or a length of time, in units of the timescale; nil where it is missing or beyond the limits.
+    func ticks(_ name: String) -> Int64? { self[name].flatMap { ASCII.decimal($0.utf8, upTo: PlaylistLimits.ticks) } }
+
+    /// A segment's number.
+    func number(_ name: String) -> Int64? {
+        self[name].flatMap { ASCII.decimal($0.utf8, upTo: PlaylistLimits.timescale) }
+    }
+}
+
+/// Finds values of attributes in a tag that a parser has found to be well-formed (XML 1.0 §3.1).
+enum StartTag {
+    /// - Parameter names: as written, with prefixes.
+    /// - Returns: the offsets of the values, without quotes.
+    static func values(of names: [String], in bytes: [UInt8], _ tag: Range<Int>) -> [String: Range<Int>] {
+        var found: [String: Range<Int>] = [:]
+        var rest = bytes[tag].drop { !isXMLSpace($0) }
+        while let equals = rest.firstIndex(of: UInt8(ascii: "=")) {
+            let name = rest[..<equals].drop(while: isXMLSpace).prefix { !isXMLSpace($0) }
+            let value = rest[(equals + 1)...].drop(while: isXMLSpace)
+            guard let quote = value.first, let end = value.dropFirst().firstIndex(of: quote) else { break }
+            let text = String(decoding: name, as: UTF8.self)
+            if names.contains(text) { found[text] = (value.startIndex + 1)..<end }
+            rest = rest[(end + 1)...]
+        }
+        return found
+    }
+}

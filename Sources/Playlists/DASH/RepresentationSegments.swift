@@ -1,0 +1,199 @@
+import CachePolicy
+import HTTPModel
+
+/// The segments of a DASH representation as they are asked for.
+package struct RepresentationSegments: SegmentSequence {
+    private enum Source: Sendable {
+        case template(AddressTemplate, AddressTemplate.Matcher?, SegmentTiming)
+        case list([SegmentURLEntry], SegmentTiming, AddressIndex)
+        /// The whole file, or what its index says.
+        case file([SegmentIndexBox.Entry])
+        case whole(Duration)
+    }
+
+    private let base: OriginURL
+    private let source: Source
+    private let timescale: Timescale
+    private let initialization: InitializationSection?
+
+    package var count: Int {
+        switch source {
+        case .template(_, _, let timing): timing.count
+        case .list(let entries, let timing, _): min(entries.count, timing.count)
+        case .file(let entries): entries.count
+        case .whole: 1
+        }
+    }
+
+    package subscript(position: Int) -> MediaSegment {
+        switch source {
+        case .template(let template, _, let timing):
+            let (number, time, duration) = timing.segment(at: position)
+            return segment(
+                number, base.resolving(template.reference(number: number, time: time)),
+                duration: timescale.duration(duration))
+        case .list(let entries, let timing, _):
+            let (number, _, duration) = timing.segment(at: position), entry = entries[position]
+            return segment(number, url(of: entry), entry.mediaRange, duration: timescale.duration(duration))
+        case .file(let entries):
+            return segment(Int64(position) +| 1, base, entries[position].range, duration: entries[position].duration)
+        case .whole(let duration): return segment(1, base, duration: duration)
+        }
+    }
+
+    private func segment(_ number: Int64, _ url: OriginURL?, _ range: Range<Int64>? = nil, duration: Duration)
+        -> MediaSegment
+    {
+        MediaSegment(
+            number: number, url: url, range: range, duration: duration, keys: [], initialization: initialization)
+    }
+
+    private func url(of entry: SegmentURLEntry) -> OriginURL? {
+        entry.media.map { base.resolving($0.reference) } ?? base
+    }
+
+    package func position(of url: OriginURL, at byte: Int64?) -> Int? {
+        switch source {
+        case .template(let template, let matcher, let timing):
+            guard let values = matcher?.values(in: url) else { return nil }
+            let position =
+                values.number.flatMap(timing.position(number:)) ?? values.time.flatMap(timing.position(time:))
+            guard let position else { return template.isVariable ? nil : timing.count > 0 ? 0 : nil }
+            return self[position].url?.isEquivalent(to: url) == true ? position : nil
+        case .list(let entries, let timing, let index):
+            let found = index.position(of: url, at: byte) { self.url(of: entries[$0])?.isEquivalent(to: url) ?? false }
+            return found.flatMap { $0 < min(entries.count, timing.count) ? $0 : nil }
+        case .file(let entries):
+            return base.isEquivalent(to: url)
+                ? entries.firstIndex { $0.range.contains(byte ?? $0.range.lowerBound) } : nil
+        case .whole: return base.isEquivalent(to: url) ? 0 : nil
+        }
+    }
+}
+
+extension RepresentationSegments {
+    /// - Parameters:
+    ///   - window: which part of the period's time is there.
+    ///   - index: what the file's index says, where it has one; without it, the file is one segment.
+    fileprivate init(
+        _ representation: MPD.Representation, at base: OriginURL, _ window: SegmentWindow, index: SegmentIndexBox?
+    ) throws(PlaylistError) {
+        let information = representation.information
+        self.base = base
+        timescale = Timescale(rate: information.timescale)
+        initialization = try information.initialization(of: representation, at: base)
+        switch information.kind {
+        case .base:
+            let entries = index?.entries.filter { !$0.isIndex } ?? []
+            source = entries.isEmpty ? .whole(window.end ?? .zero) : .file(entries)
+        case .list:
+            let entries = information.segmentURLs
+            let timing = try information.timing(window, listed: Int64(entries.count))
+            source = .list(
+                entries, timing,
+                AddressIndex(entries.lazy.map { ($0.media?.reference ?? "", $0.mediaRange) }, base: base))
+        case .template:
+            guard let media = information.media else { throw .malformed("a SegmentTemplate has no media") }
+            let template = try AddressTemplate(media, id: representation.id, bandwidth: representation.bandwidth ?? 0)
+            source = .template(template, template.matcher(at: base), try information.timing(window, listed: nil))
+        }
+    }
+}
+
+/// Which part of a period's time has segments.
+struct SegmentWindow: Sendable {
+    /// Since the period's start. Live: how far back segments are still there.
+    var start: Duration = .zero
+    /// Nil where it is not known.
+    var end: Duration?
+    /// Segments count that have ended by then; otherwise also the one in which it ends.
+    var isLive = false
+}
+
+extension SegmentInformation {
+    fileprivate func initialization(of representation: MPD.Representation, at base: OriginURL) throws(PlaylistError)
+        -> InitializationSection?
+    {
+        if let text = initializationTemplate, kind == .template {
+            let template = try AddressTemplate(text, id: representation.id, bandwidth: representation.bandwidth ?? 0)
+            return InitializationSection(url: base.resolving(template.reference(number: 0, time: 0)), range: nil)
+        }
+        return initialization.map { InitializationSection(url: $0.url(at: base), range: $0.range) }
+    }
+
+    /// - Parameter listed: how many segments there are, where they are listed.
+    fileprivate func timing(_ window: SegmentWindow, listed: Int64?) throws(PlaylistError) -> SegmentTiming {
+        let clock = Timescale(rate: timescale), first = startNumber ?? 1, end = window.end.map { clock.ticks($0) }
+        if let timeline {
+            let end = end.map { $0 +| presentationTimeOffset }
+            return try SegmentTiming(timeline, number: first, until: end, isLive: window.isLive)
+        }
+        var timing = SegmentTiming()
+        guard let duration else {
+            // ISO/IEC 23009-1 §5.3.9.5.3: without any duration there is one segment, as long as the period.
+            try timing.append(
+                time: presentationTimeOffset, duration: max(1, end ?? 1), count: listed ?? 1, number: first)
+            return timing
+        }
+        let count = if let listed { listed } else { try count(until: end, duration, window) }
+        let skipped = window.isLive && listed == nil ? skipped(clock.ticks(window.start), duration, of: count) : 0
+        try timing.append(
+            time: presentationTimeOffset +| duration *| skipped, duration: duration, count: count -| skipped,
+            number: first +| skipped)
+        return timing
+    }
+
+    /// From the period's start to the end of what is there.
+    private func count(until end: Int64?, _ duration: Int64, _ window: SegmentWindow) throws(PlaylistError) -> Int64 {
+        guard let end else { throw .malformed("nothing says how many segments there are") }
+        // no trap: at least 1
+        let count = window.isLive ? end / max(1, duration) : SegmentTiming.steps(from: 0, to: end, duration)
+        guard let endNumber else { return count }
+        return min(count, max(0, endNumber -| (startNumber ?? 1) +| 1))
+    }
+
+    /// Those that the window has left. Of a stream without a window only the last ones are listed.
+    private func skipped(_ start: Int64, _ duration: Int64, of count: Int64) -> Int64 {
+        // no trap: at least 1
+        min(count, max(start / max(1, duration), count -| Int64(PlaylistLimits.segments)))
+    }
+}
+
+extension MPD {
+    /// The segments of a representation, within its period.
+    /// - Parameters:
+    ///   - id: of this MPD.
+    ///   - now: since 1970, UTC: for a dynamic MPD, which segments there are by then. Not needed where a timeline
+    ///     lists them.
+    ///   - index: the file's index, where `segmentIndex(of:)` names one; without it, the file is one segment.
+    /// - Throws: where nothing says which segments there are, or there are more than `PlaylistLimits.segments`.
+    package func segments(of id: RepresentationID, at now: Duration? = nil, index: SegmentIndexBox? = nil)
+        throws(PlaylistError) -> RepresentationSegments
+    {
+        guard let representation = self[id], let base = representation.baseURLs.first else {
+            throw .malformed("the representation has no address that can be fetched")
+        }
+        return try RepresentationSegments(
+            representation, at: base, window(of: periods[id.period], at: now), index: index)
+    }
+
+    /// ISO/IEC 23009-1 §5.3.9.5.3: a segment is there from when its end would be played live until it leaves the
+    /// buffer.
+    private func window(of period: Period, at now: Duration?) -> SegmentWindow {
+        guard isDynamic, let availabilityStartTime, let now else { return SegmentWindow(end: period.duration) }
+        let elapsed = max(.zero, now - availabilityStartTime - (period.start ?? .zero))
+        if let duration = period.duration, elapsed >= duration { return SegmentWindow(end: duration) }
+        return SegmentWindow(
+            start: timeShiftBufferDepth.map { max(.zero, elapsed - $0) } ?? .zero, end: elapsed, isLive: true)
+    }
+
+    /// Where the index of a representation's file is, for one that is a single file (`SegmentBase@indexRange`); nil
+    /// for others.
+    package func segmentIndex(of id: RepresentationID) -> (url: OriginURL, range: Range<Int64>?)? {
+        guard let representation = self[id], let base = representation.baseURLs.first,
+            representation.information.kind == .base
+        else { return nil }
+        guard let index = representation.information.index, let url = index.url(at: base) else { return nil }
+        return (url, index.range)
+    }
+}

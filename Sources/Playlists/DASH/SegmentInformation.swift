@@ -1,0 +1,94 @@
+import CachePolicy
+import HTTPModel
+
+/// What `SegmentBase`, `SegmentList` and `SegmentTemplate` say, from the period down to the representation (ISO/IEC
+/// 23009-1 §5.3.9): what a lower level does not say holds from the one above.
+struct SegmentInformation: Sendable {
+    enum Kind: Sendable {
+        /// One file, perhaps with an index in it.
+        case base
+        case list
+        case template
+    }
+
+    /// A part of a file that the text names, or of the one that `BaseURL` names.
+    struct Place: Sendable {
+        /// Nil: what `BaseURL` names.
+        let reference: String?
+        let range: Range<Int64>?
+    }
+
+    var kind = Kind.base
+    /// Ticks per second; never 0.
+    var timescale: Int64 = 1
+    /// Of each segment, in ticks.
+    var duration: Int64?
+    var startNumber: Int64?
+    var endNumber: Int64?
+    /// In ticks: what the media's own time is at the start of the period.
+    var presentationTimeOffset: Int64 = 0
+    var initialization: Place?
+    var index: Place?
+    var timeline: [TimelineEntry]?
+    var segmentURLs: [SegmentURLEntry] = []
+    var media: String?
+    var initializationTemplate: String?
+
+    init() {}
+
+    /// - Parameters:
+    ///   - element: a level, which has one of the three, or none.
+    ///   - outer: what the level above says.
+    /// - Returns: nil where no level says anything.
+    init?(_ element: MPDElement, inheriting outer: SegmentInformation?) {
+        guard let (kind, source) = Self.source(element) else {
+            guard let outer else { return nil }
+            self = outer
+            return
+        }
+        if let outer, outer.kind == kind { self = outer }
+        self.kind = kind
+        take(source)
+    }
+
+    private static func source(_ element: MPDElement) -> (Kind, MPDElement)? {
+        if let template = element.child(.segmentTemplate) { return (.template, template) }
+        if let list = element.child(.segmentList) { return (.list, list) }
+        return element.child(.segmentBase).map { (.base, $0) }
+    }
+
+    private mutating func take(_ source: MPDElement) {
+        timescale =
+            source["timescale"].flatMap { ASCII.decimal($0.utf8, upTo: PlaylistLimits.timescale) }.flatMap {
+                $0 > 0 ? $0 : nil
+            } ?? timescale
+        duration = source.ticks("duration").flatMap { $0 > 0 ? $0 : nil } ?? duration
+        startNumber = source.number("startNumber") ?? startNumber
+        endNumber = source.number("endNumber") ?? endNumber
+        presentationTimeOffset = source.ticks("presentationTimeOffset") ?? presentationTimeOffset
+        timeline = source.child(.segmentTimeline)?.timeline ?? timeline
+        if !source.segmentURLs.isEmpty { segmentURLs = source.segmentURLs }
+        media = source.addresses["media"]?.reference ?? media
+        initializationTemplate = source.addresses["initialization"]?.reference ?? initializationTemplate
+        takePlaces(source)
+    }
+
+    private mutating func takePlaces(_ source: MPDElement) {
+        if let element = source.child(.initialization) { initialization = Place(element) }
+        if let element = source.child(.representationIndex) { index = Place(element) }
+        if let range = source["indexRange"].flatMap(MediaNumbers.byteRange) {
+            index = Place(reference: index?.reference, range: range)
+        }
+    }
+}
+
+extension SegmentInformation.Place {
+    /// `sourceURL` and `range` (ISO/IEC 23009-1 §5.3.9.2.2).
+    fileprivate init(_ element: MPDElement) {
+        self.init(
+            reference: element.addresses["sourceURL"]?.reference,
+            range: element["range"].flatMap(MediaNumbers.byteRange))
+    }
+
+    func url(at base: OriginURL) -> OriginURL? { reference.map { base.resolving($0) } ?? base }
+}

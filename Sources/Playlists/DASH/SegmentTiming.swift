@@ -1,0 +1,133 @@
+import HTTPModel
+
+/// When the segments of a representation are, and what their numbers are (ISO/IEC 23009-1 §5.3.9.5.3, §5.3.9.6). In
+/// ticks.
+///
+/// Held as runs of equal segments, so that a hundred thousand of them cost no more than one.
+struct SegmentTiming: Sendable, Equatable {
+    /// Segments of one duration, one after the other.
+    struct Run: Sendable, Equatable {
+        let time: Int64
+        let duration: Int64
+        let count: Int
+        /// Of its first segment.
+        let position: Int
+        let number: Int64
+
+        var end: Int64 { time +| duration *| Int64(count) }
+    }
+
+    private(set) var runs: [Run] = []
+    private(set) var count = 0
+
+    /// - Throws: where there would be more segments than `PlaylistLimits.segments`, or times beyond
+    ///   `PlaylistLimits.ticks`.
+    mutating func append(time: Int64, duration: Int64, count added: Int64, number: Int64) throws(PlaylistError) {
+        guard added > 0 else { return }
+        guard let added = Int(exactly: added), added <= PlaylistLimits.segments - count else {
+            throw .tooLarge("more than \(PlaylistLimits.segments) segments")
+        }
+        let run = Run(time: time, duration: duration, count: added, position: count, number: number)
+        guard time >= 0, run.end <= PlaylistLimits.ticks *| 2 else {
+            throw .tooLarge("a segment's time is beyond what players can count")
+        }
+        runs.append(run)
+        count += added
+    }
+
+    /// - Parameter position: below `count`.
+    func segment(at position: Int) -> (number: Int64, time: Int64, duration: Int64) {
+        let run = runs[lastRun { $0.position <= position } ?? 0]
+        let place = Int64(position - run.position)
+        return (run.number +| place, run.time +| run.duration *| place, run.duration)
+    }
+
+    /// Nil where no segment has it.
+    func position(number: Int64) -> Int? {
+        guard let place = lastRun({ $0.number <= number }) else { return nil }
+        return position(in: runs[place], steps: number -| runs[place].number)
+    }
+
+    /// Nil where no segment begins then.
+    func position(time: Int64) -> Int? {
+        guard let place = lastRun({ $0.time <= time }) else { return nil }
+        let run = runs[place], (steps, rest) = (time -| run.time).quotientAndRemainder(dividingBy: max(1, run.duration))
+        return rest == 0 ? position(in: run, steps: steps) : nil
+    }
+
+    private func position(in run: Run, steps: Int64) -> Int? {
+        steps >= 0 && steps < Int64(run.count) ? run.position + Int(steps) : nil
+    }
+
+    /// The last run for which a condition holds that holds for all before it.
+    private func lastRun(_ condition: (Run) -> Bool) -> Int? {
+        var low = 0, high = runs.count
+        while low < high {
+            let middle = low + (high - low) / 2
+            if condition(runs[middle]) { low = middle + 1 } else { high = middle }
+        }
+        return low > 0 ? low - 1 : nil
+    }
+}
+
+extension SegmentTiming {
+    /// From a timeline.
+    /// - Parameters:
+    ///   - number: of the first segment.
+    ///   - end: of what is there, in ticks of the media's own time; nil where it is not known: then an entry that
+    ///     goes on to the end is one segment.
+    ///   - isLive: the end is now, and the segment in which it lies is not there yet.
+    init(
+        _ timeline: [TimelineEntry], number first: Int64, until end: Int64?, isLive: Bool
+    ) throws(PlaylistError) {
+        var time: Int64 = 0, number = first
+        for (place, entry) in timeline.enumerated() {
+            time = entry.time ?? time
+            number = entry.number ?? number
+            let next = place + 1 < timeline.count ? timeline[place + 1].time : nil
+            let count = entry.repeats < 0 ? Self.open(entry, from: time, next, end, isLive) : entry.repeats +| 1
+            try append(time: time, duration: entry.duration, count: count, number: number)
+            time = time +| entry.duration *| count
+            number = number +| count
+        }
+    }
+
+    /// How many segments an entry has that goes on to the next one, or to the end.
+    private static func open(
+        _ entry: TimelineEntry, from time: Int64, _ next: Int64?, _ end: Int64?, _ isLive: Bool
+    ) -> Int64 {
+        if let next { return steps(from: time, to: next, entry.duration) }
+        guard let end else { return 1 }
+        return steps(from: time, to: isLive ? end -| (entry.duration -| 1) : end, entry.duration)
+    }
+
+    /// Rounded up: the last segment may be shorter.
+    static func steps(from start: Int64, to end: Int64, _ duration: Int64) -> Int64 {
+        // no trap: at least 1
+        max(0, (end -| start +| (duration -| 1)) / max(1, duration))
+    }
+}
+
+/// A clock that ticks so many times a second.
+struct Timescale: Sendable {
+    /// Ticks per second, above 0.
+    let rate: Int64
+
+    /// - Parameter duration: held at `PlaylistLimits.seconds`.
+    /// - Returns: rounded to the nearest; at most 2⁶².
+    func ticks(_ duration: Duration) -> Int64 {
+        let held = min(max(duration, .zero), .seconds(PlaylistLimits.seconds))
+        // Below 2⁹⁰ times 2³².
+        let ticks = (held.attoseconds * Int128(rate) + Self.attoseconds / 2) / Self.attoseconds
+        return Int64(clamping: min(ticks, Int128(1) << 62))
+    }
+
+    /// - Parameter ticks: at most 2⁶².
+    func duration(_ ticks: Int64) -> Duration {
+        // Below 2⁶² times 2⁶⁰.
+        Duration(attoseconds: Int128(ticks) * Self.attoseconds / Int128(rate))
+    }
+
+    /// Per second.
+    private static let attoseconds: Int128 = 1_000_000_000_000_000_000
+}

@@ -1,0 +1,196 @@
+import CachePolicy
+import HTTPModel
+
+/// Reads an HLS playlist line by line, once.
+struct HLSReader {
+    let bytes: [UInt8]
+    let base: OriginURL
+    private let imported: [String: String]?
+    private(set) var variables = Variables()
+    private(set) var queryVariables: [QueryVariable] = []
+    private(set) var addresses: [PlaylistAddress] = []
+    private var multivariant = MultivariantReader()
+    private var media = MediaReader()
+    private var hasMultivariantTags = false
+    private var hasMediaTags = false
+    private var tagsWithAttributes = 0
+
+    init(_ bytes: [UInt8], base: OriginURL, imported: [String: String]?) {
+        self.bytes = bytes
+        self.base = base
+        self.imported = imported
+    }
+
+    /// It has tags of neither kind.
+    var isPlainList: Bool { !hasMultivariantTags && !hasMediaTags }
+
+    func content() throws(PlaylistError) -> HLSPlaylist.Content {
+        if hasMultivariantTags && hasMediaTags {
+            throw .malformed("tags of a multivariant and of a media playlist in one")
+        }
+        if hasMultivariantTags { return .multivariant(multivariant.playlist) }
+        return hasMediaTags ? .media(media.finished) : .list
+    }
+
+    mutating func read() throws(PlaylistError) {
+        for line in HLSLines(bytes) where !line.content.isEmpty {
+            guard line.content.count <= PlaylistLimits.line else {
+                throw .tooLarge("a line of \(line.content.count) bytes", line: line.number)
+            }
+            if bytes[line.content.lowerBound] != UInt8(ascii: "#") {
+                try takeAddress(line)
+            } else if let (tag, value) = tag(of: line) {
+                if let isOfMultivariant = tag.isOfMultivariant { note(isOfMultivariant) }
+                try take(tag, value, line)
+            }
+        }
+    }
+
+    /// RFC 8216 §4.1: what begins with `#EXT` is a tag, any other `#` a comment.
+    private func tag(of line: HLSLine) -> (HLSTag, value: Range<Int>)? {
+        let text = bytes[line.content].dropFirst()
+        let name = text.prefix { $0 != ASCII.colon }
+        guard let tag = HLSTag.named[String(decoding: name, as: UTF8.self)] else { return nil }
+        return (tag, min(name.endIndex + 1, text.endIndex)..<text.endIndex)
+    }
+
+    private mutating func note(_ isOfMultivariant: Bool) {
+        if isOfMultivariant { hasMultivariantTags = true } else { hasMediaTags = true }
+    }
+
+    // MARK: - Addresses
+
+    private mutating func takeAddress(_ line: HLSLine) throws(PlaylistError) {
+        let reference = try reference(line.content, line)
+        if multivariant.isWaiting {
+            multivariant.take(reference, url: base.resolving(reference), line)
+            addresses.append(PlaylistAddress(range: line.content, reference: reference, role: .variant))
+        } else {
+            try media.take(reference, line)
+            addresses.append(PlaylistAddress(range: line.content, reference: reference, role: .segment))
+        }
+    }
+
+    private mutating func reference(_ range: Range<Int>, _ line: HLSLine) throws(PlaylistError) -> String {
+        Reference.text(try variables.replacing(in: bytes[range], line: line.number))
+    }
+
+    // MARK: - Tags
+
+    private mutating func take(_ tag: HLSTag, _ value: Range<Int>, _ line: HLSLine) throws(PlaylistError) {
+        switch tag {
+        case .define: try define(AttributeList(bytes, value, line: line.number), line)
+        case .segment, .byteRange, .discontinuity, .discontinuitySequence, .endList, .gap, .iFramesOnly, .mediaSequence,
+            .playlistType, .targetDuration:
+            try media.take(tag, bytes[value], line.number)
+        case .independentSegments, .version: break
+        default: try takeAttributes(tag, value, line)
+        }
+    }
+
+    private mutating func takeAttributes(_ tag: HLSTag, _ value: Range<Int>, _ line: HLSLine) throws(PlaylistError) {
+        try countTag(tag, line)
+        var values = TagValues(base: base, line: line)
+        let roles = tag.addresses
+        for attribute in try AttributeList(bytes, value, line: line.number).attributes {
+            let text = try variables.replacing(in: bytes[attribute.value], line: line.number)
+            if let role = roles.first(where: { $0.attribute == attribute.name })?.role {
+                let reference = Reference.text(text)
+                values.add(attribute.name, reference, at: attribute.removal)
+                addresses.append(PlaylistAddress(range: attribute.value, reference: reference, role: role))
+            } else {
+                values.add(attribute.name, String(decoding: text, as: UTF8.self), at: attribute.removal)
+            }
+        }
+        if tag.isOfMultivariant == true { multivariant.take(tag, values) } else { try media.take(tag, values) }
+    }
+
+    private mutating func countTag(_ tag: HLSTag, _ line: HLSLine) throws(PlaylistError) {
+        tagsWithAttributes += 1
+        let most = tag.isOfMultivariant == true ? PlaylistLimits.renditions : PlaylistLimits.tags
+        guard tagsWithAttributes <= most else { throw .tooLarge("more than \(most) tags", line: line.number) }
+    }
+
+    // MARK: - Variables
+
+    /// draft-pantos-hls-rfc8216bis §4.4.2.3
+    private mutating func define(_ list: AttributeList, _ line: HLSLine) throws(PlaylistError) {
+        if let name = list["NAME"] {
+            guard let value = list["VALUE"] else { throw .malformed("a variable without a value", line: line.number) }
+            try variables.define(text(name), as: try replaced(value, line), line: line.number)
+        } else if let name = list["IMPORT"] {
+            try variables.define(text(name), as: try importedValue(of: text(name), line), line: line.number)
+        } else if let name = list["QUERYPARAM"] {
+            try defineFromQuery(name, line)
+        }
+    }
+
+    private func text(_ attribute: AttributeList.Attribute) -> String {
+        String(decoding: bytes[attribute.value], as: UTF8.self)
+    }
+
+    private mutating func replaced(_ attribute: AttributeList.Attribute, _ line: HLSLine) throws(PlaylistError)
+        -> String
+    {
+        String(decoding: try variables.replacing(in: bytes[attribute.value], line: line.number), as: UTF8.self)
+    }
+
+    private func importedValue(of name: String, _ line: HLSLine) throws(PlaylistError) -> String {
+        guard let value = imported?[name] else {
+            throw PlaylistError(
+                .missingImport,
+                "the variable \(name.prefix(64)) is imported, and the multivariant playlist does not define it",
+                line: line.number)
+        }
+        return value
+    }
+
+    private mutating func defineFromQuery(_ attribute: AttributeList.Attribute, _ line: HLSLine) throws(PlaylistError) {
+        let name = text(attribute)
+        guard let value = QueryVariable.value(of: name, in: base) else {
+            throw PlaylistError(
+                .undefinedVariable, "the playlist's URL has no parameter \(name.prefix(64)) for the variable",
+                line: line.number)
+        }
+        try variables.define(name, as: value, line: line.number)
+        queryVariables.append(QueryVariable(range: attribute.whole, name: name, value: value))
+    }
+}
+
+/// The attributes of a tag as text, variables replaced.
+struct TagValues {
+    let base: OriginURL
+    let line: HLSLine
+    private var values: [String: String] = [:]
+    private var ranges: [String: Range<Int>] = [:]
+
+    init(base: OriginURL, line: HLSLine) {
+        self.base = base
+        self.line = line
+    }
+
+    /// The first of a name counts: RFC 8216 §4.2 forbids a second one.
+    /// - Parameter range: what goes when the attribute goes.
+    mutating func add(_ name: String, _ value: String, at range: Range<Int>) {
+        if values.updateValue(values[name] ?? value, forKey: name) == nil { ranges[name] = range }
+    }
+
+    func removal(of name: String) -> Range<Int>? { ranges[name] }
+
+    subscript(_ name: String) -> String? { values[name] }
+
+    func has(_ name: String) -> Bool { values[name] == "YES" }
+
+    /// What an attribute leads to; nil where it is missing, or nothing that is fetched over HTTP.
+    func url(_ name: String) -> OriginURL? { values[name].flatMap(base.resolving) }
+
+    func seconds(_ name: String) -> Duration? { values[name].flatMap { MediaNumbers.seconds($0.utf8) } }
+
+    /// RFC 8216 §4.3.2.4. A key that is not named is one of a file.
+    var key: EncryptionKey? {
+        guard let method = values["METHOD"], method != "NONE" else { return nil }
+        return EncryptionKey(
+            method: method, url: url("URI"), initializationVector: values["IV"],
+            format: values["KEYFORMAT"] ?? "identity")
+    }
+}

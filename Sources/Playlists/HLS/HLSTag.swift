@@ -1,0 +1,67 @@
+/// The tags that are understood (RFC 8216 §4.3; draft-pantos-hls-rfc8216bis §4.4 for those that came later). Others
+/// are passed over.
+enum HLSTag: String, CaseIterable, Sendable {
+    // Of both kinds of playlist
+    case define = "EXT-X-DEFINE"
+    case independentSegments = "EXT-X-INDEPENDENT-SEGMENTS"
+    case version = "EXT-X-VERSION"
+    // Multivariant
+    case contentSteering = "EXT-X-CONTENT-STEERING"
+    case iFrameVariant = "EXT-X-I-FRAME-STREAM-INF"
+    case imageVariant = "EXT-X-IMAGE-STREAM-INF"
+    case rendition = "EXT-X-MEDIA"
+    case sessionData = "EXT-X-SESSION-DATA"
+    case sessionKey = "EXT-X-SESSION-KEY"
+    case variant = "EXT-X-STREAM-INF"
+    // Media
+    case byteRange = "EXT-X-BYTERANGE"
+    case dateRange = "EXT-X-DATERANGE"
+    case discontinuity = "EXT-X-DISCONTINUITY"
+    case discontinuitySequence = "EXT-X-DISCONTINUITY-SEQUENCE"
+    case endList = "EXT-X-ENDLIST"
+    case gap = "EXT-X-GAP"
+    case iFramesOnly = "EXT-X-I-FRAMES-ONLY"
+    case key = "EXT-X-KEY"
+    case map = "EXT-X-MAP"
+    case mediaSequence = "EXT-X-MEDIA-SEQUENCE"
+    case part = "EXT-X-PART"
+    case partInformation = "EXT-X-PART-INF"
+    case playlistType = "EXT-X-PLAYLIST-TYPE"
+    case preloadHint = "EXT-X-PRELOAD-HINT"
+    case renditionReport = "EXT-X-RENDITION-REPORT"
+    case segment = "EXTINF"
+    case serverControl = "EXT-X-SERVER-CONTROL"
+    case skip = "EXT-X-SKIP"
+    case targetDuration = "EXT-X-TARGETDURATION"
+
+    static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
+
+    /// The attributes that hold addresses, with what is there.
+    var addresses: [(attribute: String, role: PlaylistAddress.Role)] {
+        switch self {
+        case .contentSteering: [("SERVER-URI", .steering)]
+        case .iFrameVariant, .imageVariant: [("URI", .iFrames)]
+        case .rendition: [("URI", .rendition)]
+        case .sessionData: [("URI", .sessionData)]
+        case .sessionKey, .key: [("URI", .key)]
+        case .map: [("URI", .initialization)]
+        case .part: [("URI", .part)]
+        case .preloadHint: [("URI", .preloadHint)]
+        case .renditionReport: [("URI", .renditionReport)]
+        // draft-pantos-hls-rfc8216bis, appendix D: interstitials.
+        case .dateRange: [("X-ASSET-URI", .asset), ("X-ASSET-LIST", .asset)]
+        default: []
+        }
+    }
+
+    /// In which of the two kinds of playlist it stands; nil where in both. RFC 8216 §4.3.2 to §4.3.4: no playlist has
+    /// tags of both.
+    var isOfMultivariant: Bool? {
+        switch self {
+        case .variant, .iFrameVariant, .imageVariant, .rendition, .sessionData, .sessionKey, .contentSteering: true
+        // A plain list of music has these too.
+        case .define, .independentSegments, .version, .segment: nil
+        default: false
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import CachePolicy
+import HTTPModel
+
+/// The segments of a media playlist as they are asked for.
+package struct MediaPlaylistSegments: SegmentSequence {
+    private let playlist: MediaPlaylist
+    private let base: OriginURL
+    private let index: AddressIndex
+
+    /// - Parameter base: the URL that answered with the playlist.
+    package init(_ playlist: MediaPlaylist, at base: OriginURL) {
+        self.playlist = playlist
+        self.base = base
+        index = AddressIndex(playlist.segments.lazy.map { ($0.reference, $0.range) }, base: base)
+    }
+
+    package var count: Int { playlist.segments.count }
+
+    package subscript(position: Int) -> MediaSegment {
+        let segment = playlist.segments[position]
+        return MediaSegment(
+            number: playlist.mediaSequence +| playlist.skippedSegments +| Int64(position),
+            url: base.resolving(segment.reference), range: segment.range,
+            duration: segment.duration, keys: segment.keySet.map { playlist.keySets[Int($0)] } ?? [],
+            initialization: segment.initialization.map { playlist.initializations[Int($0)] },
+            isDiscontinuity: segment.isDiscontinuity, isGap: segment.isGap)
+    }
+
+    package func position(of url: OriginURL, at byte: Int64?) -> Int? {
+        index.position(of: url, at: byte) {
+            base.resolving(playlist.segments[$0].reference)?.isEquivalent(to: url) ?? false
+        }
+    }
+
+    /// The segment that a part is a piece of: the one being made, behind all that are listed, where it is a part of
+    /// that.
+    /// - Returns: nil for what is no part, or one that only `EXT-X-PRELOAD-HINT` names.
+    package func position(ofPart url: OriginURL) -> Int? {
+        if let position = playlist.segments.lastIndex(where: { $0.parts.contains { $0.url == url } }) {
+            return position
+        }
+        return playlist.trailingParts.contains { $0.url == url } ? playlist.segments.count : nil
+    }
+}
+
+extension HLSPlaylist {
+    /// The segments of a media playlist, with an index that is made anew each time; nil for another kind.
+    package var segments: MediaPlaylistSegments? { media.map { MediaPlaylistSegments($0, at: base) } }
+}

@@ -1,0 +1,198 @@
+import CachePolicy
+import HTTPModel
+
+/// Collects what the tags of a media playlist say. Tags before an address belong to its segment; keys and
+/// initialization sections hold until others come.
+struct MediaReader {
+    private var playlist = MediaPlaylist()
+    private var next = PendingSegment()
+    private var keys: [EncryptionKey] = []
+    /// The place of `keys` in the playlist's sets; nil until a segment needs it.
+    private var keySet: Int32?
+    private var initialization: Int32?
+    private var lastSegment = SubRange(), lastPart = SubRange()
+
+    /// What is known of a segment before its address comes.
+    private struct PendingSegment {
+        var duration: Duration = .zero
+        var range: ByteRangeValue?
+        var isDiscontinuity = false
+        var isGap = false
+        var parts: [MediaPlaylist.Part] = []
+    }
+
+    var finished: MediaPlaylist {
+        var playlist = playlist
+        playlist.trailingParts = next.parts
+        return playlist
+    }
+
+    // MARK: - Segments
+
+    /// The address that ends a segment's tags.
+    mutating func take(_ reference: String, _ line: HLSLine) throws(PlaylistError) {
+        guard playlist.segments.count < PlaylistLimits.listedSegments else {
+            throw .tooLarge("more than \(PlaylistLimits.listedSegments) segments", line: line.number)
+        }
+        let range = try lastSegment.next(next.range, of: reference, line: line.number)
+        playlist.segments.append(
+            MediaPlaylist.Segment(
+                reference: reference, duration: next.duration, range: range, keySet: currentKeySet(),
+                initialization: initialization,
+                isDiscontinuity: next.isDiscontinuity, isGap: next.isGap, parts: next.parts))
+        next = PendingSegment()
+    }
+
+    private mutating func currentKeySet() -> Int32? {
+        guard keySet == nil, !keys.isEmpty else { return keySet }
+        // Some packagers write the same key before each segment.
+        if playlist.keySets.last != keys { playlist.keySets.append(keys) }
+        keySet = Int32(exactly: playlist.keySets.count - 1)
+        return keySet
+    }
+
+    /// Tags with one value, or none.
+    mutating func take(_ tag: HLSTag, _ value: ArraySlice<UInt8>, _ line: Int) throws(PlaylistError) {
+        let value = ASCII.trimmed(value)
+        switch tag {
+        // RFC 8216 §4.3.2.1. Lists of music have -1 for what they do not know.
+        case .segment: next.duration = MediaNumbers.seconds(value.prefix { $0 != ASCII.comma }) ?? .zero
+        case .byteRange: next.range = try ByteRangeValue(value, line: line)
+        case .discontinuity: next.isDiscontinuity = true
+        case .gap: next.isGap = true
+        case .endList: playlist.hasEndTag = true
+        case .iFramesOnly: playlist.hasIFramesOnly = true
+        case .targetDuration: playlist.targetDuration = MediaNumbers.seconds(value)
+        case .mediaSequence: playlist.mediaSequence = try Self.sequence(value, line)
+        case .discontinuitySequence: playlist.discontinuitySequence = try Self.sequence(value, line)
+        case .playlistType: playlist.type = .init(rawValue: String(decoding: value, as: UTF8.self))
+        default: break
+        }
+    }
+
+    private static func sequence(_ value: ArraySlice<UInt8>, _ line: Int) throws(PlaylistError) -> Int64 {
+        guard let number = ByteNumber.parse(value) else {
+            throw .malformed("a sequence number is no number, or too great", line: line)
+        }
+        return number
+    }
+
+    // MARK: - Tags with attributes
+
+    mutating func take(_ tag: HLSTag, _ values: TagValues) throws(PlaylistError) {
+        switch tag {
+        case .key: try takeKey(values)
+        case .map: try takeInitialization(values)
+        case .part: try takePart(values)
+        case .preloadHint: takeHint(values)
+        case .renditionReport: values.url("URI").map { playlist.renditionReports.append($0) }
+        case .partInformation: playlist.partTarget = values.seconds("PART-TARGET")
+        case .serverControl: takeServerControl(values)
+        case .skip:
+            playlist.skippedSegments =
+                values["SKIPPED-SEGMENTS"].flatMap { ASCII.decimal($0.utf8, upTo: Int64(PlaylistLimits.segments)) } ?? 0
+        default: break
+        }
+    }
+
+    /// RFC 8216 §4.3.2.4: a key holds until the next one of its format, and `NONE` ends all.
+    private mutating func takeKey(_ values: TagValues) throws(PlaylistError) {
+        keySet = nil
+        guard let key = values.key else {
+            keys = []
+            return
+        }
+        keys.removeAll { $0.format == key.format }
+        guard keys.count < PlaylistLimits.keyFormats else {
+            throw .tooLarge("more than \(PlaylistLimits.keyFormats) keys at a time", line: values.line.number)
+        }
+        keys.append(key)
+    }
+
+    /// RFC 8216 §4.3.2.5
+    private mutating func takeInitialization(_ values: TagValues) throws(PlaylistError) {
+        let range = try values["BYTERANGE"].map { text throws(PlaylistError) in
+            try ByteRangeValue(Array(text.utf8)[...], line: values.line.number).range(
+                after: 0, line: values.line.number)
+        }
+        let section = InitializationSection(url: values.url("URI"), range: range)
+        if playlist.initializations.last != section { playlist.initializations.append(section) }
+        initialization = Int32(exactly: playlist.initializations.count - 1)
+    }
+
+    private mutating func takePart(_ values: TagValues) throws(PlaylistError) {
+        guard let reference = values["URI"] else { return }
+        let value = try values["BYTERANGE"].map { text throws(PlaylistError) in
+            try ByteRangeValue(Array(text.utf8)[...], line: values.line.number)
+        }
+        next.parts.append(
+            MediaPlaylist.Part(
+                url: values.url("URI"), range: try lastPart.next(value, of: reference, line: values.line.number),
+                duration: values.seconds("DURATION") ?? .zero,
+                isIndependent: values.has("INDEPENDENT"), isGap: values.has("GAP")))
+    }
+
+    private mutating func takeHint(_ values: TagValues) {
+        guard let kind = values["TYPE"].flatMap(MediaPlaylist.PreloadHint.Kind.init) else { return }
+        playlist.preloadHints.append(
+            MediaPlaylist.PreloadHint(
+                kind: kind, url: values.url("URI"),
+                start: values["BYTERANGE-START"].flatMap { ByteNumber.parse($0.utf8) } ?? 0,
+                length: values["BYTERANGE-LENGTH"].flatMap { ByteNumber.parse($0.utf8) }))
+    }
+
+    private mutating func takeServerControl(_ values: TagValues) {
+        playlist.serverControl = MediaPlaylist.ServerControl(
+            canBlockReload: values.has("CAN-BLOCK-RELOAD"), canSkipUntil: values.seconds("CAN-SKIP-UNTIL"),
+            canSkipDateRanges: values.has("CAN-SKIP-DATERANGES"), holdBack: values.seconds("HOLD-BACK"),
+            partHoldBack: values.seconds("PART-HOLD-BACK"))
+    }
+}
+
+/// A byte range as HLS writes it: `length[@offset]` (RFC 8216 §4.3.2.2).
+struct ByteRangeValue: Sendable, Equatable {
+    let length: Int64
+    /// Nil where the range follows the one before.
+    let offset: Int64?
+
+    init(_ text: ArraySlice<UInt8>, line: Int) throws(PlaylistError) {
+        let parts = text.split(
+            separator: UInt8(ascii: "@"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let length = parts.first.flatMap({ ByteNumber.parse($0) }) else { throw Self.bad(line) }
+        self.length = length
+        offset = parts.count == 2 ? ByteNumber.parse(parts[1]) : nil
+        if parts.count == 2, offset == nil { throw Self.bad(line) }
+    }
+
+    /// - Parameter end: where the range before ended; nil where there is none.
+    func range(after end: Int64?, line: Int) throws(PlaylistError) -> Range<Int64> {
+        guard let start = offset ?? end else {
+            throw .malformed("a byte range without an offset follows none of the same file", line: line)
+        }
+        guard let range = Range(offset: start, length: length), range.upperBound <= ByteNumber.greatest else {
+            throw Self.bad(line)
+        }
+        return range
+    }
+
+    private static func bad(_ line: Int) -> PlaylistError {
+        .malformed("a byte range is not length@offset, or too great", line: line)
+    }
+}
+
+/// The range of the segment before, after which one without an offset begins.
+private struct SubRange {
+    private var reference = ""
+    private var end: Int64?
+
+    /// - Returns: nil for the whole file.
+    mutating func next(_ value: ByteRangeValue?, of reference: String, line: Int) throws(PlaylistError) -> Range<Int64>?
+    {
+        let range = try value.map { value throws(PlaylistError) in
+            try value.range(after: reference == self.reference ? end : nil, line: line)
+        }
+        self.reference = reference
+        end = range?.upperBound
+        return range
+    }
+}

@@ -1,0 +1,78 @@
+import HTTPModel
+
+/// Playlists of segmented media: HLS (RFC 8216 and draft-pantos-hls-rfc8216bis) and DASH (ISO/IEC 23009-1).
+///
+/// The words of this module, the same for both kinds:
+/// - An **address** is a place in a playlist's text that names something else: a byte range and the reference that
+///   stands there.
+/// - A **rendition** is one sequence of segments that can be played by itself or beside others: an HLS media
+///   playlist, a DASH representation.
+/// - A **segment** is the unit that a player asks for: a file, or a range of bytes of one. Its **position** counts
+///   from 0 within what is listed; its **number** is the one that the playlist gives it, and stays the same when a
+///   live window moves on.
+/// - An **initialization section** is what a decoder needs before a segment (`EXT-X-MAP`, `Initialization`).
+/// - An **edit** replaces bytes of the original text. What no edit names stays byte for byte.
+///
+/// Nothing here reads a clock, a file or a socket: bytes come in, values come out.
+package enum PlaylistKind: Sendable, Equatable, CaseIterable {
+    case hls, dash
+
+    /// From a `Content-Type` (RFC 8216 §4, RFC 9110 §8.3); nil for what is no playlist's, or is used for other things
+    /// as well.
+    /// - Parameter mediaType: with parameters or without, in any case of letters.
+    package init?(mediaType: String) {
+        let essence = ASCII.trimmed(mediaType.prefix { $0 != ";" })
+        guard let kind = Self.mediaTypes[ASCII.lowercased(essence)] else { return nil }
+        self = kind
+    }
+
+    private static let mediaTypes: [String: PlaylistKind] = [
+        "application/vnd.apple.mpegurl": .hls, "application/x-mpegurl": .hls, "application/mpegurl": .hls,
+        "audio/mpegurl": .hls,
+        "audio/x-mpegurl": .hls, "application/dash+xml": .dash,
+    ]
+
+    /// How many of the first bytes decide what a text is: room for comments before a root element.
+    package static let sniffedBytes = 4096
+
+    /// From what a body begins with: `#EXTM3U`, or XML with the root `MPD`.
+    /// - Parameter beginning: decoded (no content coding); the first `sniffedBytes` are enough, and more are not
+    ///   looked at.
+    package static func sniff(_ beginning: some Collection<UInt8>) -> PlaylistKind? {
+        let bytes = Array(beginning.prefix(sniffedBytes))
+        let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes[...]
+        if isM3U(text) { return .hls }
+        return rootName(text).map(localName) == "MPD" ? .dash : nil
+    }
+
+    /// UTF-8's.
+    static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// RFC 8216 §4.3.1.1: the tag is a line of its own. Some write attributes behind it.
+    static func isM3U(_ text: ArraySlice<UInt8>) -> Bool {
+        guard text.starts(with: "#EXTM3U".utf8) else { return false }
+        return text.dropFirst(7).first.map { $0 <= ASCII.space } ?? true
+    }
+
+    /// The name of the first element, behind a declaration, comments and processing instructions.
+    private static func rootName(_ text: ArraySlice<UInt8>) -> String? {
+        var rest = text.drop(while: isXMLSpace)
+        while rest.starts(with: "<?".utf8) || rest.starts(with: "<!--".utf8) {
+            let end: [UInt8] = rest.starts(with: "<?".utf8) ? Array("?>".utf8) : Array("-->".utf8)
+            guard let next = rest.firstRange(of: end) else { return nil }
+            rest = rest[next.upperBound...].drop(while: isXMLSpace)
+        }
+        guard rest.first == UInt8(ascii: "<") else { return nil }
+        let name = rest.dropFirst().prefix { !isXMLSpace($0) && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/") }
+        return String(decoding: name, as: UTF8.self)
+    }
+
+    private static func localName(_ name: String) -> String {
+        String(name.split(separator: ":", omittingEmptySubsequences: false).last ?? "")
+    }
+}
+
+/// XML 1.0 §2.3, production S.
+func isXMLSpace(_ byte: UInt8) -> Bool {
+    ASCII.isOptionalSpace(byte) || byte == ASCII.lineFeed || byte == ASCII.carriageReturn
+}

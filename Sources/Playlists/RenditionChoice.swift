@@ -1,0 +1,135 @@
+import HTTPModel
+
+/// Which renditions of a presentation are wanted.
+package struct RenditionChoice: Sendable, Equatable {
+    /// How good a picture, or a sound where there is no picture.
+    package enum Quality: Sendable, Equatable {
+        case best, worst
+        /// As many lines, or the next below; the fewest where all have more. 1080 for `1080p`.
+        case lines(Int)
+        /// Bits per second at most; the least where all have more.
+        case bandwidth(Int64)
+
+        /// How it is written.
+        package static let forms = "best, worst, 1080p or 4M"
+
+        /// From `best`, `worst`, `1080p`, or bits per second: `4M`, `2.5M`, `800k`. Nil for anything else.
+        package init?(_ text: String) {
+            let name = ASCII.lowercased(text)
+            if name == "best" {
+                self = .best
+            } else if name == "worst" {
+                self = .worst
+            } else if name.hasSuffix("p"), let lines = Resolution.side(name.utf8.dropLast()) {
+                self = .lines(lines)
+            } else {
+                guard let bandwidth = Self.bandwidth(name) else { return nil }
+                self = .bandwidth(bandwidth)
+            }
+        }
+    }
+
+    /// Which of the languages there are.
+    package enum Languages: Sendable, Equatable {
+        /// The default, as a player takes it that has not been told.
+        case standard
+        case none
+        case all
+        /// BCP 47, the best first; each is taken that is there. `de` is also `de-AT`.
+        case only([String])
+    }
+
+    package var quality: Quality
+    package var audio: Languages
+    package var subtitles: Languages
+    /// All that there is, whatever the rest says.
+    package var isEverything: Bool
+
+    package init(
+        quality: Quality = .best, audio: Languages = .standard, subtitles: Languages = .none, isEverything: Bool = false
+    ) {
+        self.quality = quality
+        self.audio = audio
+        self.subtitles = subtitles
+        self.isEverything = isEverything
+    }
+}
+
+extension RenditionChoice.Languages {
+    /// From `all`, or languages separated by commas: `en,de`. Nil for an empty list.
+    package init?(_ text: String) {
+        let names = text.split(separator: ",").map { String(ASCII.trimmed($0)) }.filter { !$0.isEmpty }
+        guard !names.isEmpty else { return nil }
+        self = names == ["all"] ? .all : .only(names)
+    }
+
+    /// RFC 4647 §3.3.1: a range matches a tag that begins with it, up to a hyphen.
+    static func matches(_ range: String, _ language: String?) -> Bool {
+        guard let language else { return false }
+        return ASCII.equalIgnoringCase(range, language) || ASCII.begins(language, with: range + "-")
+    }
+
+    /// The ones wanted of those offered.
+    /// - Parameters:
+    ///   - offered: in order of preference.
+    ///   - standard: what `standard` means.
+    /// - Returns: in the order of the offers; and the languages that none of them has.
+    func choose<Offer>(of offered: [Offer], language: (Offer) -> String?, standard: ([Offer]) -> [Offer]) -> (
+        chosen: [Offer], missing: [String]
+    ) {
+        switch self {
+        case .none: return ([], [])
+        case .all: return (offered, [])
+        case .standard: return (standard(offered), [])
+        case .only(let names):
+            let missing = names.filter { name in !offered.contains { Self.matches(name, language($0)) } }
+            return (offered.filter { offer in names.contains { Self.matches($0, language(offer)) } }, missing)
+        }
+    }
+}
+
+/// What a choice of quality goes by.
+protocol QualityOffer {
+    var bandwidth: Int64? { get }
+    var resolution: Resolution? { get }
+    var frameRate: Double? { get }
+}
+
+extension RenditionChoice.Quality {
+    /// The one wanted of those offered; of equals the first. Nil only where there is none.
+    func choose<Offer: QualityOffer>(of offers: [Offer]) -> Offer? {
+        switch self {
+        case .best: Self.greatest(offers)
+        case .worst: Self.least(offers)
+        case .lines(let lines):
+            Self.greatest(offers.filter { $0.resolution.map { $0.lines <= lines } ?? false }) ?? Self.least(offers)
+        case .bandwidth(let most):
+            Self.greatest(offers.filter { $0.bandwidth.map { $0 <= most } ?? false }) ?? Self.least(offers)
+        }
+    }
+
+    private static func greatest<Offer: QualityOffer>(_ offers: [Offer]) -> Offer? {
+        offers.reduce(nil) { best, offer in best.map { rank($0) >= rank(offer) } ?? false ? best : offer }
+    }
+
+    private static func least<Offer: QualityOffer>(_ offers: [Offer]) -> Offer? {
+        offers.reduce(nil) { least, offer in least.map { rank($0) <= rank(offer) } ?? false ? least : offer }
+    }
+
+    /// The picture's size counts before the rate: a newer codec needs less for the same.
+    private static func rank(_ offer: some QualityOffer) -> (Int, Double, Int64) {
+        (offer.resolution?.lines ?? 0, offer.frameRate ?? 0, offer.bandwidth ?? 0)
+    }
+
+    /// - Parameter text: in lower case.
+    private static func bandwidth(_ text: String) -> Int64? {
+        let factors: [Character: Double] = ["k": 1e3, "m": 1e6, "g": 1e9]
+        let factor = text.last.flatMap { factors[$0] }
+        let digits = factor == nil ? text[...] : text.dropLast()
+        guard digits.utf8.allSatisfy({ ASCII.isDigit($0) || $0 == UInt8(ascii: ".") }), let number = Double(digits)
+        else { return nil }
+        return Int64(whole: (number * (factor ?? 1)).rounded()).flatMap {
+            $0 > 0 && $0 <= ByteNumber.greatest ? $0 : nil
+        }
+    }
+}
