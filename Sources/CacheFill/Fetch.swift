@@ -456,9 +456,12 @@ package final class Fetch: TransferDelegate {
         {
             filler.discard(generation, of: resource)
         }
-        filler.metrics.errors.add(error.label)
+        filler.metrics.errors.add(error.kind.rawValue)
         filler.logger.info(
-            "not fetched: \(error)", metadata: ["resource": "\(resource.key.text)", "offset": "\(position)"])
+            "not fetched: \(error)",
+            metadata: [
+                "failure": "\(error.kind.rawValue)", "resource": "\(resource.key.text)", "offset": "\(position)",
+            ])
         finish(.failed(error))
     }
 

@@ -85,7 +85,7 @@ extension MediaAnswer {
                 error, status: 504, advice: "it is cached, but the request wants nothing that stale (stale-if-error)")
         }
         outcome.ttl = freshness.remaining
-        outcome.detail = error.token
+        outcome.detail = error.kind.rawValue
         accepted = generation
         countStale()
         answer(from: generation)
@@ -108,7 +108,7 @@ extension MediaAnswer {
 
     /// The page that came in place of media, unstored.
     private func passPage() {
-        outcome.detail = Storing.Reason.page.rawValue
+        outcome.detail = FailureKind.page.rawValue
         request.method == .head ? passHead() : open(alone: true)
     }
 
