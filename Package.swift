@@ -4,6 +4,8 @@ import PackageDescription
 /// Debian packages that the system libraries below come from; `scripts/setup` installs what is missing.
 let package = Package(
     name: "reelcache",
+    // Reelcache is for Linux alone (Sources/Reelcache/Proxy.swift says so to a compiler). What is named here is what its
+    // dependencies ask for: without it SwiftPM refuses the package, on whatever system.
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "reelcache", targets: ["ReelcacheCLI"]),
@@ -141,6 +143,7 @@ let package = Package(
         .testTarget(
             name: "CacheFillTests",
             dependencies: [
+                "Upstream",
                 "EventIO",
                 "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),

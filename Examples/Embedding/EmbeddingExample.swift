@@ -24,34 +24,34 @@ import FoundationNetworking
     func run() async throws {
         let name = "reelcache-example-\(getpid())"
         let temporary = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
-        let cache = try open(cacheDir ?? temporary)
+        let cache = try await open(cacheDir ?? temporary)
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await use(cache)) } catch { outcome = .failure(error) }
-        try cache.close()
+        try await cache.close()
         if cacheDir == nil { try FileManager.default.removeItem(atPath: temporary) }
         try outcome.get()
     }
 
-    private func open(_ directory: String) throws -> MediaCache {
+    private func open(_ directory: String) async throws -> MediaCache {
         var configuration = ProxyConfiguration()
         configuration.cacheDirectory = directory
         configuration.maxSize = 5_000_000_000
         configuration.listen = "127.0.0.1:0"
         configuration.allow = allow
-        return try MediaCache(configuration)
+        return try await MediaCache.open(configuration)
     }
 
     private func use(_ cache: MediaCache) async throws {
         print("cached before: \(cache.isCached(url) ? "yes" : "no")")
-        try cache.setMaxDownloads(2)
-        try cache.setDownloadRate(rate)
+        try await cache.setMaxDownloads(2)
+        try await cache.setDownloadRate(rate)
         try await download(cache)
         try await describe(cache)
         try await play(cache)
     }
 
     private func download(_ cache: MediaCache) async throws {
-        for await event in cache.downloading(url) {
+        for await event in cache.downloadEvents(for: url) {
             switch event {
             case .progress(let download): show(download)
             case .completed(let download, let file):
@@ -67,7 +67,7 @@ import FoundationNetworking
     }
 
     private func describe(_ cache: MediaCache) async throws {
-        if let coverage = try cache.coverage(of: url) {
+        if let coverage = try await cache.coverage(of: url) {
             print("cached: \(coverage.cachedBytes) of \(coverage.length) bytes\(coverage.isPinned ? ", pinned" : "")")
         }
         for download in await cache.downloads.history(limit: 3) {
@@ -76,7 +76,7 @@ import FoundationNetworking
     }
 
     private func play(_ cache: MediaCache) async throws {
-        let proxy = try cache.startProxy()
+        let proxy = try await cache.startProxy()
         let playable = try cache.proxiedURL(for: url)
         print("a player opens \(playable)")
         var request = URLRequest(url: playable)
@@ -84,7 +84,7 @@ import FoundationNetworking
         let (bytes, response) = try await URLSession.shared.data(for: request)
         let status = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Cache-Status")
         print("played \(bytes.count) bytes, \(status ?? "")")
-        try proxy.stop()
+        try await proxy.stop(grace: .seconds(1))
     }
 
     @Sendable private static func url(_ text: String) throws -> URL {

@@ -138,10 +138,10 @@ extension ProxyConfiguration {
         case .own(let started): proxy = started
         }
         guard let running = RunningProxy(cacheDirectory: cacheDirectory) else {
-            try proxy.stop(graceSeconds: 0)
+            try proxy.stop(grace: .zero)
             throw CacheAccessError("the proxy that was started for the cache \(cacheDirectory) cannot be found")
         }
-        return try closing(with: { try proxy.stop(graceSeconds: 0) }) { try body(known(running)) }
+        return try closing(with: { try proxy.stop(grace: .zero) }) { try body(known(running)) }
     }
 
     /// With what it has mounted, unless its flags say otherwise.

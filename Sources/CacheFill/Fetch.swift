@@ -2,6 +2,7 @@ import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
+import Logging
 import Metrics
 import Upstream
 
@@ -321,14 +322,15 @@ package final class Fetch: TransferDelegate {
         {
             filler.discard(generation, of: resource)
         }
-        filler.metrics.errors.add(error.label)
-        log("not fetched: \(error)")
+        filler.metrics.errors.add(error.kind.rawValue)
+        log("not fetched: \(error)", failure: error.kind)
         finish(.failed(error))
     }
 
-    private func log(_ message: @autoclosure () -> String) {
-        filler.logger.info(
-            "\(message())", metadata: ["resource": "\(resource.key.text)", "offset": "\(output.position)"])
+    private func log(_ message: @autoclosure () -> String, failure: FailureKind? = nil) {
+        var about: Logger.Metadata = ["resource": "\(resource.key.text)", "offset": "\(output.position)"]
+        if let failure { about["failure"] = "\(failure.rawValue)" }
+        filler.logger.info("\(message())", metadata: about)
     }
 
     // MARK: Ending

@@ -1,3 +1,4 @@
+import CachePolicy
 import DiskCache
 import Upstream
 
@@ -36,32 +37,31 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
 }
 
 extension FillError {
-    /// For the statistics.
-    var label: String {
+    package var kind: FailureKind {
         switch self {
-        case .upstream(let error): "upstream-\(error.label)"
-        case .originStatus: "upstream-status"
-        case .changed: "upstream-changed"
-        case .unusable: "upstream-unusable"
-        case .strayPage: "upstream-page"
-        case .notStored: "not-stored"
-        case .offline: "offline"
-        case .busy: "upstream-busy"
+        case .upstream(let error): error.kind
+        case .originStatus: .originError
+        case .changed: .originChanged
+        case .unusable: .originUnusable
+        case .strayPage: .page
+        case .notStored: .noRoom
+        case .offline: .offline
+        case .busy: .originBusy
         }
     }
 }
 
 extension UpstreamError {
-    fileprivate var label: String {
+    fileprivate var kind: FailureKind {
         switch self {
-        case .addressRefused: "refused"
-        case .cannotResolve: "resolve"
-        case .cannotConnect: "connect"
-        case .outOfDescriptors: "descriptors"
-        case .tls: "tls"
-        case .timedOut(_, .queue), .timedOut(_, .names): "queue"
-        case .timedOut: "timeout"
-        default: "broken"
+        case .addressRefused: .addressRefused
+        case .cannotResolve: .originUnresolved
+        case .cannotConnect, .badURL: .originUnreachable
+        case .tls: .originTLS
+        case .timedOut(_, .queue), .timedOut(_, .names), .outOfDescriptors: .proxyBusy
+        case .timedOut: .originTimeout
+        case .tooManyRedirects, .badRedirect, .protocolViolation: .originUnusable
+        case .broken, .interrupted: .originBroken
         }
     }
 }

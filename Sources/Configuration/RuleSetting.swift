@@ -30,7 +30,7 @@ struct RuleKey: Sendable {
         RuleKey(patterns: .hostPattern, "host", at: \.hosts),
         RuleKey(patterns: .pathPattern, "path", at: \.paths),
         RuleKey("bypass", .bool, at: \.bypass),
-        RuleKey("ttl", .ttl, at: \.ttlSeconds),
+        RuleKey("ttl", .ttl, at: \.ttl),
         RuleKey("ignore_no_store", .bool, at: \.ignoresNoStore),
         RuleKey("play_stale", .bool, at: \.playsStale),
         RuleKey("ignore_query", .ignoredQuery, at: \.ignoredQuery),

@@ -67,13 +67,13 @@ extension Setting {
             "Bytes per second of all downloads together, such as 2MB, or none for no limit.",
             reload: { try $0.cache.setDownloadRate($1.proxy.downloadRate) }),
         Setting(
-            "linger", .seconds(in: ProxyConfiguration.lingerRange), at: \.proxy.lingerSeconds,
+            "linger", .time(in: ProxyConfiguration.lingerRange), at: \.proxy.linger,
             "How long a transfer is kept after its last reader has left; 0s to 10m."),
         Setting(
-            "connect_timeout", .seconds(in: ProxyConfiguration.connectTimeoutRange), at: \.proxy.connectTimeoutSeconds,
+            "connect_timeout", .time(in: ProxyConfiguration.connectTimeoutRange), at: \.proxy.connectTimeout,
             "How long reaching an origin may take; 1s to 10m."),
         Setting(
-            "stall_timeout", .seconds(in: ProxyConfiguration.stallTimeoutRange), at: \.proxy.stallTimeoutSeconds,
+            "stall_timeout", .time(in: ProxyConfiguration.stallTimeoutRange), at: \.proxy.stallTimeout,
             "After how long without a byte a transfer is given up; 1s to 1h."),
         Setting(
             "max_fetches", .number(in: ProxyConfiguration.fetchesRange), at: \.proxy.maxFetches,

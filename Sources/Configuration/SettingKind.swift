@@ -98,23 +98,25 @@ extension SettingKind<Bool> {
     }
 }
 
-extension SettingKind<Double> {
-    /// A length of time, kept in seconds.
-    static func seconds(in range: ClosedRange<Double>) -> Self {
+extension SettingKind<Duration> {
+    static func time(in range: ClosedRange<Duration>) -> Self {
         SettingKind("time") { (text, _) throws(InvalidValue) in
             guard let span = TimeSpan(text) else {
                 throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 5s or 2m")
             }
-            guard range.contains(Double(span.seconds)) else {
-                let bounds = [range.lowerBound, range.upperBound].map {
-                    TimeSpan(seconds: Int64(saturating: $0)).exactText
-                }
+            guard range.contains(.seconds(span.seconds)) else {
+                let bounds = [range.lowerBound, range.upperBound].map(Self.text)
                 throw InvalidValue(reason: "'\(text)' is out of range; write a time from \(bounds[0]) to \(bounds[1])")
             }
-            return Double(span.seconds)
+            return .seconds(span.seconds)
         } write: {
-            $0.rounded() == $0 ? TimeSpan(seconds: Int64(saturating: $0)).exactText : "\($0)s"
+            text($0)
         }
+    }
+
+    private static func text(_ time: Duration) -> String {
+        let (seconds, attoseconds) = time.components
+        return attoseconds == 0 ? TimeSpan(seconds: seconds).exactText : "\(time.inSeconds)s"
     }
 }
 
@@ -132,15 +134,15 @@ extension SettingKind<FillMode> {
 
 // MARK: Parts of rules
 
-extension SettingKind<Int64> {
+extension SettingKind<Duration> {
     static var ttl: Self {
         SettingKind("1d") { (text, _) throws(InvalidValue) in
             guard let span = TimeSpan(text) else {
                 throw InvalidValue(reason: "'\(text)' is not a length of time; write it like 12h or 30d")
             }
-            return span.seconds
+            return .seconds(span.seconds)
         } write: {
-            TimeSpan(seconds: $0).exactText
+            text($0)
         }
     }
 }

@@ -54,7 +54,7 @@ package final class ControlHandler: RequestHandler {
         exchange.ownFields = Self.ownFields
         let target = exchange.target
         let path = target.prefix { $0 != "?" }
-        guard ControlRoute.isBelow(path), !Self.isHome(path) else { return page(exchange, path) }
+        guard ControlRoute.isBelow(path), !ControlPages.isHome(path) else { return page(exchange, path) }
         do throws(ControlError) { try administer(exchange, target, path) } catch { exchange.respond(error) }
     }
 
@@ -173,38 +173,10 @@ package final class ControlHandler: RequestHandler {
             do throws(ControlError) { try checkReading(exchange.request) } catch { return exchange.respond(error) }
             stats(exchange)
         case "/healthz": exchange.respond(200, text: "ok")
-        case _ where Self.isHome(path): exchange.respond(200, text: home)
+        case _ where ControlPages.isHome(path): exchange.respond(200, text: ControlPages.home(policy.value))
         default:
-            exchange.respond(404, text: "there is nothing at \(path.prefix(200)); \(places); statistics are at /stats")
+            exchange.respond(404, text: ControlPages.nothing(at: path, policy.value))
         }
-    }
-
-    /// The page of the proxy itself. Where an origin is mounted at `/`, it is at `/api/`.
-    private static func isHome(_ path: Substring) -> Bool { ["/", "/api", "/api/"].contains(path) }
-
-    private var home: String {
-        let policy = policy.value
-        var lines = ["Reelcache."]
-        if policy.servesAnyOrigin {
-            lines.append("Put /https/ (or /http/) and the rest of a media URL after this address:")
-            lines.append("for https://example.org/film.mp4 the player opens /https/example.org/film.mp4 here.")
-        }
-        let mounts = policy.mounts.map(\.path).sorted()
-        if !mounts.isEmpty { lines.append("Mounted here: \(mounts.joined(separator: ", ")).") }
-        if mounts.isEmpty, !policy.servesAnyOrigin {
-            lines.append("It serves nothing: any_origin is false, and nothing is mounted.")
-        }
-        lines.append("Statistics are at /stats, health is at /healthz, what is cached at /api/v1/resources,")
-        lines.append("what is downloaded at /api/v1/downloads.")
-        return lines.joined(separator: "\n")
-    }
-
-    /// Where there is media.
-    private var places: String {
-        let policy = policy.value
-        let any = policy.servesAnyOrigin ? ["/https/HOST/PATH and /http/HOST/PATH"] : []
-        let all = any + policy.mounts.map(\.path).sorted()
-        return all.isEmpty ? "no media is served" : "media is at \(all.joined(separator: ", "))"
     }
 
     private func stats(_ exchange: Exchange) {

@@ -5,7 +5,7 @@ import HTTPModel
 /// to be done, as effects.
 ///
 /// A download *waits* for its turn or for its next attempt, *runs*, is *paused*, or has *ended* and belongs to the
-/// history. Whatever changes goes through `put`, which keeps the orders and sums beside the jobs in step with them.
+/// history. Whatever changes goes through `put`, which keeps the lines beside the jobs in step with them.
 struct DownloadQueue {
     /// So many that have ended are remembered.
     static let longestHistory = 1000
@@ -28,42 +28,12 @@ struct DownloadQueue {
     private var nextEnded: Int64 = 1
     private var nextBegun: Int64 = 1
 
-    /// Those whose turn it can be, by their priority, in order.
-    private var ready = [SortedLine](repeating: SortedLine(), count: DownloadPriority.allCases.count)
-    /// Those that wait for their next attempt, by when that is due.
-    private var delayed = SortedLine()
-    /// The latest begun last.
-    private var running = SortedLine()
-    /// The latest ended last.
-    private var ended = SortedLine()
-    /// Those that have not ended.
-    private var live: [DownloadJob.Identity: Int64] = [:]
-    /// Those that have failed and whose bytes are still theirs.
-    private var failed: [DownloadJob.Identity: Int64] = [:]
-    /// Who wants the bytes of a resource.
-    private var sharers: [String: [Int64]] = [:]
-    private var sums = Sums()
+    private var lines = DownloadLines()
 
     /// What has changed that must not get lost, since somebody took it.
     private var altered: Set<Int64> = []
     /// What has come further only.
     private var progressed: Set<Int64> = []
-
-    /// Of all that have not ended.
-    private struct Sums {
-        var paused = 0
-        var bytes: Int128 = 0
-        var total: Int128 = 0
-        /// Those whose total is not known.
-        var unknown = 0
-
-        mutating func add(_ job: DownloadJob, _ sign: Int) {
-            paused += job.state == .paused ? sign : 0
-            bytes += Int128(job.progress.bytes) * Int128(sign)
-            total += Int128(job.progress.total ?? 0) * Int128(sign)
-            unknown += job.progress.total == nil ? sign : 0
-        }
-    }
 
     init(settings: DownloadSettings = DownloadSettings()) { self.settings = settings.bounded }
 
@@ -90,57 +60,16 @@ struct DownloadQueue {
 
     /// - Parameter isProgress: whether only that has changed which may be saved later.
     mutating func put(_ job: DownloadJob, isProgress: Bool = false) {
-        if let old = jobs[job.id] { unlist(old) }
+        if let old = jobs[job.id] { lines.remove(old) }
         jobs[job.id] = job
-        list(job)
+        lines.insert(job)
         if isProgress { progressed.insert(job.id) } else { altered.insert(job.id) }
-    }
-
-    private mutating func list(_ job: DownloadJob) {
-        switch job.state {
-        case .waiting:
-            if let due = job.due {
-                delayed.insert(job.id, at: due)
-            } else {
-                ready[job.order.priority.rank].insert(job.id, at: job.place)
-            }
-        case .downloading: running.insert(job.id, at: Double(job.begun))
-        case .paused: break
-        case .completed, .failed, .cancelled: ended.insert(job.id, at: Double(job.ended ?? 0))
-        }
-        if !job.state.hasEnded {
-            live[job.identity] = job.id
-            sums.add(job, 1)
-        }
-        if job.state == .failed, job.restorePoint != nil { failed[job.identity] = job.id }
-        for name in job.sharedNames { sharers[name, default: []].append(job.id) }
-    }
-
-    private mutating func unlist(_ job: DownloadJob) {
-        switch job.state {
-        case .waiting:
-            if let due = job.due {
-                delayed.remove(job.id, at: due)
-            } else {
-                ready[job.order.priority.rank].remove(job.id, at: job.place)
-            }
-        case .downloading: running.remove(job.id, at: Double(job.begun))
-        case .paused: break
-        case .completed, .failed, .cancelled: ended.remove(job.id, at: Double(job.ended ?? 0))
-        }
-        if !job.state.hasEnded { sums.add(job, -1) }
-        if live[job.identity] == job.id { live[job.identity] = nil }
-        if failed[job.identity] == job.id { failed[job.identity] = nil }
-        for name in job.sharedNames {
-            sharers[name]?.removeAll { $0 == job.id }
-            if sharers[name]?.isEmpty == true { sharers[name] = nil }
-        }
     }
 
     /// Forgets one that has ended.
     mutating func forget(_ id: Int64) {
         guard let job = jobs[id], job.state.hasEnded else { return }
-        unlist(job)
+        lines.remove(job)
         jobs[id] = nil
         altered.remove(id)
         progressed.remove(id)
@@ -156,44 +85,35 @@ struct DownloadQueue {
 
     // MARK: Looking
 
-    func liveOne(_ identity: DownloadJob.Identity) -> DownloadJob? { live[identity].flatMap { jobs[$0] } }
+    func liveOne(_ identity: DownloadJob.Identity) -> DownloadJob? { lines.live[identity].flatMap { jobs[$0] } }
 
-    func failedOne(_ identity: DownloadJob.Identity) -> DownloadJob? { failed[identity].flatMap { jobs[$0] } }
+    func failedOne(_ identity: DownloadJob.Identity) -> DownloadJob? { lines.failed[identity].flatMap { jobs[$0] } }
 
-    func jobs(sharing name: String) -> [DownloadJob] { (sharers[name] ?? []).compactMap { jobs[$0] } }
-
-    var runningIDs: [Int64] { Array(running.ids) }
+    func jobs(sharing name: String) -> [DownloadJob] { (lines.sharers[name] ?? []).compactMap { jobs[$0] } }
 
     /// The oldest first.
-    var endedIDs: [Int64] { Array(ended.ids) }
+    var endedIDs: [Int64] { Array(lines.ended.ids) }
 
     /// Those that have ended and are too many, the oldest first.
-    var surplusEndedIDs: [Int64] {
-        ended.count > Self.longestHistory ? Array(ended.ids.prefix(ended.count - Self.longestHistory)) : []
-    }
+    var surplusEndedIDs: [Int64] { Array(lines.ended.ids.prefix(max(0, lines.ended.count - Self.longestHistory))) }
 
     /// Those of a priority that wait, for whatever, in order.
     func waiting(_ priority: DownloadPriority) -> [DownloadJob] {
-        let delayed = delayed.ids.compactMap { jobs[$0] }.filter { $0.order.priority == priority }
-        return (ready[priority.rank].ids.compactMap { jobs[$0] } + delayed).sorted {
+        let delayed = lines.delayed.ids.compactMap { jobs[$0] }.filter { $0.order.priority == priority }
+        return (lines.ready[priority.rank].ids.compactMap { jobs[$0] } + delayed).sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
         }
     }
 
     /// Whether some wait for nothing but their turn.
-    var hasReady: Bool { ready.contains { !$0.isEmpty } }
+    var hasReady: Bool { lines.ready.contains { !$0.isEmpty } }
 
     /// Whether time alone changes something.
-    var isWaitingForTime: Bool { !running.isEmpty || !delayed.isEmpty }
+    var isWaitingForTime: Bool { !lines.running.isEmpty || !lines.delayed.isEmpty }
 
     var summary: DownloadSummary {
-        var summary = DownloadSummary()
-        summary.downloading = running.count
-        summary.waiting = delayed.count + ready.reduce(0) { $0 + $1.count }
-        summary.paused = sums.paused
-        summary.bytes = Int64(clamping: sums.bytes)
-        summary.total = sums.unknown == 0 ? Int64(clamping: sums.total) : nil
-        summary.rate = running.ids.reduce(0) { $0 +| (jobs[$1]?.rate.bytesPerSecond ?? 0) }
+        var summary = lines.summary
+        summary.rate = lines.running.ids.reduce(0) { $0 +| (jobs[$1]?.rate.bytesPerSecond ?? 0) }
         summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.rate)
         summary.settings = settings
         return summary
@@ -204,7 +124,9 @@ struct DownloadQueue {
     /// Begins those whose turn it is.
     mutating func begin(now: Double) -> [Effect] {
         var effects: [Effect] = []
-        while running.count < settings.maxActive, let id = ready.lazy.compactMap(\.first).first, var job = jobs[id] {
+        while lines.running.count < settings.maxActive, let id = lines.ready.lazy.compactMap(\.first).first,
+            var job = jobs[id]
+        {
             job.state = .downloading
             job.started = job.started ?? now
             job.begun = nextBegun
@@ -220,12 +142,12 @@ struct DownloadQueue {
     mutating func set(_ settings: DownloadSettings) -> [Effect] {
         self.settings = settings.bounded
         var effects: [Effect] = []
-        while running.count > self.settings.maxActive, let id = running.last { effects += suspend(id) }
+        while lines.running.count > self.settings.maxActive, let id = lines.running.last { effects += suspend(id) }
         return effects
     }
 
     /// Nothing runs any more, until it is begun again.
-    mutating func suspendAll() -> [Effect] { runningIDs.flatMap { suspend($0) } }
+    mutating func suspendAll() -> [Effect] { Array(lines.running.ids).flatMap { suspend($0) } }
 
     private mutating func suspend(_ id: Int64) -> [Effect] {
         guard var job = jobs[id] else { return [] }
@@ -236,7 +158,7 @@ struct DownloadQueue {
 
     /// Those whose next attempt is due wait for their turn only.
     mutating func wake(monotonic: Double) {
-        while let due = delayed.firstKey, due <= monotonic, let id = delayed.first, var job = jobs[id] {
+        while let due = lines.delayed.firstKey, due <= monotonic, let id = lines.delayed.first, var job = jobs[id] {
             (job.due, job.retryAt) = (nil, nil)
             put(job)
         }

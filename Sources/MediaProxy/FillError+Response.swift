@@ -9,7 +9,7 @@ extension FillError {
         switch self {
         case .upstream(.addressRefused): 403
         case .upstream(.badURL): 400
-        case _ where isProxyBusy: 503
+        case _ where kind == .proxyBusy: 503
         case .upstream(.timedOut): 504
         case .upstream, .unusable, .changed, .strayPage: 502
         case .originStatus(let status): status
@@ -18,37 +18,14 @@ extension FillError {
         }
     }
 
-    /// Whether the request could not be sent, as this proxy had too much to do: the origin has not been asked.
-    private var isProxyBusy: Bool {
-        switch self {
-        case .upstream(.timedOut(_, .queue)), .upstream(.timedOut(_, .names)), .upstream(.outOfDescriptors): true
-        default: false
-        }
-    }
-
     /// Whether the origin has not been asked.
-    var isUnsent: Bool { if case .offline = self { true } else { isProxyBusy } }
+    var isUnsent: Bool { kind == .offline || kind == .proxyBusy }
 
-    var isStrayPage: Bool { if case .strayPage = self { true } else { false } }
-
-    /// In one word, for `Cache-Status`.
-    var token: String {
-        switch self {
-        case _ where isProxyBusy: "proxy-busy"
-        case .upstream(.timedOut): "origin-timeout"
-        case .upstream: "origin-unreachable"
-        case .originStatus: "origin-error"
-        case .busy: "origin-busy"
-        case .changed, .unusable: "origin-unusable"
-        case .strayPage: Storing.Reason.page.rawValue
-        case .notStored: "no-room"
-        case .offline: "offline"
-        }
-    }
+    var isStrayPage: Bool { kind == .page }
 
     /// Seconds after which it is worth to ask again; nil where nobody knows.
     var retryAfter: Int64? {
-        if case .busy(let seconds) = self { seconds } else { isProxyBusy ? Self.ownRetryAfter : nil }
+        if case .busy(let seconds) = self { seconds } else { kind == .proxyBusy ? Self.ownRetryAfter : nil }
     }
 
     /// In seconds: by then another transfer may have ended.

@@ -97,7 +97,7 @@ extension MediaAnswer {
         if !outcome.isHit, outcome.forwardStatus == nil { outcome.forwardStatus = reader.originStatus }
         if reader.lacksRoom {
             outcome.isStored = false
-            outcome.detail = "no-room"
+            outcome.detail = FailureKind.noRoom.rawValue
         }
         reader.onReady = nil
         endWaiting()
@@ -210,7 +210,7 @@ extension MediaAnswer {
     ///   - advice: what the client can do about it.
     func fail(_ error: FillError, status: Int? = nil, advice: String? = nil) {
         // Nothing went to the origin.
-        if error.isUnsent { outcome = CacheStatus(detail: error.token) }
+        if error.isUnsent { outcome = CacheStatus(detail: error.kind.rawValue) }
         exchange.respond(
             status ?? error.status,
             text: [error.clientText(handler.policy.adviceWords), advice].compactMap(\.self).joined(separator: "; ")

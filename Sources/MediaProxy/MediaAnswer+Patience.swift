@@ -53,8 +53,9 @@ extension MediaAnswer {
 
     /// What nobody is left to wait for.
     func failSilent(_ silence: FillError? = nil) {
-        handler.metrics.errors.add("upstream-timeout")
-        fail(silence ?? self.silence)
+        let silence = silence ?? self.silence
+        handler.metrics.errors.add(silence.kind.rawValue)
+        fail(silence)
     }
 
     /// What the one that is followed has waited for: often for others of this proxy.

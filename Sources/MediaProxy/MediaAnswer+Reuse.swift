@@ -69,7 +69,7 @@ extension MediaAnswer {
                 error, status: 504, advice: "it is cached, but the request wants nothing that stale (stale-if-error)")
         }
         outcome.ttl = freshness.remaining
-        outcome.detail = error.token
+        outcome.detail = error.kind.rawValue
         resolver.accepted = generation
         countStale()
         answer(from: generation)
@@ -93,7 +93,7 @@ extension MediaAnswer {
 
     /// The page that came in place of media, unstored.
     private func passPage() {
-        outcome.detail = Storing.Reason.page.rawValue
+        outcome.detail = FailureKind.page.rawValue
         request.method == .head ? passHead() : open(alone: true)
     }
 

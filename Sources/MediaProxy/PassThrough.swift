@@ -57,7 +57,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
 
     private func refuseOffline() {
         exchange.respond(504, text: "the proxy is offline: no origin is asked", closes: true) {
-            $0.cacheStatus(CacheStatus(detail: FillError.offline.token))
+            $0.cacheStatus(CacheStatus(detail: FailureKind.offline.rawValue))
         }
     }
 
@@ -190,7 +190,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         guard head == nil else { return wake() }
         isAnswered = true
         let failure = FillError.upstream(error ?? .broken(detail: "no answer"))
-        handler.metrics.errors.add("upstream-method")
+        handler.metrics.errors.add(failure.kind.rawValue)
         exchange.respond(failure.status, text: failure.clientText(handler.policy.adviceWords)) {
             $0.cacheStatus(.forwarded(.method))
         }

@@ -41,7 +41,7 @@ package final class ProxyMetrics: Sendable {
     package let openTunnels = Gauge()
     package let tunnelBytes = Counter()
 
-    /// Failures by kind, each a short token such as `upstream-broken` or `disk-write`.
+    /// Failures by kind, each a short token such as `origin-broken` or `disk-write`.
     package let errors = LabelledCounters()
 
     package let firstByteOfHits = LatencyHistogram()

@@ -44,7 +44,7 @@ final class AccessLog: AccessRecorder {
         self.metrics = metrics
         hurry = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard hurry >= 0 else {
-            throw ProxyError("cannot make an event descriptor: \(String(cString: strerror(errno)))")
+            throw .tooFewFiles("cannot make an event descriptor: \(String(cString: strerror(errno)))")
         }
     }
 
@@ -105,7 +105,7 @@ final class AccessLog: AccessRecorder {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             let reason = errno == ENXIO ? "nobody reads this pipe" : String(cString: strerror(errno))
-            throw ProxyError("cannot write the access log \(path): \(reason)")
+            throw .disk("cannot write the access log \(path): \(reason)")
         }
         return Output(path: path, descriptor: descriptor)
     }

@@ -1,5 +1,6 @@
 import Downloads
 import Foundation
+import Units
 
 /// Watching downloads. What is told comes from the download itself: nothing is asked for again and again.
 extension CacheDownloads {
@@ -129,7 +130,7 @@ extension Progress {
             if let total = download.total { totalUnitCount = total }
             completedUnitCount = download.bytes
             setUserInfoObject(download.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
-            setUserInfoObject(download.secondsLeft.map { TimeInterval($0) }, forKey: .estimatedTimeRemainingKey)
+            setUserInfoObject(download.timeLeft.map { $0.inSeconds }, forKey: .estimatedTimeRemainingKey)
         case .completed(let download, _):
             // Whoever is slow is told the end alone. 0 of 0 would not be finished.
             totalUnitCount = max(1, download.total ?? download.bytes)

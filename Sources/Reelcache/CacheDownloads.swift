@@ -52,15 +52,15 @@ public struct CacheDownloads: Sendable {
     /// - Returns: the download, which is saved.
     /// - Throws: `CacheError`: `.unsupportedURL`, `.invalid` for options that make no sense, `.disk`, `.closed`.
     @discardableResult
-    public func add(_ url: URL, _ options: DownloadOptions = DownloadOptions()) async throws -> Download {
-        try await add([url], options)[0]
+    public func add(_ url: URL, options: DownloadOptions = DownloadOptions()) async throws -> Download {
+        try await add([url], options: options)[0]
     }
 
     /// Orders downloads, all or none.
     /// - Returns: for each URL its download.
     /// - Throws: as for one.
     @discardableResult
-    public func add(_ urls: [URL], _ options: DownloadOptions = DownloadOptions()) async throws -> [Download] {
+    public func add(_ urls: [URL], options: DownloadOptions = DownloadOptions()) async throws -> [Download] {
         let orders = try urls.map { DownloadOrder(try MediaCache.origin($0), options) }
         let reports = try await perform { manager throws(DownloadError) in try manager.add(orders) }
         guard reports.count == urls.count else { throw CacheError.disk("the downloads could not be saved") }

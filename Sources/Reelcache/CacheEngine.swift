@@ -6,6 +6,7 @@ import Foundation
 import HTTPModel
 import Logging
 import Metrics
+import Units
 import Upstream
 
 /// What works in an open cache: the store, the loops, and what fills the one on the others.
@@ -42,9 +43,12 @@ struct CacheEngine: Sendable {
         try accessLog.open(configuration.accessLog)
         let limit = OpenFileLimit.raise()
         guard let descriptors = DescriptorBudget(limit: limit, loops: threads) else {
-            throw ProxyError(
-                "this process may have only \(limit) files open, and with \(threads) threads it needs \(DescriptorBudget.needed(loops: threads)): "
-                    + "raise the limit (ulimit -n, LimitNOFILE=)\(threads > 1 ? ", or choose fewer threads" : "")")
+            throw ProxyError.tooFewFiles(
+                """
+                this process may have only \(limit) files open, and with \(threads) threads it needs \
+                \(DescriptorBudget.needed(loops: threads)): raise the limit (ulimit -n, LimitNOFILE=)\
+                \(threads > 1 ? ", or choose fewer threads" : "")
+                """)
         }
         self.descriptors = descriptors
         try DispatchDescriptors.make()
@@ -95,7 +99,7 @@ struct CacheEngine: Sendable {
     private static func fillSettings(_ configuration: ProxyConfiguration, _ tuning: ProxyTuning) -> FillSettings {
         var settings = tuning.fill
         settings.lingerSeconds =
-            tuned(tuning.fill, \.lingerSeconds, unlessAs: FillSettings()) ?? configuration.lingerSeconds
+            tuned(tuning.fill, \.lingerSeconds, unlessAs: FillSettings()) ?? configuration.linger.inSeconds
         return settings
     }
 
@@ -112,9 +116,9 @@ struct CacheEngine: Sendable {
         var settings = tuning.upstream
         settings.connectTimeout =
             tuned(tuning.upstream, \.connectTimeout, unlessAs: UpstreamSettings())
-            ?? configuration.connectTimeoutSeconds
+            ?? configuration.connectTimeout.inSeconds
         settings.stallTimeout =
-            tuned(tuning.upstream, \.stallTimeout, unlessAs: UpstreamSettings()) ?? configuration.stallTimeoutSeconds
+            tuned(tuning.upstream, \.stallTimeout, unlessAs: UpstreamSettings()) ?? configuration.stallTimeout.inSeconds
         settings.caFile = configuration.certificateFile
         settings.userAgent = "reelcache/\(Proxy.version)"
         settings.via = via.element

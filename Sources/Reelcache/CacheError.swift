@@ -58,11 +58,6 @@ extension CacheError: CustomStringConvertible, LocalizedError {
     public var errorDescription: String? { description }
 }
 
-extension ProxyError: LocalizedError {
-    /// What went wrong, for `localizedDescription`.
-    public var errorDescription: String? { description }
-}
-
 extension CacheError {
     init(_ error: StoreError) { self = .disk("\(error)") }
 

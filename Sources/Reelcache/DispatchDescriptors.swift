@@ -13,7 +13,7 @@ package enum DispatchDescriptors {
     /// - Throws: `ProxyError` where there are not as many.
     package static func make() throws(ProxyError) {
         guard areMade.load(ordering: .acquiring) || hasRoom() else {
-            throw ProxyError(
+            throw .tooFewFiles(
                 "this process may open no more files: raise its limit (ulimit -n 1024, or LimitNOFILE=1024 in a unit of systemd)"
             )
         }

@@ -45,7 +45,7 @@ public struct Download: Sendable, Equatable, Identifiable {
     public init(
         id: ID, url: String, state: State, options: DownloadOptions = DownloadOptions(), bytes: Int64 = 0,
         total: Int64? = nil, bytesPerSecond: Int64? = nil,
-        secondsLeft: Int64? = nil, added: Date = Date(), started: Date? = nil, finished: Date? = nil,
+        timeLeft: Duration? = nil, added: Date = Date(), started: Date? = nil, finished: Date? = nil,
         message: String? = nil, fileName: String? = nil
     ) {
         let seconds = { (date: Date) in Int64(saturating: date.timeIntervalSince1970) }
@@ -55,7 +55,9 @@ public struct Download: Sendable, Equatable, Identifiable {
             options.first, options.connections, options.bytesPerSecond
         )
         (report.category, report.isPinned) = (options.category, options.isPinned)
-        (report.bytes, report.total, report.rate, report.eta) = (bytes, total, bytesPerSecond, secondsLeft)
+        (report.bytes, report.total, report.rate, report.eta) = (
+            bytes, total, bytesPerSecond, timeLeft?.components.seconds
+        )
         (report.started, report.finished, report.message, report.fileName) = (
             started.map(seconds), finished.map(seconds), message, fileName
         )
@@ -87,8 +89,8 @@ public struct Download: Sendable, Equatable, Identifiable {
     }
     /// Bytes per second of late, smoothed; nil while none come.
     public var bytesPerSecond: Int64? { report.rate }
-    /// Seconds until it has all; nil while that cannot be told.
-    public var secondsLeft: Int64? { report.eta }
+    /// How long it takes until it has all; nil while that cannot be told.
+    public var timeLeft: Duration? { report.eta.map { .seconds($0) } }
     /// How many attempts in a row have failed.
     public var failures: Int { report.failures }
     /// When it is tried again; nil where it only waits for its turn.
@@ -144,23 +146,22 @@ extension CacheDownloads {
         public let total: Int64?
         /// Bytes per second of late.
         public let bytesPerSecond: Int64
-        /// Seconds until all are done; nil while that cannot be told.
-        public let secondsLeft: Int64?
+        /// How long it takes until all are done; nil while that cannot be told.
+        public let timeLeft: Duration?
 
         /// For tests of programs that show downloads. Each value is that of the property of its name.
         public init(
             waiting: Int = 0, downloading: Int = 0, paused: Int = 0, bytes: Int64 = 0, total: Int64? = 0,
-            bytesPerSecond: Int64 = 0, secondsLeft: Int64? = nil
+            bytesPerSecond: Int64 = 0, timeLeft: Duration? = nil
         ) {
             (self.waiting, self.downloading, self.paused) = (waiting, downloading, paused)
-            (self.bytes, self.total, self.bytesPerSecond, self.secondsLeft) = (
-                bytes, total, bytesPerSecond, secondsLeft
-            )
+            (self.bytes, self.total, self.bytesPerSecond, self.timeLeft) = (bytes, total, bytesPerSecond, timeLeft)
         }
 
         init(_ summary: DownloadSummary) {
             (waiting, downloading, paused) = (summary.waiting, summary.downloading, summary.paused)
-            (bytes, total, bytesPerSecond, secondsLeft) = (summary.bytes, summary.total, summary.rate, summary.eta)
+            (bytes, total, bytesPerSecond) = (summary.bytes, summary.total, summary.rate)
+            timeLeft = summary.eta.map { .seconds($0) }
         }
 
         /// How much is cached of all together, 0 to 1; nil while the total is unknown, or nothing is wanted.

@@ -38,14 +38,14 @@ extension ProxyConfiguration {
 
     static func check(maxDownloads count: Int) throws(ProxyError) {
         guard !maxDownloadsRange.contains(count) else { return }
-        throw ProxyError(
+        throw .invalidSetting(
             "maxDownloads of \(count) cannot work; choose \(maxDownloadsRange.lowerBound) to \(maxDownloadsRange.upperBound)"
         )
     }
 
     static func check(downloadRate rate: Int64?) throws(ProxyError) {
         if let rate, rate <= 0 {
-            throw ProxyError(
+            throw .invalidSetting(
                 "downloadRate of \(rate) cannot work; choose 1 or more bytes per second, or nil for no limit")
         }
     }

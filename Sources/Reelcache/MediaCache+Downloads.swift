@@ -17,7 +17,7 @@ extension MediaCache {
     ///   `.incomplete` where only the beginning was wanted and no proxy runs, `.notServed`, `.notCached` where it is
     ///   not pinned and has been evicted already.
     @discardableResult
-    public func download(_ url: URL, _ options: DownloadOptions = DownloadOptions()) async throws -> URL {
+    public func download(_ url: URL, options: DownloadOptions = DownloadOptions()) async throws -> URL {
         try Task.checkCancellation()
         switch await follow(url, options, { _ in }) {
         case .completed(_, let local?): return local
@@ -32,7 +32,9 @@ extension MediaCache {
     ///
     /// When its consumer goes away (the loop is left, the task is cancelled, the stream is let go of), the download is
     /// cancelled, unless it has ended, or somebody else has ordered it or waits for it too.
-    public func downloading(_ url: URL, _ options: DownloadOptions = DownloadOptions()) -> AsyncStream<DownloadEvent> {
+    public func downloadEvents(
+        for url: URL, options: DownloadOptions = DownloadOptions()
+    ) -> AsyncStream<DownloadEvent> {
         let (events, continuation) = AsyncStream.makeStream(
             of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(1))
         let work = Task {

@@ -9,23 +9,24 @@ import HTTPTransport
 import Logging
 import Metrics
 import Synchronization
+import Units
 import Upstream
 
 /// An open cache in this process: what is on the disk, what fills it, and the proxy through which players use it, while
 /// that runs.
 ///
-/// One process at a time can have a cache directory open. Safe to use from any thread. Opening, starting, stopping and
-/// closing wait for the disk and for what is running, so they are not for the main actor of a program with a window.
+/// One process at a time can have a cache directory open. Safe to use from any thread. What waits for the disk or for
+/// what is running blocks where it is called without `await`, and has an `async` form, which does not.
 ///
 /// Whoever opens a cache closes it. One that is let go of without `close` is not closed by that: its threads go on, its
 /// directory stays locked, and nobody can open it again until the process ends.
 ///
 /// ```swift
-/// let cache = try MediaCache()
-/// try cache.startProxy()
+/// let cache = try await MediaCache.open()
+/// try await cache.startProxy()
 /// player.open(try cache.proxiedURL(for: film))
 /// try await cache.download(nextEpisode)
-/// try cache.close()
+/// try await cache.close()
 /// ```
 public final class MediaCache: Sendable {
     /// What it was opened with. What was changed since by `setLimits` and its like is not in it.
@@ -108,27 +109,29 @@ public final class MediaCache: Sendable {
         _ = try configuration.checkedTransmission()
         try configuration.checkDownloads()
         let threads = configuration.threads ?? ProcessInfo.processInfo.activeProcessorCount
-        guard (1...256).contains(threads) else { throw ProxyError("\(threads) threads cannot work; choose 1 to 256") }
+        guard (1...256).contains(threads) else {
+            throw .invalidSetting("\(threads) threads cannot work; choose 1 to 256")
+        }
         if let name = configuration.names.first(where: { !HostName.isOne($0) }) {
-            throw ProxyError(
+            throw .invalidSetting(
                 "'\(name)' in names is not a host name: write it without a port, like tv.example; addresses need no entry"
             )
         }
         if let file = configuration.certificateFile, access(file, R_OK) != 0 {
-            throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
+            throw .invalidSetting("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
         }
-        for (name, seconds, range) in [
-            ("lingerSeconds", configuration.lingerSeconds, ProxyConfiguration.lingerRange),
-            ("connectTimeoutSeconds", configuration.connectTimeoutSeconds, ProxyConfiguration.connectTimeoutRange),
-            ("stallTimeoutSeconds", configuration.stallTimeoutSeconds, ProxyConfiguration.stallTimeoutRange),
-        ] where !range.contains(seconds) {
-            throw ProxyError("\(name) of \(seconds) cannot work; choose \(range.lowerBound) to \(range.upperBound)")
+        for (name, time, range) in [
+            ("linger", configuration.linger, ProxyConfiguration.lingerRange),
+            ("connectTimeout", configuration.connectTimeout, ProxyConfiguration.connectTimeoutRange),
+            ("stallTimeout", configuration.stallTimeout, ProxyConfiguration.stallTimeoutRange),
+        ] where !range.contains(time) {
+            throw .invalidSetting("\(name) of \(time) cannot work; choose \(range.lowerBound) to \(range.upperBound)")
         }
         for (name, count) in [
             ("maxFetches", configuration.maxFetches), ("maxFetchesPerHost", configuration.maxFetchesPerHost),
         ]
         where !ProxyConfiguration.fetchesRange.contains(count) {
-            throw ProxyError(
+            throw .invalidSetting(
                 "\(name) of \(count) cannot work; choose 1 to \(ProxyConfiguration.fetchesRange.upperBound)")
         }
         return threads
@@ -154,24 +157,24 @@ public final class MediaCache: Sendable {
 
     /// Stops the proxy, if it runs: it accepts no more requests, lets running answers end for so long, and cuts what is
     /// left. The cache stays open, and downloads go on.
-    /// - Parameter graceSeconds: seconds that running answers have.
-    public func stopProxy(graceSeconds: Double = 5) {
+    /// - Parameter grace: how long running answers have to end.
+    public func stopProxy(grace: Duration = .seconds(5)) {
         changes.sync {
             guard let proxy else { return }
-            stop(proxy, graceSeconds: graceSeconds)
+            stop(proxy, grace: grace)
         }
     }
 
     /// The same for one that may have been followed by another.
-    func stopProxy(_ proxy: Proxy, graceSeconds: Double) {
+    func stopProxy(_ proxy: Proxy, grace: Duration) {
         changes.sync {
-            if self.proxy === proxy { stop(proxy, graceSeconds: graceSeconds) }
+            if self.proxy === proxy { stop(proxy, grace: grace) }
         }
     }
 
     /// On `changes`.
-    private func stop(_ proxy: Proxy, graceSeconds: Double) {
-        proxy.server.stop(graceSeconds: graceSeconds)
+    private func stop(_ proxy: Proxy, grace: Duration) {
+        proxy.server.stop(graceSeconds: grace.inSeconds)
         state.withLock { $0.proxy = nil }
         do throws(StoreError) { try engine.store.announce(url: "") } catch {
             logger.error("other processes still look for the proxy at \(proxy.baseURL): \(error)")
@@ -188,21 +191,21 @@ public final class MediaCache: Sendable {
     /// Stops the proxy as `stopProxy` does, then downloads, which go on when the cache is opened again, and saves
     /// everything. Later calls do nothing; of all others those that throw throw `CacheError.closed`, and what they
     /// would change stays as it is.
-    /// - Parameter graceSeconds: seconds that running answers have.
+    /// - Parameter grace: how long running answers have to end.
     /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
-    public func close(graceSeconds: Double = 5) throws {
+    public func close(grace: Duration = .seconds(5)) throws {
         try changes.sync {
             let isFirst = state.withLock { state in
                 defer { state.isClosed = true }
                 return !state.isClosed
             }
             guard isFirst else { return }
-            if let proxy { stop(proxy, graceSeconds: graceSeconds) }
+            if let proxy { stop(proxy, grace: grace) }
             bell.end()
             // While there is still something to stop it with.
             manager.perform { $0.stop() }
             do throws(StoreError) { try engine.shutDown() } catch {
-                throw ProxyError("the cache could not be closed in order: \(error)")
+                throw ProxyError.disk("the cache could not be closed in order: \(error)")
             }
         }
     }
@@ -221,14 +224,14 @@ extension ProxyConfiguration {
     /// Where to listen.
     func address() throws(ProxyError) -> ListenAddress {
         guard let address = ListenAddress(listen) else {
-            throw ProxyError("cannot listen on '\(listen)': write HOST:PORT, such as 127.0.0.1:7335")
+            throw .invalidSetting("cannot listen on '\(listen)': write HOST:PORT, such as 127.0.0.1:7335")
         }
         return address
     }
 
     func checkedTransmission() throws(ProxyError) -> Transmission {
         guard let transmission = Transmission(rawValue: transmission) else {
-            throw ProxyError("there is no transmission '\(transmission)': mapping or sendfile")
+            throw .invalidSetting("there is no transmission '\(transmission)': mapping or sendfile")
         }
         return transmission
     }

@@ -6,7 +6,7 @@ import Foundation
 /// ```swift
 /// struct Player { var cache: MediaCacheClient }
 ///
-/// let player = Player(cache: .live(try MediaCache()))
+/// let player = Player(cache: .live(try await MediaCache.open()))
 ///
 /// var client = MediaCacheClient.failing
 /// client.isCached = { _ in true }
@@ -16,38 +16,38 @@ public struct MediaCacheClient: Sendable {
     /// As `MediaCache.isCached(_:)`.
     public var isCached: @Sendable (URL) -> Bool
     /// As `MediaCache.coverage(of:)`.
-    public var coverage: @Sendable (URL) throws -> CacheCoverage?
+    public var coverage: @Sendable (URL) async throws -> CacheCoverage?
     /// As `MediaCache.startProxy()`. Gives `Proxy.baseURL`: where the proxy can be reached.
-    public var startProxy: @Sendable () throws -> String
-    /// As `MediaCache.stopProxy(graceSeconds:)`.
-    public var stopProxy: @Sendable (_ graceSeconds: Double) -> Void
+    public var startProxy: @Sendable () async throws -> String
+    /// As `MediaCache.stopProxy(grace:)`.
+    public var stopProxy: @Sendable (_ grace: Duration) async -> Void
     /// As `MediaCache.proxiedURL(for:)`.
     public var proxiedURL: @Sendable (URL) throws -> URL
     /// As `MediaCache.localURL(of:)`.
     public var localURL: @Sendable (URL) async throws -> URL
     /// As `MediaCache.resources(by:containing:limit:offset:)`, the last read first.
-    public var resources: @Sendable () throws -> [CachedResource]
+    public var resources: @Sendable () async throws -> [CachedResource]
     /// As `MediaCache.remove(_:)`.
-    public var remove: @Sendable (URL) throws -> Int64
+    public var remove: @Sendable (URL) async throws -> Int64
     /// As `MediaCache.touch(_:)`.
-    public var touch: @Sendable (URL) throws -> Void
+    public var touch: @Sendable (URL) async throws -> Void
     /// As `MediaCache.pin(_:)`.
-    public var pin: @Sendable (URL) throws -> Void
+    public var pin: @Sendable (URL) async throws -> Void
     /// As `MediaCache.unpin(_:)`.
-    public var unpin: @Sendable (URL) throws -> Void
+    public var unpin: @Sendable (URL) async throws -> Void
     /// As `MediaCache.setLimits(maxSize:minFree:)`.
-    public var setLimits: @Sendable (_ maxSize: Int64?, _ minFree: Int64?) throws -> Void
+    public var setLimits: @Sendable (_ maxSize: Int64?, _ minFree: Int64?) async throws -> Void
     /// As `MediaCache.enforceLimits()`.
-    public var enforceLimits: @Sendable () throws -> Int64
+    public var enforceLimits: @Sendable () async throws -> Int64
     /// As `MediaCache.validate(repairing:progress:)`.
     public var validate:
         @Sendable (_ isRepairing: Bool, _ progress: @escaping @Sendable (Double) -> Void) async throws ->
             CacheValidation
-    /// As `MediaCache.download(_:_:)`.
+    /// As `MediaCache.download(_:options:)`.
     public var download: @Sendable (URL, DownloadOptions) async throws -> URL
-    /// As `MediaCache.downloading(_:_:)`.
-    public var downloading: @Sendable (URL, DownloadOptions) -> AsyncStream<DownloadEvent>
-    /// As `CacheDownloads.add(_:_:)`.
+    /// As `MediaCache.downloadEvents(for:options:)`.
+    public var downloadEvents: @Sendable (URL, DownloadOptions) -> AsyncStream<DownloadEvent>
+    /// As `CacheDownloads.add(_:options:)`.
     public var add: @Sendable (URL, DownloadOptions) async throws -> Download
     /// As `CacheDownloads.pause(_:)`.
     public var pause: @Sendable (Download.ID) async throws -> Download
@@ -77,23 +77,23 @@ public struct MediaCacheClient: Sendable {
     /// Each closure is the property of its name. Tests that need few of them begin with `failing` instead.
     public init(
         isCached: @escaping @Sendable (URL) -> Bool,
-        coverage: @escaping @Sendable (URL) throws -> CacheCoverage?,
-        startProxy: @escaping @Sendable () throws -> String,
-        stopProxy: @escaping @Sendable (_ graceSeconds: Double) -> Void,
+        coverage: @escaping @Sendable (URL) async throws -> CacheCoverage?,
+        startProxy: @escaping @Sendable () async throws -> String,
+        stopProxy: @escaping @Sendable (_ grace: Duration) async -> Void,
         proxiedURL: @escaping @Sendable (URL) throws -> URL,
         localURL: @escaping @Sendable (URL) async throws -> URL,
-        resources: @escaping @Sendable () throws -> [CachedResource],
-        remove: @escaping @Sendable (URL) throws -> Int64,
-        touch: @escaping @Sendable (URL) throws -> Void,
-        pin: @escaping @Sendable (URL) throws -> Void,
-        unpin: @escaping @Sendable (URL) throws -> Void,
-        setLimits: @escaping @Sendable (_ maxSize: Int64?, _ minFree: Int64?) throws -> Void,
-        enforceLimits: @escaping @Sendable () throws -> Int64,
+        resources: @escaping @Sendable () async throws -> [CachedResource],
+        remove: @escaping @Sendable (URL) async throws -> Int64,
+        touch: @escaping @Sendable (URL) async throws -> Void,
+        pin: @escaping @Sendable (URL) async throws -> Void,
+        unpin: @escaping @Sendable (URL) async throws -> Void,
+        setLimits: @escaping @Sendable (_ maxSize: Int64?, _ minFree: Int64?) async throws -> Void,
+        enforceLimits: @escaping @Sendable () async throws -> Int64,
         validate:
             @escaping @Sendable (_ isRepairing: Bool, _ progress: @escaping @Sendable (Double) -> Void) async throws ->
             CacheValidation,
         download: @escaping @Sendable (URL, DownloadOptions) async throws -> URL,
-        downloading: @escaping @Sendable (URL, DownloadOptions) -> AsyncStream<DownloadEvent>,
+        downloadEvents: @escaping @Sendable (URL, DownloadOptions) -> AsyncStream<DownloadEvent>,
         add: @escaping @Sendable (URL, DownloadOptions) async throws -> Download,
         pause: @escaping @Sendable (Download.ID) async throws -> Download,
         resume: @escaping @Sendable (Download.ID) async throws -> Download,
@@ -108,34 +108,15 @@ public struct MediaCacheClient: Sendable {
         clearHistory: @escaping @Sendable () async throws -> Int,
         events: @escaping @Sendable (Download.ID) -> AsyncStream<DownloadEvent>
     ) {
-        self.isCached = isCached
-        self.coverage = coverage
-        self.startProxy = startProxy
-        self.stopProxy = stopProxy
-        self.proxiedURL = proxiedURL
-        self.localURL = localURL
-        self.resources = resources
-        self.remove = remove
-        self.touch = touch
-        self.pin = pin
-        self.unpin = unpin
-        self.setLimits = setLimits
-        self.enforceLimits = enforceLimits
-        self.validate = validate
-        self.download = download
-        self.downloading = downloading
-        self.add = add
-        self.pause = pause
-        self.resume = resume
-        self.cancel = cancel
-        self.retry = retry
-        self.setPriority = setPriority
-        self.move = move
-        self.status = status
-        self.active = active
-        self.totals = totals
-        self.history = history
-        self.clearHistory = clearHistory
+        (self.isCached, self.coverage, self.startProxy, self.stopProxy) = (isCached, coverage, startProxy, stopProxy)
+        (self.proxiedURL, self.localURL, self.resources, self.remove) = (proxiedURL, localURL, resources, remove)
+        (self.touch, self.pin, self.unpin, self.setLimits) = (touch, pin, unpin, setLimits)
+        (self.enforceLimits, self.validate, self.download, self.downloadEvents) = (
+            enforceLimits, validate, download, downloadEvents
+        )
+        (self.add, self.pause, self.resume, self.cancel) = (add, pause, resume, cancel)
+        (self.retry, self.setPriority, self.move, self.status) = (retry, setPriority, move, status)
+        (self.active, self.totals, self.history, self.clearHistory) = (active, totals, history, clearHistory)
         self.events = events
     }
 
@@ -143,19 +124,20 @@ public struct MediaCacheClient: Sendable {
     public static func live(_ cache: MediaCache) -> MediaCacheClient {
         let downloads = cache.downloads
         return MediaCacheClient(
-            isCached: { cache.isCached($0) }, coverage: { try cache.coverage(of: $0) },
-            startProxy: { try cache.startProxy().baseURL },
-            stopProxy: { cache.stopProxy(graceSeconds: $0) }, proxiedURL: { try cache.proxiedURL(for: $0) },
-            localURL: { try await cache.localURL(of: $0) }, resources: { try cache.resources() },
-            remove: { try cache.remove($0) },
-            touch: { try cache.touch($0) }, pin: { try cache.pin($0) }, unpin: { try cache.unpin($0) },
-            setLimits: { try cache.setLimits(maxSize: $0, minFree: $1) }, enforceLimits: { try cache.enforceLimits() },
+            isCached: { cache.isCached($0) }, coverage: { try await cache.coverage(of: $0) },
+            startProxy: { try await cache.startProxy().baseURL },
+            stopProxy: { await cache.stopProxy(grace: $0) }, proxiedURL: { try cache.proxiedURL(for: $0) },
+            localURL: { try await cache.localURL(of: $0) }, resources: { try await cache.resources() },
+            remove: { try await cache.remove($0) }, touch: { try await cache.touch($0) },
+            pin: { try await cache.pin($0) }, unpin: { try await cache.unpin($0) },
+            setLimits: { try await cache.setLimits(maxSize: $0, minFree: $1) },
+            enforceLimits: { try await cache.enforceLimits() },
             validate: { try await cache.validate(repairing: $0, progress: $1) },
-            download: { try await cache.download($0, $1) },
-            downloading: { cache.downloading($0, $1) }, add: { try await downloads.add($0, $1) },
-            pause: { try await downloads.pause($0) },
-            resume: { try await downloads.resume($0) }, cancel: { try await downloads.cancel($0) },
-            retry: { try await downloads.retry($0) },
+            download: { try await cache.download($0, options: $1) },
+            downloadEvents: { cache.downloadEvents(for: $0, options: $1) },
+            add: { try await downloads.add($0, options: $1) },
+            pause: { try await downloads.pause($0) }, resume: { try await downloads.resume($0) },
+            cancel: { try await downloads.cancel($0) }, retry: { try await downloads.retry($0) },
             setPriority: { try await downloads.setPriority($0, of: $1) },
             move: { try await downloads.move($0, to: $1) },
             status: { downloads.status(of: $0) }, active: { downloads.active }, totals: { downloads.totals },
@@ -165,7 +147,7 @@ public struct MediaCacheClient: Sendable {
     }
 
     /// Throws `CacheError.unimplemented`, which names what was asked: a test replaces what it expects to be used.
-    /// `downloading` and `events` tell it as their only event.
+    /// `downloadEvents` and `events` tell it as their only event.
     ///
     /// What can neither throw nor tell answers as a cache does that is empty: `isCached`, `status`, `active`, `totals`
     /// and `history`; `stopProxy` does nothing.
@@ -182,7 +164,7 @@ public struct MediaCacheClient: Sendable {
         enforceLimits: { throw CacheError.unimplemented("enforceLimits") },
         validate: { _, _ in throw CacheError.unimplemented("validate") },
         download: { _, _ in throw CacheError.unimplemented("download") },
-        downloading: { _, _ in .of(.failed(.unimplemented("downloading"))) },
+        downloadEvents: { _, _ in .of(.failed(.unimplemented("downloadEvents"))) },
         add: { _, _ in throw CacheError.unimplemented("add") }, pause: { _ in throw CacheError.unimplemented("pause") },
         resume: { _ in throw CacheError.unimplemented("resume") },
         cancel: { _ in throw CacheError.unimplemented("cancel") },
@@ -201,7 +183,7 @@ public struct MediaCacheClient: Sendable {
         localURL: { $0 }, resources: { [] }, remove: { _ in 0 }, touch: { _ in }, pin: { _ in }, unpin: { _ in },
         setLimits: { _, _ in },
         enforceLimits: { 0 }, validate: { _, _ in CacheValidation() }, download: { url, _ in url },
-        downloading: { .of(.completed(.done($0, $1), localURL: $0)) }, add: { .done($0, $1) },
+        downloadEvents: { .of(.completed(.done($0, $1), localURL: $0)) }, add: { .done($0, $1) },
         pause: { throw CacheError.unknownDownload($0) },
         resume: { throw CacheError.unknownDownload($0) }, cancel: { throw CacheError.unknownDownload($0) },
         retry: { throw CacheError.unknownDownload($0) }, setPriority: { throw CacheError.unknownDownload($1) },

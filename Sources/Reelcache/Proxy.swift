@@ -5,15 +5,18 @@ import HTTPTransport
 import Logging
 import MediaProxy
 
+#if !os(Linux)
+#error("Reelcache is for Linux: it needs O_TMPFILE, fallocate(2), eventfd(2) and netlink sockets")
+#endif
+
 /// A running proxy: the server through which players use a cache.
 ///
-/// Safe to use from any thread. Starting and stopping block, so they are not for the main actor of a program with a
-/// window.
+/// Safe to use from any thread. Starting and stopping block, and have `async` forms, which do not.
 ///
 /// ```swift
 /// var configuration = ProxyConfiguration()
 /// configuration.listen = "127.0.0.1:0"
-/// let proxy = try Proxy(configuration)
+/// let proxy = try await Proxy.start(configuration)
 /// player.open(try proxy.url(for: "https://example.org/film.mp4"))
 /// ```
 public final class Proxy: Sendable {
@@ -44,7 +47,7 @@ public final class Proxy: Sendable {
     package convenience init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
         let cache = try MediaCache(opening: configuration, tuning: tuning, logger: logger)
         do { try self.init(of: cache, closesCache: true) } catch {
-            try? cache.close(graceSeconds: 0)
+            try? cache.close(grace: .zero)
             throw error
         }
         // Not before it is certain that it can serve.
@@ -101,11 +104,11 @@ public final class Proxy: Sendable {
     ///
     /// A cache that was opened for this proxy is saved and closed; one that has started it with `startProxy` stays
     /// open.
-    /// - Parameter graceSeconds: seconds that running answers have.
+    /// - Parameter grace: how long running answers have to end.
     /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
-    public func stop(graceSeconds: Double = 5) throws {
-        cache.stopProxy(self, graceSeconds: graceSeconds)
-        if closesCache { try cache.close(graceSeconds: 0) }
+    public func stop(grace: Duration = .seconds(5)) throws {
+        cache.stopProxy(self, grace: grace)
+        if closesCache { try cache.close(grace: .zero) }
     }
 
     func warnOfStrangers() {

@@ -17,7 +17,7 @@ extension ProxyConfiguration {
         policy.rules = try Self.policy(of: rules)
         policy.mask = try mask
         do throws(RuleError) { policy.webOrigins = try WebOrigins(webOrigins) } catch {
-            throw ProxyError("web_origins: \(error)")
+            throw .invalidSetting("web_origins: \(error)")
         }
         return policy
     }
@@ -33,13 +33,13 @@ extension ProxyConfiguration {
     package var mask: URLMask {
         get throws(ProxyError) {
             do throws(RuleError) { return try URLMask(adding: secretParameters) } catch {
-                throw ProxyError("secret_parameters: \(error)")
+                throw .invalidSetting("secret_parameters: \(error)")
             }
         }
     }
 
     static func checked(largestMountBody bytes: Int64?) throws(ProxyError) -> Int64? {
-        if let bytes, bytes < 0 { throw ProxyError("max_body: a body has 0 bytes or more, not \(bytes)") }
+        if let bytes, bytes < 0 { throw .invalidSetting("max_body: a body has 0 bytes or more, not \(bytes)") }
         return bytes
     }
 
@@ -48,20 +48,20 @@ extension ProxyConfiguration {
     package func ttl(of url: OriginURL) throws(ProxyError) -> Int64? { try policy().resolve(url).resolvedRule.ttl }
 
     static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {
-        do throws(RuleError) { return try FillPolicy(fill) } catch { throw ProxyError("fill: \(error)") }
+        do throws(RuleError) { return try FillPolicy(fill) } catch { throw .invalidSetting("fill: \(error)") }
     }
 
     package static func policy(of mounts: [String: String]) throws(ProxyError) -> [Mount] {
         try mounts.sorted { $0.key < $1.key }.map { path, url throws(ProxyError) in
             do throws(OriginURLError) { return try Mount(path: path, url: url) } catch {
-                throw ProxyError("mounts: \(error)")
+                throw .invalidSetting("mounts: \(error)")
             }
         }
     }
 
     static func policy(of rules: [ResourceRule]) throws(ProxyError) -> [Rule] {
         try rules.enumerated().map { index, rule throws(ProxyError) in
-            do throws(RuleError) { return try Rule(rule) } catch { throw ProxyError("rules[\(index)]: \(error)") }
+            do throws(RuleError) { return try Rule(rule) } catch { throw .invalidSetting("rules[\(index)]: \(error)") }
         }
     }
 }
@@ -69,9 +69,9 @@ extension ProxyConfiguration {
 extension ProxyPolicy {
     func url(for text: String, through baseURL: String) throws(ProxyError) -> String {
         let url: OriginURL
-        do throws(OriginURLError) { url = try OriginURL(url: text) } catch { throw ProxyError(error.reason) }
+        do throws(OriginURLError) { url = try OriginURL(url: text) } catch { throw .unsupportedURL("\(error.reason)") }
         guard let target = target(of: url) else {
-            throw ProxyError(
+            throw .notServed(
                 "\(text) is below no URL that is mounted, and any_origin is false: mount it, or set any_origin to true")
         }
         return baseURL + target
@@ -82,9 +82,9 @@ extension Rule {
     package init(_ rule: ResourceRule) throws(RuleError) {
         var effects = RuleEffects()
         effects.bypasses = rule.bypass
-        effects.ttl = try rule.ttlSeconds.map { seconds throws(RuleError) in
-            guard seconds >= 0 else { throw RuleError("a ttl is 0 s or longer, not \(seconds) s") }
-            return seconds
+        effects.ttl = try rule.ttl.map { ttl throws(RuleError) in
+            guard ttl >= .zero else { throw RuleError("a ttl is 0 s or longer, not \(ttl.components.seconds) s") }
+            return ttl.components.seconds
         }
         effects.ignoresNoStore = rule.ignoresNoStore
         effects.playsStale = rule.playsStale

@@ -38,12 +38,12 @@ public struct ProxyConfiguration: Sendable {
     public var playsPinned = true
     /// How much is fetched beyond what is asked for, where no rule says otherwise.
     public var fill = FillMode.ahead(bytes: 32 << 20)
-    /// Seconds that a transfer is kept after its last reader has left, 0 to 600: players reconnect when they seek.
-    public var lingerSeconds: Double = 5
-    /// Seconds for looking up an origin's name, connecting and shaking hands; 1 to 600.
-    public var connectTimeoutSeconds: Double = 10
-    /// Seconds without a byte after which a transfer is given up; 1 to 3600.
-    public var stallTimeoutSeconds: Double = 30
+    /// How long a transfer is kept after its last reader has left, up to ten minutes: players reconnect when they seek.
+    public var linger = Duration.seconds(5)
+    /// How long looking up an origin's name, connecting and shaking hands may take, a second to ten minutes.
+    public var connectTimeout = Duration.seconds(10)
+    /// After how long without a byte a transfer is given up, a second to an hour.
+    public var stallTimeout = Duration.seconds(30)
     /// How many transfers from origins run at once, 1 to 4096; those that are paused do not count. Who plays goes
     /// before downloads.
     public var maxFetches = 256
@@ -91,29 +91,7 @@ public struct ProxyConfiguration: Sendable {
     package static let standardOutput = "-"
 
     package static let fetchesRange = 1...4096
-    package static let lingerRange: ClosedRange<Double> = 0...600
-    package static let connectTimeoutRange: ClosedRange<Double> = 1...600
-    package static let stallTimeoutRange: ClosedRange<Double> = 1...3600
+    package static let lingerRange = Duration.zero ... .seconds(600)
+    package static let connectTimeoutRange = Duration.seconds(1) ... .seconds(600)
+    package static let stallTimeoutRange = Duration.seconds(1) ... .seconds(3600)
 }
-
-/// A configuration that cannot work, or a proxy that cannot start. The description is one line that says what to do.
-public struct ProxyError: Error, Sendable, CustomStringConvertible {
-    package let reason: String
-    package let advice: Advice?
-
-    /// What went wrong, and what to do about it.
-    public var description: String { text(in: .settings) }
-
-    init(_ reason: String) { (self.reason, advice) = (reason, nil) }
-
-    /// What another part says, with its advice.
-    init(_ error: any Error) {
-        switch error {
-        case let error as any AdvisedError: (reason, advice) = (error.reason, error.advice)
-        case let error as ListenError: (reason, advice) = (error.description, error.isPortTaken ? .otherPort : nil)
-        default: (reason, advice) = ("\(error)", nil)
-        }
-    }
-}
-
-extension ProxyError: AdvisedError {}

@@ -17,8 +17,8 @@ public struct ResourceRule: Sendable, Equatable {
     public var paths: [String]
     /// Whether it is neither stored nor answered from what is.
     public var bypass: Bool?
-    /// Seconds that a response is fresh, whatever its origin says.
-    public var ttlSeconds: Int64?
+    /// How long a response is fresh, in whole seconds, whatever its origin says.
+    public var ttl: Duration?
     /// Whether it is stored although its origin said `no-store`.
     public var ignoresNoStore: Bool?
     /// Whether what is stored is played while its origin cannot be asked, although the origin forbade that. Nil: what

@@ -34,12 +34,14 @@ public struct RunningProxy: Sendable {
                 request.fields.append("Authorization", "Bearer \(token.text)")
             }
             let (status, body) = try request.bytes()
-            guard status == 200 else { throw ProxyError("the proxy at \(baseURL) answers \(status) to \(path)") }
+            guard status == 200 else {
+                throw ProxyError.noAnswer("the proxy at \(baseURL) answers \(status) to \(path)")
+            }
             return Data(body)
         } catch let error as ProxyError {
             throw error
         } catch {
-            throw ProxyError("the proxy at \(baseURL) does not answer: \(error)")
+            throw ProxyError.noAnswer("the proxy at \(baseURL) does not answer: \(error)")
         }
     }
 }

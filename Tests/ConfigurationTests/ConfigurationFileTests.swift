@@ -56,15 +56,15 @@ import TestSupport
                 && all.proxy.isOffline)
         #expect(all.proxy.largestMountBody == 7_000_000)
         #expect(all.proxy.tunnels && all.proxy.tunnelPorts == [443, 8443] && all.proxy.accessLog == "-")
-        #expect(all.proxy.fill == .whole && all.proxy.lingerSeconds == 120)
+        #expect(all.proxy.fill == .whole && all.proxy.linger == .seconds(120))
         #expect(all.proxy.maxDownloads == 5 && all.proxy.downloadRate == 2_000_000)
-        #expect(all.proxy.connectTimeoutSeconds == 3 && all.proxy.stallTimeoutSeconds == 3600)
+        #expect(all.proxy.connectTimeout == .seconds(3) && all.proxy.stallTimeout == .seconds(3600))
         #expect(all.proxy.maxFetches == 100 && all.proxy.maxFetchesPerHost == 10)
         #expect(
             !all.proxy.playsPinned && all.proxy.webOrigins == ["https://player.example"]
                 && all.proxy.secretParameters == ["viewer"])
         #expect(all.logLevel == .debug)
-        #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttlSeconds) == [86400])
+        #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
             Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...31)).map { "r.yaml:\($0)" })
     }

@@ -30,12 +30,12 @@ import Testing
             """
         ).proxy.rules
         var first = ResourceRule(hosts: ["example.org", "*.example.org:8443"], paths: ["/vod/*"])
-        (first.bypass, first.ttlSeconds, first.ignoresNoStore, first.playsStale) = (true, 86400, true, true)
+        (first.bypass, first.ttl, first.ignoresNoStore, first.playsStale) = (true, .seconds(86400), true, true)
         (first.ignoredQuery, first.key) = (.parameters(["token", "utm_*"]), "https://all.example/{host}{path}")
         (first.fill, first.headers) = (.ahead(bytes: 1 << 20), ["Referer": "https://example.org/", "X-Number": "7"])
         (first.isMetered, first.pin, first.maxObject) = (true, true, 2_000_000_000)
         var second = ResourceRule()
-        (second.bypass, second.ttlSeconds, second.ignoredQuery, second.fill) = (false, 0, .all, .whole)
+        (second.bypass, second.ttl, second.ignoredQuery, second.fill) = (false, .zero, .all, .whole)
         var third = ResourceRule()
         third.ignoredQuery = .nothing
         #expect(rules == [first, second, third])

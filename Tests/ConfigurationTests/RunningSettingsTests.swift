@@ -20,7 +20,7 @@ import TestSupport
         let settings = try sources.read()
         let logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
         let proxy = try Proxy(settings.proxy, logger: logger)
-        defer { try? proxy.stop(graceSeconds: 0) }
+        defer { try? proxy.stop(grace: .zero) }
         let running = RunningSettings(
             settings, from: sources, proxy: proxy, logLevel: AdjustableLogLevel(.error), logger: logger)
         let before = proxy.cache.engine.policy.version

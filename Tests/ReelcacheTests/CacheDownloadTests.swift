@@ -1,7 +1,7 @@
 import Foundation
 import Observation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Downloads
 @testable import Reelcache
@@ -17,11 +17,11 @@ import Testing
                 let downloads = stage.cache.downloads
                 let (a, b) = (stage.url("/a.mp4"), stage.url("/b.mp4"))
                 let first = try await downloads.add(
-                    a, DownloadOptions { ($0.category, $0.connections) = ("series", 2) })
+                    a, options: DownloadOptions { ($0.category, $0.connections) = ("series", 2) })
                 #expect(
                     first.state == .waiting && first.url == a && first.category == "series" && first.isPinned
                         && first.fractionCompleted == nil)
-                let second = try await downloads.add([b], DownloadOptions { $0.priority = .high })[0]
+                let second = try await downloads.add([b], options: DownloadOptions { $0.priority = .high })[0]
                 #expect(downloads.active.map(\.id) == [second.id, first.id] && downloads.totals.waiting == 2)
                 // The same again is the same download.
                 #expect(try await downloads.add(a).id == first.id)
@@ -60,7 +60,7 @@ import Testing
                     throw DeadlinePassed(what: "an unsupported URL", instead: "\(error as Any)")
                 }
                 let nonsense = await #expect(throws: CacheError.self) {
-                    try await downloads.add(stage.url("/a.mp4"), DownloadOptions { $0.connections = 17 })
+                    try await downloads.add(stage.url("/a.mp4"), options: DownloadOptions { $0.connections = 17 })
                 }
                 guard case .invalid? = nonsense else {
                     throw DeadlinePassed(what: "options that make no sense", instead: "\(nonsense as Any)")
@@ -117,7 +117,7 @@ import Testing
             downloads: false,
             following: { stage in
                 let (cache, url) = (stage.cache, stage.url("/a.mp4"))
-                for await event in cache.downloading(url) {
+                for await event in cache.downloadEvents(for: url) {
                     guard case .progress(let download) = event, download.state == .waiting else { break }
                     break
                 }
@@ -130,7 +130,7 @@ import Testing
             downloads: false,
             following: { stage in
                 let (cache, url) = (stage.cache, stage.url("/a.mp4"))
-                var first: AsyncStream<DownloadEvent>.Iterator? = cache.downloading(url).makeAsyncIterator()
+                var first: AsyncStream<DownloadEvent>.Iterator? = cache.downloadEvents(for: url).makeAsyncIterator()
                 guard case .progress(let download)? = await first?.next() else {
                     throw DeadlinePassed(what: "progress")
                 }
@@ -222,7 +222,7 @@ import Testing
                 _ = await events.next()
                 async let waiting = cache.download(url)
                 try await cache.bell.wait(listeners: 2)
-                try await onThread { try cache.close(graceSeconds: 0) }
+                try await onThread { try cache.close(grace: .zero) }
                 #expect(await events.next() == .failed(.closed))
                 do {
                     _ = try await waiting
@@ -236,7 +236,7 @@ import Testing
         try await cacheStory(
             downloads: false,
             following: { stage in
-                let event = await stage.cache.downloading(URL(fileURLWithPath: "/a.mp4")).last()
+                let event = await stage.cache.downloadEvents(for: URL(fileURLWithPath: "/a.mp4")).last()
                 guard case .failed(.unsupportedURL)? = event else {
                     throw DeadlinePassed(what: "an unsupported URL", instead: "\(event as Any)")
                 }

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Reelcache
 
@@ -13,7 +13,7 @@ import Testing
             let file = try await cache.download(url)
             #expect(file.isFileURL && cache.isCached(url))
             #expect(try [UInt8](Data(contentsOf: file)) == whole)
-            #expect(
+            await #expect(
                 try cache.coverage(of: url)
                     == CacheCoverage(length: stage.film.size, ranges: [0..<stage.film.size], isPinned: true))
             // With one it is where players look; and nothing is fetched twice.
@@ -34,7 +34,7 @@ import Testing
             let url = stage.serve("/a.mp4")
             stage.origin.script("/a.mp4") { $0.stallAfter = 100_000 }
             var (seen, last): ([Download], DownloadEvent?) = ([], nil)
-            for await event in stage.cache.downloading(url, DownloadOptions { $0.isPinned = false }) {
+            for await event in stage.cache.downloadEvents(for: url, options: DownloadOptions { $0.isPinned = false }) {
                 if case .progress(let download) = event { seen.append(download) }
                 if seen.last.map({ $0.bytes > 0 }) == true { stage.origin.release("/a.mp4") }
                 last = event
@@ -48,7 +48,7 @@ import Testing
                         $0.state == .downloading && $0.total == stage.film.size && $0.fractionCompleted! < 1
                     })
             #expect(stage.cache.downloads.status(of: url)?.fractionCompleted == 1)
-            #expect(try stage.cache.coverage(of: url)?.isPinned == false)
+            #expect(try await stage.cache.coverage(of: url)?.isPinned == false)
         })
     }
 
@@ -56,14 +56,14 @@ import Testing
         try await cacheStory(following: { stage in
             let cache = stage.cache, url = stage.serve("/a.mp4")
             stage.origin.script("/a.mp4") { $0.stallAfter = 200_000 }
-            for await event in cache.downloading(url) {
+            for await event in cache.downloadEvents(for: url) {
                 if case .progress(let download) = event, download.bytes >= 131_072 { break }
             }
             _ = try await cache.states.first(of: url, .cancelled)
             try await onThread {
                 try stage.origin.waitUntil("the end of the transfer") { $0.requests("/a.mp4").first?.aborted == true }
             }
-            #expect(try cache.coverage(of: url) == nil)
+            #expect(try await cache.coverage(of: url) == nil)
         })
     }
 
@@ -76,7 +76,7 @@ import Testing
                 if case .progress(let download) = event, download.bytes >= 131_072 { break }
             }
             try await downloads.pause(id)
-            #expect(try stage.cache.coverage(of: url)?.contains(0..<131_072) == true)
+            #expect(try await stage.cache.coverage(of: url)?.contains(0..<131_072) == true)
             stage.origin.release("/a.mp4")
             try await downloads.resume(id)
             guard case .completed? = await downloads.events(of: id).last() else {
@@ -105,13 +105,16 @@ import Testing
     @Test func beginningOfAFilmCanBePlayedThroughTheProxy() async throws {
         try await cacheStory(following: { stage in
             let cache = stage.cache, url = stage.serve("/a.mp4"), first = DownloadOptions { $0.first = 65_536 }
-            let error = await #expect(throws: CacheError.self) { try await cache.download(url, first) }
+            let error = await #expect(throws: CacheError.self) { try await cache.download(url, options: first) }
             guard case .incomplete(url, missing: let missing)? = error else {
                 throw DeadlinePassed(what: "an incomplete file", instead: "\(error as Any)")
             }
             #expect(missing <= stage.film.size - 65_536)
             // The download is completed all the same.
-            guard case .completed(let download, localURL: nil)? = await cache.downloading(url, first).last() else {
+            guard
+                case .completed(let download, localURL: nil)? = await cache.downloadEvents(for: url, options: first)
+                    .last()
+            else {
                 throw DeadlinePassed(what: "the end")
             }
             #expect(download.state == .completed && download.bytes == 65_536)
@@ -119,7 +122,7 @@ import Testing
             while await MainActor.run(body: { !progress.isFinished && !progress.isCancelled }) { await Task.yield() }
             #expect(await MainActor.run { progress.isFinished && !progress.isCancelled })
             _ = try await onThread { try cache.startProxy() }
-            let local = try await cache.download(url, first)
+            let local = try await cache.download(url, options: first)
             #expect(try local == cache.proxiedURL(for: url))
         })
     }
@@ -168,7 +171,7 @@ import Testing
     @Test(arguments: [nil, 65_536]) func whatIsCompletedAndForgottenAtOnceIsCompleted(first: Int64?) async throws {
         try await cacheStory(following: { stage in
             let downloads = stage.cache.downloads, url = stage.serve("/a.mp4")
-            let ordered = try await downloads.add(url, DownloadOptions { $0.first = first })
+            let ordered = try await downloads.add(url, options: DownloadOptions { $0.first = first })
             _ = await downloads.events(of: ordered.id).last()
             try await downloads.clearHistory()
             guard case .completed(let download, _)? = await downloads.events(of: ordered.id, lastKnown: ordered).last()
@@ -176,7 +179,7 @@ import Testing
                 throw DeadlinePassed(what: "the end")
             }
             #expect(download.id == ordered.id && download.state == .completed)
-            try stage.cache.remove(url)
+            try await stage.cache.remove(url)
             #expect(
                 await downloads.events(of: ordered.id, lastKnown: ordered).last()
                     == .failed(.downloadCancelled(ordered)))

@@ -1,8 +1,8 @@
 import Foundation
 import Logging
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Reelcache
 
@@ -47,14 +47,14 @@ final class CacheStage: Sendable {
 
     /// Closes the cache and opens it again.
     func reopen() throws {
-        try cache.close(graceSeconds: 0)
+        try cache.close(grace: .zero)
         let again = try Self.open(directory, downloads)
         opened.withLock { $0 = again }
     }
 
     func end() {
         origin.stop()
-        do { try cache.close(graceSeconds: 0) } catch { Issue.record(error) }
+        do { try cache.close(grace: .zero) } catch { Issue.record(error) }
     }
 
     /// Has the origin serve the film there.

@@ -67,7 +67,7 @@ import TestSupport
         (configuration.listen, configuration.cacheDirectory) = ("127.0.0.1:0", directory.file("cache"))
         (configuration.allow, configuration.threads, configuration.minFree) = (["127.0.0.1"], 1, 1_000_000)
         let cache = try MediaCache(configuration, logger: book.logger)
-        defer { try? cache.close(graceSeconds: 0) }
+        defer { try? cache.close(grace: .zero) }
         origin.script("/film.mp4") {
             ($0.status, $0.headers) = (302, [("Location", "ftp://me:pw@h/\u{1B}[2J?token=abc")])
         }

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Reelcache
 
@@ -18,8 +18,10 @@ import Testing
                 let local = try await client.localURL(url)
                 #expect(try local == client.proxiedURL(url))
                 #expect(!client.isCached(url))
-                #expect(try client.coverage(url) == nil && client.remove(url) == 0 && client.resources() == [])
-                #expect(throws: CacheError.notCached(url)) { try client.touch(url) }
+                #expect(try await client.coverage(url) == nil)
+                #expect(try await client.remove(url) == 0)
+                #expect(try await client.resources() == [])
+                await #expect(throws: CacheError.notCached(url)) { try await client.touch(url) }
                 let id = try await client.add(url, DownloadOptions()).id
                 #expect(
                     client.active().map(\.id) == [id] && client.status(url)?.id == id && client.totals().waiting == 1)
@@ -33,15 +35,14 @@ import Testing
                 }
                 #expect(await client.history(nil, nil).map(\.id) == [id])
                 #expect(try await client.clearHistory() == 1)
-                #expect(throws: CacheError.notCached(url)) { try client.pin(url) }
-                #expect(throws: CacheError.notCached(url)) { try client.unpin(url) }
-                try await onThread {
-                    try client.setLimits(50_000_000, nil)
-                    #expect(try stage.cache.statistics.maxSize == 50_000_000 && client.enforceLimits() == 0)
-                    client.stopProxy(0)
-                    #expect(stage.cache.proxy == nil)
-                    #expect(try client.startProxy() == stage.cache.proxy?.baseURL)
-                }
+                await #expect(throws: CacheError.notCached(url)) { try await client.pin(url) }
+                await #expect(throws: CacheError.notCached(url)) { try await client.unpin(url) }
+                try await client.setLimits(50_000_000, nil)
+                #expect(stage.cache.statistics.maxSize == 50_000_000)
+                #expect(try await client.enforceLimits() == 0)
+                await client.stopProxy(.zero)
+                #expect(stage.cache.proxy == nil)
+                #expect(try await client.startProxy() == stage.cache.proxy?.baseURL)
                 #expect(try await client.validate(false) { _ in }.isSound)
             })
     }
@@ -52,7 +53,7 @@ import Testing
             try await client.download(url, DownloadOptions())
         }
         #expect(throws: CacheError.unimplemented("proxiedURL")) { try client.proxiedURL(url) }
-        #expect(await client.downloading(url, DownloadOptions()).last() == .failed(.unimplemented("downloading")))
+        #expect(await client.downloadEvents(url, DownloadOptions()).last() == .failed(.unimplemented("downloadEvents")))
         client.download = { url, _ in url.appending(component: "local") }
         #expect(try await client.download(url, DownloadOptions()) == URL(string: "https://example.org/a.mp4/local"))
     }
@@ -61,7 +62,7 @@ import Testing
         let client = MediaCacheClient.noop
         #expect(!client.isCached(url))
         #expect(try await client.download(url, DownloadOptions()) == url)
-        guard case .completed(let download, localURL: url)? = await client.downloading(url, DownloadOptions()).last()
+        guard case .completed(let download, localURL: url)? = await client.downloadEvents(url, DownloadOptions()).last()
         else {
             throw DeadlinePassed(what: "the end")
         }

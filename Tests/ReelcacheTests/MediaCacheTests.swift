@@ -1,7 +1,7 @@
 import Foundation
 import Logging
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DiskCache
 @testable import Reelcache
@@ -17,7 +17,7 @@ import Testing
             let first = try stage.cache.startProxy()
             #expect(try stage.cache.startProxy() === first)
             #expect(try stage.play("/a.mp4") == stage.film.bytes(0..<stage.film.size))
-            stage.cache.stopProxy(graceSeconds: 0)
+            stage.cache.stopProxy(grace: .zero)
             #expect(stage.cache.proxy == nil)
             #expect(throws: SystemError.self) { try RawClient.get(port: first.port, path: "/healthz") }
             // What it has is still there, and so is what fetches.
@@ -29,7 +29,7 @@ import Testing
             // One that is over stops no other.
             try first.stop()
             #expect(try RawClient.get(port: second.port, path: "/healthz").status == 200)
-            try second.stop(graceSeconds: 0)
+            try second.stop(grace: .zero)
             #expect(stage.cache.isCached(url))
         }
     }
@@ -41,7 +41,7 @@ import Testing
             #expect(CacheOwner.current(of: directory) == CacheOwner(pid: getpid(), url: ""))
             let proxy = try stage.cache.startProxy()
             #expect(RunningProxy(cacheDirectory: directory)?.baseURL == proxy.baseURL)
-            stage.cache.stopProxy(graceSeconds: 0)
+            stage.cache.stopProxy(grace: .zero)
             #expect(RunningProxy(cacheDirectory: directory) == nil)
             #expect(CacheOwner.current(of: directory) == CacheOwner(pid: getpid(), url: ""))
             // Who wants the cache hears who has it.
@@ -83,7 +83,7 @@ import Testing
             (configuration.listen, configuration.cacheDirectory) = ("127.0.0.1:0", directory.file("cache"))
             let proxy = try Proxy(configuration)
             #expect(proxy.cache.proxy === proxy)
-            try proxy.stop(graceSeconds: 0)
+            try proxy.stop(grace: .zero)
             #expect(CacheOwner.current(of: configuration.cacheDirectory) == nil)
             #expect(throws: CacheError.closed) { try proxy.cache.startProxy() }
         }
@@ -94,7 +94,7 @@ import Testing
             let (cache, url) = (stage.cache, stage.url("/a.mp4"))
             try await onThread {
                 try cache.startProxy()
-                try cache.close(graceSeconds: 0)
+                try cache.close(grace: .zero)
                 try cache.close()
             }
             #expect(cache.proxy == nil)
@@ -282,7 +282,7 @@ import Testing
             }
             #expect(try await cache.localURL(of: url) == cache.proxiedURL(for: url))
             let file = try await cache.fileURL(of: url)
-            try await onThread { cache.stopProxy(graceSeconds: 0) }
+            try await onThread { cache.stopProxy(grace: .zero) }
             #expect(try await cache.localURL(of: url) == file)
             #expect(try [UInt8](Data(contentsOf: file)) == stage.film.bytes(0..<stage.film.size))
             // Not as it was left: nobody is told that it is a file that can be played.
@@ -313,7 +313,7 @@ import Testing
             let found = try await cache.validate(repairing: true)
             #expect(!found.isSound && found.isRepaired)
             #expect(found.damaged == [.init(urlText: url.absoluteString, ranges: [65_536..<131_072])])
-            #expect(try cache.coverage(of: url)?.missing == [65_536..<131_072])
+            #expect(try await cache.coverage(of: url)?.missing == [65_536..<131_072])
         })
     }
 

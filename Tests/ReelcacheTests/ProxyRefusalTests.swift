@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Reelcache
 
@@ -18,9 +18,12 @@ import Testing
         ({ @Sendable in $0.mounts = ["/tv": "https://o/"] }, "mounts: '/tv' is no place for a mount"),
         ({ @Sendable in $0.mounts = ["/stats/": "https://o/"] }, "mounts: '/stats/' is the proxy's own"),
         ({ @Sendable in $0.largestMountBody = -1 }, "max_body: a body has 0 bytes or more, not -1"),
-        ({ @Sendable in $0.lingerSeconds = -1 }, "lingerSeconds of -1.0 cannot work; choose 0.0 to 600.0"),
-        ({ @Sendable in $0.connectTimeoutSeconds = .nan }, "connectTimeoutSeconds of nan"),
-        ({ @Sendable in $0.stallTimeoutSeconds = 0 }, "stallTimeoutSeconds of 0.0"),
+        (
+            { @Sendable in $0.linger = .seconds(-1) },
+            "linger of -1.0 seconds cannot work; choose 0.0 seconds to 600.0 seconds"
+        ),
+        ({ @Sendable in $0.connectTimeout = .milliseconds(999) }, "connectTimeout of 0.999 seconds"),
+        ({ @Sendable in $0.stallTimeout = .zero }, "stallTimeout of 0.0 seconds"),
         ({ @Sendable in $0.maxDownloads = 0 }, "maxDownloads of 0 cannot work; choose 1 to 64"),
         ({ @Sendable in $0.maxDownloads = 65 }, "maxDownloads of 65"),
         ({ @Sendable in $0.downloadRate = 0 }, "downloadRate of 0 cannot work"),
@@ -37,7 +40,7 @@ import Testing
             { @Sendable in $0.rules = [rule { $0.ignoredQuery = .parameters(["a=b"]) }] },
             "rules[0]: 'a=b' is not a parameter name"
         ),
-        ({ @Sendable in $0.rules = [rule { $0.ttlSeconds = -1 }] }, "rules[0]: a ttl is 0 s or longer, not -1 s"),
+        ({ @Sendable in $0.rules = [rule { $0.ttl = .seconds(-1) }] }, "rules[0]: a ttl is 0 s or longer, not -1 s"),
         ({ @Sendable in $0.rules = [rule { $0.maxObject = -1 }] }, "rules[0]: max_object is 0 bytes or more, not -1"),
         ({ @Sendable in $0.rules = [rule { $0.fill = .ahead(bytes: .max) }] }, "rules[0]: that far ahead is the end"),
     ]
@@ -67,7 +70,7 @@ import Testing
         let origin = try ScriptedOrigin()
         origin.serve("/a.mp4", Media(seed: 1, size: 1000))
         let proxy = try Proxy(configuration)
-        defer { try? proxy.stop(graceSeconds: 0) }
+        defer { try? proxy.stop(grace: .zero) }
         func status() throws -> Int {
             try RawClient.get(port: proxy.port, path: ProxyProcess.target(origin.url("/a.mp4"))).status
         }

@@ -15,6 +15,66 @@ import Testing
         }
     }
 
+    /// From its main actor: nothing of it waits there.
+    @MainActor @Test func aProgramWithAWindowOpensPlaysAndCloses() async throws {
+        let directory = try TemporaryDirectory()
+        var configuration = ProxyConfiguration()
+        (configuration.cacheDirectory, configuration.listen) = (directory.file("cache"), "127.0.0.1:0")
+        (configuration.linger, configuration.stallTimeout) = (.seconds(1), .seconds(20))
+        let cache = try await MediaCache.open(configuration)
+        let film = URL(string: "https://example.org/a.mp4")!
+        let proxy = try await cache.startProxy()
+        #expect(try await cache.startProxy() === proxy)
+        #expect(try cache.proxiedURL(for: film).absoluteString == proxy.baseURL + "/https/example.org/a.mp4")
+        #expect(try await cache.coverage(of: film) == nil)
+        #expect(try await cache.resources() == [])
+        #expect(try await cache.remove(film) == 0)
+        #expect(try await cache.removeAll() == 0)
+        #expect(try await cache.enforceLimits() == 0)
+        await #expect(throws: CacheError.notCached(film)) { try await cache.pin(film) }
+        await #expect(throws: CacheError.notCached(film)) { try await cache.unpin(film) }
+        await #expect(throws: CacheError.notCached(film)) { try await cache.touch(film) }
+        try await cache.setLimits(maxSize: 50_000_000)
+        try await cache.setMaxDownloads(2)
+        try await cache.setDownloadRate(1_000_000)
+        #expect(cache.statistics.maxSize == 50_000_000 && cache.downloads.maxActive == 2)
+        await cache.stopProxy(grace: .zero)
+        #expect(cache.proxy == nil)
+        try await cache.close()
+        await #expect(throws: CacheError.closed) { try await cache.startProxy() }
+        let served = try await Proxy.start(configuration)
+        try await served.stop(grace: .zero)
+        await #expect(throws: CacheError.closed) { try await served.cache.coverage(of: film) }
+    }
+
+    /// What a program can do something about has a case of its own.
+    @Test func aProgramTellsErrorsApart() async throws {
+        @Sendable func name(_ body: () throws -> Void) -> String {
+            do { try body() } catch ProxyError.cacheInUse { return "cache in use" } catch ProxyError.portInUse {
+                return "port in use"
+            } catch ProxyError.invalidSetting { return "setting" } catch ProxyError.unsupportedURL {
+                return "URL"
+            } catch ProxyError.notServed { return "not served" } catch { return "\(error)" }
+            return "none"
+        }
+        try await cacheStory { stage in
+            let proxy = try stage.cache.startProxy()
+            #expect(name { _ = try MediaCache(stage.cache.configuration) } == "cache in use")
+            var other = stage.cache.configuration
+            (other.listen, other.cacheDirectory) = ("127.0.0.1:\(proxy.port)", stage.directory.file("other"))
+            #expect(name { _ = try Proxy(other) } == "port in use")
+            other.listen = "nonsense"
+            #expect(name { _ = try Proxy(other) } == "setting")
+            #expect(name { try stage.cache.setMaxDownloads(0) } == "setting")
+            #expect(name { try stage.cache.setLimits(maxSize: 1) } == "setting")
+            #expect(name { try stage.cache.setAllow(["not/valid"]) } == "setting")
+            #expect(name { try stage.cache.setRules([ResourceRule(hosts: ["a b"])]) } == "setting")
+            #expect(name { _ = try proxy.url(for: "ftp://example.org/a") } == "URL")
+            stage.cache.setServesAnyOrigin(false)
+            #expect(name { _ = try proxy.url(for: "https://example.org/a") } == "not served")
+        }
+    }
+
     @Test func whatAProgramShowsCanBeMadeByItsTests() {
         let totals = CacheDownloads.Totals(waiting: 1, bytes: 25, total: 100)
         #expect(totals.waiting == 1 && totals.fractionCompleted == 0.25)

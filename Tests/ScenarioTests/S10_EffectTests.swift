@@ -150,7 +150,7 @@ extension Scenarios {
         @Test(arguments: ["no-cache", "max-age=0", "max-age=0, must-revalidate", "max-age=5000"])
         func lifetimeOfARuleGoesBeforeTheOrigins(cacheControl: String) async throws {
             try await ruled {
-                $0.ttlSeconds = 100
+                $0.ttl = .seconds(100)
             } _: { stage in
                 stage.serve(film, cacheControl)
                 for place in Place.allCases { _ = try stage.get(place) }

@@ -193,7 +193,7 @@ extension Scenarios {
                 stage.origin.script("/film.mp4") { $0.status = 403 }
                 stage.origin.release("/film.mp4")
                 try stage.waitForStats("the failure") {
-                    $0.upstream.openFetches == 0 && $0.errors["upstream-status"] == 1
+                    $0.upstream.openFetches == 0 && $0.errors["origin-error"] == 1
                 }
                 stage.origin.script("/film.mp4") { $0.status = nil }
                 #expect(try stage.get("/film.mp4", range: "bytes=0-9").isHit)
@@ -573,7 +573,7 @@ extension Scenarios {
                 stage.origin.release("/film.mp4")
                 expectCut { try player.readBody(exactly: Int(film.size)) }
                 #expect(stage.origin.requestCount("/film.mp4") == 2)
-                #expect(try stage.stats.errors["upstream-busy"] == 1)
+                #expect(try stage.stats.errors["origin-busy"] == 1)
             }
         }
     }

@@ -19,7 +19,7 @@ extension Scenarios {
                 stage.origin.script("/film.mp4") { ($0.holdHead, $0.holdBody) = (silence == .head, silence == .body) }
                 expectOneLine(try stage.get("/film.mp4", range: range), status: 504)
                 #expect((1...2).contains(stage.origin.requestCount("/film.mp4")))
-                #expect(try stage.stats.errors["upstream-timeout"] ?? 0 >= 1)
+                #expect(try stage.stats.errors["origin-timeout"] ?? 0 >= 1)
                 try stage.settle()
                 stage.origin.release("/film.mp4")
                 expectWhole(try stage.get("/film.mp4"), film)

@@ -174,7 +174,7 @@ extension Scenarios {
                 let listener = try stage.listener()
                 #expect(try listener.batch().texts == ["summary"])
                 let proxy = stage.proxy
-                try Background { try proxy.stop(graceSeconds: 3600) }.value()
+                try Background { try proxy.stop(grace: .seconds(3600)) }.value()
                 #expect(throws: RawClient.ResponseError.self) { try listener.event() }
             }
         }
@@ -262,7 +262,7 @@ extension Scenarios {
                 let stopping = Mutex<Background<Void>?>(nil)
                 let error = #expect(throws: CacheAccessError.self) {
                     try proxy.watchDownloads([], isWanted: { true }) { _ in
-                        let background = try Background { try running.stop(graceSeconds: 0) }
+                        let background = try Background { try running.stop(grace: .zero) }
                         stopping.withLock { $0 = background }
                         return true
                     }

@@ -98,7 +98,7 @@ final class Stage: Sendable {
             defer { running = nil }
             return running
         }
-        try proxy?.stop(graceSeconds: 0)
+        try proxy?.stop(grace: .zero)
     }
 
     /// Ends the proxy in order and begins anew with what it has left on the disk.

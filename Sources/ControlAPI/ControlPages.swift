@@ -1,0 +1,34 @@
+import CachePolicy
+
+/// What people read who come with a browser.
+enum ControlPages {
+    /// The page of the proxy itself. Where an origin is mounted at `/`, it is at `/api/`.
+    static func isHome(_ path: Substring) -> Bool { ["/", "/api", "/api/"].contains(path) }
+
+    static func home(_ policy: ProxyPolicy) -> String {
+        var lines = ["Reelcache."]
+        if policy.servesAnyOrigin {
+            lines.append("Put /https/ (or /http/) and the rest of a media URL after this address:")
+            lines.append("for https://example.org/film.mp4 the player opens /https/example.org/film.mp4 here.")
+        }
+        let mounts = policy.mounts.map(\.path).sorted()
+        if !mounts.isEmpty { lines.append("Mounted here: \(mounts.joined(separator: ", ")).") }
+        if mounts.isEmpty, !policy.servesAnyOrigin {
+            lines.append("It serves nothing: any_origin is false, and nothing is mounted.")
+        }
+        lines.append("Statistics are at /stats, health is at /healthz, what is cached at /api/v1/resources,")
+        lines.append("what is downloaded at /api/v1/downloads.")
+        return lines.joined(separator: "\n")
+    }
+
+    static func nothing(at path: Substring, _ policy: ProxyPolicy) -> String {
+        "there is nothing at \(path.prefix(200)); \(places(policy)); statistics are at /stats"
+    }
+
+    /// Where there is media.
+    private static func places(_ policy: ProxyPolicy) -> String {
+        let any = policy.servesAnyOrigin ? ["/https/HOST/PATH and /http/HOST/PATH"] : []
+        let all = any + policy.mounts.map(\.path).sorted()
+        return all.isEmpty ? "no media is served" : "media is at \(all.joined(separator: ", "))"
+    }
+}

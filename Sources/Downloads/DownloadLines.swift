@@ -1,0 +1,89 @@
+import HTTPModel
+
+/// The jobs of a queue in the orders in which they are looked for, and what they sum up to.
+struct DownloadLines {
+    /// Those whose turn it can be, by their priority, in order.
+    private(set) var ready = [SortedLine](repeating: SortedLine(), count: DownloadPriority.allCases.count)
+    /// Those that wait for their next attempt, by when that is due.
+    private(set) var delayed = SortedLine()
+    /// The latest begun last.
+    private(set) var running = SortedLine()
+    /// The latest ended last.
+    private(set) var ended = SortedLine()
+    /// Those that have not ended.
+    private(set) var live: [DownloadJob.Identity: Int64] = [:]
+    /// Those that have failed and whose bytes are still theirs.
+    private(set) var failed: [DownloadJob.Identity: Int64] = [:]
+    /// Who wants the bytes of a resource.
+    private(set) var sharers: [String: [Int64]] = [:]
+    private var sums = Sums()
+
+    /// Of all that have not ended.
+    private struct Sums {
+        var paused = 0
+        var bytes: Int128 = 0
+        var total: Int128 = 0
+        /// Those whose total is not known.
+        var unknown = 0
+
+        mutating func add(_ job: DownloadJob, _ sign: Int) {
+            paused += job.state == .paused ? sign : 0
+            bytes += Int128(job.progress.bytes) * Int128(sign)
+            total += Int128(job.progress.total ?? 0) * Int128(sign)
+            unknown += job.progress.total == nil ? sign : 0
+        }
+    }
+
+    mutating func insert(_ job: DownloadJob) {
+        switch job.state {
+        case .waiting:
+            if let due = job.due {
+                delayed.insert(job.id, at: due)
+            } else {
+                ready[job.order.priority.rank].insert(job.id, at: job.place)
+            }
+        case .downloading: running.insert(job.id, at: Double(job.begun))
+        case .paused: break
+        case .completed, .failed, .cancelled: ended.insert(job.id, at: Double(job.ended ?? 0))
+        }
+        if !job.state.hasEnded {
+            live[job.identity] = job.id
+            sums.add(job, 1)
+        }
+        if job.state == .failed, job.restorePoint != nil { failed[job.identity] = job.id }
+        for name in job.sharedNames { sharers[name, default: []].append(job.id) }
+    }
+
+    /// - Parameter job: as it was when it was inserted.
+    mutating func remove(_ job: DownloadJob) {
+        switch job.state {
+        case .waiting:
+            if let due = job.due {
+                delayed.remove(job.id, at: due)
+            } else {
+                ready[job.order.priority.rank].remove(job.id, at: job.place)
+            }
+        case .downloading: running.remove(job.id, at: Double(job.begun))
+        case .paused: break
+        case .completed, .failed, .cancelled: ended.remove(job.id, at: Double(job.ended ?? 0))
+        }
+        if !job.state.hasEnded { sums.add(job, -1) }
+        if live[job.identity] == job.id { live[job.identity] = nil }
+        if failed[job.identity] == job.id { failed[job.identity] = nil }
+        for name in job.sharedNames {
+            sharers[name]?.removeAll { $0 == job.id }
+            if sharers[name]?.isEmpty == true { sharers[name] = nil }
+        }
+    }
+
+    /// How many there are, and how far they are together; their rate is not known here.
+    var summary: DownloadSummary {
+        var summary = DownloadSummary()
+        summary.downloading = running.count
+        summary.waiting = delayed.count + ready.reduce(0) { $0 + $1.count }
+        summary.paused = sums.paused
+        summary.bytes = Int64(clamping: sums.bytes)
+        summary.total = sums.unknown == 0 ? Int64(clamping: sums.total) : nil
+        return summary
+    }
+}
