@@ -41,7 +41,7 @@ package final class Prefetch {
     private let resolvedRule: ResolvedRule
     private let pins: Bool
     private var resource: OpenResource
-    private var resolver: Resolver
+    private var resolver: ResourceResolver
     /// Whether a part was asked for where nothing was known.
     private var asksForPart = false
     private var mayAskForPart = true
@@ -71,7 +71,7 @@ package final class Prefetch {
         self.resolvedRule = resolvedRule
         pins = resolvedRule.pins || order.isPinned
         resource = loop.filler.resource(key)
-        resolver = Resolver(key)
+        resolver = ResourceResolver(key)
         state = PrefetchState(first: order.first)
         loop.keep(self)
     }

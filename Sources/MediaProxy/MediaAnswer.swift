@@ -22,7 +22,7 @@ final class MediaAnswer: BodySource {
     let follower = FollowerID()
     /// The resource that is asked for; another one where its origin chooses by further fields of the request.
     var resource: OpenResource
-    var resolver: Resolver
+    var resolver: ResourceResolver
     var wanted: ByteRangeSpec?
     /// All ranges, where the client asked for several; `wanted` is the one to begin with at the origin.
     private(set) var several: [ByteRangeSpec] = []
@@ -51,7 +51,7 @@ final class MediaAnswer: BodySource {
         directives = RequestDirectives(
             cacheControl: request.combined("Cache-Control"), pragma: request.combined("Pragma"))
         resource = handler.filler.filler.resource(route.key)
-        resolver = Resolver(route.key)
+        resolver = ResourceResolver(route.key)
     }
 
     var filler: LoopFiller { handler.filler }
@@ -116,7 +116,7 @@ final class MediaAnswer: BodySource {
         }
     }
 
-    var purpose: Resolver.Purpose { .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.isOffline) }
+    var purpose: ResourceResolver.Purpose { .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.isOffline) }
 
     /// The fields by which a variant was chosen, as this request has them.
     func selection(of variant: Variant) -> Variant {

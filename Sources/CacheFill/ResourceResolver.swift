@@ -42,7 +42,7 @@ package enum Resolution {
 ///
 /// What its origin chose by request fields stands under several keys. The URL's own has the first answer that came, and
 /// that one's `Vary` says which fields count.
-package struct Resolver {
+package struct ResourceResolver {
     /// What it is wanted for.
     package enum Purpose {
         /// To be given to a client, as its request's directives, and a rule's lifetime in seconds, allow.

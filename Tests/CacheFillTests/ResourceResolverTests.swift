@@ -6,11 +6,11 @@ import Testing
 @testable import CacheFill
 
 /// What is to be done for a request, by what is known of its resource. It is 1,000 s after the epoch.
-@Suite struct ResolverTests {
+@Suite struct ResourceResolverTests {
     private static let key = CacheKey(text: "https://example.com/a")
     private let buffer: PassThroughBuffer
     private let generation: Generation
-    private var resolver = Resolver(key)
+    private var resolver = ResourceResolver(key)
 
     init() throws {
         buffer = try PassThroughBuffer()
@@ -35,7 +35,8 @@ import Testing
         }
     }
 
-    private static func answer(_ request: String? = nil, ttl: Int64? = nil, isOffline: Bool = false) -> Resolver.Purpose
+    private static func answer(_ request: String? = nil, ttl: Int64? = nil, isOffline: Bool = false)
+        -> ResourceResolver.Purpose
     {
         .answer(RequestDirectives(cacheControl: request, pragma: nil), ttl: ttl, isOffline: isOffline)
     }
@@ -44,7 +45,7 @@ import Testing
     ///   - control: the stored response's `Cache-Control`; it is 10 s old.
     ///   - language: what the stored one was chosen for; nil where there is no `Vary`.
     private mutating func resolve(
-        _ purpose: Resolver.Purpose, control: String = "max-age=60", language: String? = nil, own: String = "de"
+        _ purpose: ResourceResolver.Purpose, control: String = "max-age=60", language: String? = nil, own: String = "de"
     ) -> String {
         store(control: control, language: language)
         return Self.text(
@@ -73,8 +74,8 @@ import Testing
             // RFC 9111 §5.2.1.7
             (.unknown, answer("only-if-cached"), "refuse"), (.unreadable, answer("only-if-cached"), "refuse"),
             (.lookingUp, answer("only-if-cached"), "wait"),
-        ] as [(OpenResource.View, Resolver.Purpose, String)])
-    func whatIsNotKnownIsOpened(view: OpenResource.View, purpose: Resolver.Purpose, resolution: String) {
+        ] as [(OpenResource.View, ResourceResolver.Purpose, String)])
+    func whatIsNotKnownIsOpened(view: OpenResource.View, purpose: ResourceResolver.Purpose, resolution: String) {
         var resolver = resolver
         let found = resolver.resolve(view, for: purpose, now: 1000) { variant in
             Issue.record("nothing was chosen by fields")
@@ -99,8 +100,8 @@ import Testing
             (answer(isOffline: true), "max-age=9", "use, stale"),
             // What is to be there is there, fresh or not.
             (.presence, "max-age=9", "use"), (.presence, "no-cache", "use"),
-        ] as [(Resolver.Purpose, String, String)])
-    func whatIsStoredIsUsedOrValidated(purpose: Resolver.Purpose, control: String, resolution: String) {
+        ] as [(ResourceResolver.Purpose, String, String)])
+    func whatIsStoredIsUsedOrValidated(purpose: ResourceResolver.Purpose, control: String, resolution: String) {
         var this = self
         #expect(this.resolve(purpose, control: control) == resolution)
     }
@@ -115,7 +116,7 @@ import Testing
     // MARK: Variants
 
     @Test(arguments: [answer(), .presence, answer("only-if-cached")])
-    func requestTurnsToTheVariantThatItsFieldsChoose(purpose: Resolver.Purpose) {
+    func requestTurnsToTheVariantThatItsFieldsChoose(purpose: ResourceResolver.Purpose) {
         var this = self
         #expect(this.resolve(purpose, language: "de") != "turn to https://example.com/a accept-language=de")
         #expect(this.resolve(purpose, language: "en") == "turn to https://example.com/a accept-language=de")
@@ -124,8 +125,8 @@ import Testing
     @Test(
         arguments: [
             (answer(), "bypass: vary"), (.presence, "bypass: vary"), (answer("only-if-cached"), "refuse"),
-        ] as [(Resolver.Purpose, String)])
-    func whoFindsAnotherSelectionEachTimeDoesNotTurnForEver(purpose: Resolver.Purpose, resolution: String) {
+        ] as [(ResourceResolver.Purpose, String)])
+    func whoFindsAnotherSelectionEachTimeDoesNotTurnForEver(purpose: ResourceResolver.Purpose, resolution: String) {
         var this = self
         for turn in 1...3 {
             #expect(this.resolve(purpose, language: "en").hasPrefix("turn"))
