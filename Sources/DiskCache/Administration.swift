@@ -16,7 +16,7 @@ struct Administration: Sendable {
 
     func report() throws(StoreError) -> CacheReport {
         tellIndex()
-        let counts = try core.index.counts(), ledger = core.ledger
+        let counts = try core.index.listing.counts(), ledger = core.ledger
         return CacheReport(
             directory: core.configuration.directory, size: ledger.size, maxSize: ledger.limit, minFree: ledger.minFree,
             resources: counts.resources, pinned: counts.pinned)
@@ -24,13 +24,13 @@ struct Administration: Sendable {
 
     func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
         tellIndex()
-        return try core.index.resources(query)
+        return try core.index.listing.resources(query)
     }
 
     func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
         tellIndex()
-        guard let resource = try core.index.resource(key), let row = try core.index.generation(of: key),
-            let extents = try core.index.extents(of: row)
+        guard let resource = try core.index.listing.resource(key), let row = try core.index.rows.generation(of: key),
+            let extents = try core.index.rows.extents(of: row)
         else { return nil }
         let present = row.presentRanges(of: extents), fields = row.head.fields
         return ResourceDetail(
@@ -43,18 +43,18 @@ struct Administration: Sendable {
 
     func isComplete(_ key: CacheKey) throws(StoreError) -> Bool {
         if let open = core.open.newest(of: key) { return open.isComplete }
-        return try core.index.resource(key)?.isComplete ?? false
+        return try core.index.listing.resource(key)?.isComplete ?? false
     }
 
     func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
         let open = core.open.newest(of: key)
-        let resource = try core.index.resource(key)
+        let resource = try core.index.listing.resource(key)
         if let (length, present) = open?.presentRanges {
             guard !present.isEmpty || length == 0 else { return nil }
             return ResourceCoverage(length: length, present: present, isPinned: resource?.isPinned ?? false)
         }
-        guard open == nil, let resource, let row = try core.index.generation(of: key),
-            let extents = try core.index.extents(of: row)
+        guard open == nil, let resource, let row = try core.index.rows.generation(of: key),
+            let extents = try core.index.rows.extents(of: row)
         else { return nil }
         return ResourceCoverage(
             length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned)
@@ -72,10 +72,10 @@ struct Administration: Sendable {
     func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
         try queue.sync { work throws(StoreError) in
             work.checkpointer.checkpoint()
-            guard try core.index.resource(key) != nil else { return false }
+            guard try core.index.listing.resource(key) != nil else { return false }
             // In this order the copy never has a pin that the index has not.
             if !isPinned { try work.pins.remove(key) }
-            _ = try core.index.setPinned(isPinned, key)
+            _ = try core.index.pins.setPinned(isPinned, key)
             if isPinned { try work.pins.copyAll(of: key, from: core.index) }
             try noteKept(key)
             work.checkpointer.countIndex()
@@ -86,7 +86,7 @@ struct Administration: Sendable {
     /// Notes that a resource was downloaded.
     func setDownloaded(_ key: CacheKey) throws(StoreError) {
         try queue.sync { work throws(StoreError) in
-            try core.index.setDownloaded(key)
+            try core.index.pins.setDownloaded(key)
             try work.pins.setDownloaded(key)
             try noteKept(key)
         }
@@ -94,7 +94,7 @@ struct Administration: Sendable {
 
     /// Tells the open generation of a resource whether somebody has pinned or downloaded it. On the store's queue.
     private func noteKept(_ key: CacheKey) throws(StoreError) {
-        let isKept = try core.index.isKept(key)
+        let isKept = try core.index.pins.isKept(key)
         core.open.newest(of: key)?.setKept(isKept)
     }
 
@@ -103,17 +103,17 @@ struct Administration: Sendable {
     func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
         try queue.sync { work throws(StoreError) -> RemovalReport? in
             work.checkpointer.checkpoint()
-            let keys = try [key] + core.index.variants(of: key)
+            let keys = try [key] + core.index.rows.variants(of: key)
             var ids: [GenerationID] = []
-            for key in keys { ids += try core.index.identifiers(of: key) }
+            for key in keys { ids += try core.index.rows.identifiers(of: key) }
             guard !ids.isEmpty else { return nil }
             guard !isDryRun else {
                 return RemovalReport(
-                    resources: ids.count, bytes: try core.index.taken(by: ids), pinned: 0, isDryRun: true)
+                    resources: ids.count, bytes: try core.index.rows.taken(by: ids), pinned: 0, isDryRun: true)
             }
             for key in keys {
                 try work.pins.remove(key)
-                _ = try core.index.setPinned(false, key)
+                _ = try core.index.pins.setPinned(false, key)
             }
             let removed = removal(of: ids, work)
             guard removed.resources > 0 else {
@@ -128,7 +128,7 @@ struct Administration: Sendable {
         var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
         var place: Int64 = 0
         while !core.isEnding {
-            let page = try core.index.page(
+            let page = try core.index.listing.page(
                 after: place,
                 readBefore: before.map { $0.multipliedReportingOverflow(by: 1_000_000) }.map { $1 ? .max : $0 },
                 limit: 256)
@@ -138,7 +138,7 @@ struct Administration: Sendable {
             sum.pinned += page.count - ids.count
             if isDryRun {
                 sum.resources += ids.count
-                sum.bytes += try core.index.taken(by: ids)
+                sum.bytes += try core.index.rows.taken(by: ids)
             } else {
                 // A page at a time, so that others get their turn on the queue.
                 let removed = queue.sync { removal(of: ids, $0) }
@@ -187,10 +187,10 @@ struct Administration: Sendable {
         guard (0...Generation.longest).contains(length) else { throw .tooLong }
         do throws(StoreError) {
             // Else it would evict everything before it fails.
-            guard length <= core.ledger.attainable(beside: try core.index.pinnedBytes()) else {
+            guard length <= core.ledger.attainable(beside: try core.index.pins.pinnedBytes()) else {
                 throw .noRoom(for: key)
             }
-            let isOpen = core.open.newest(of: key) != nil, isIndexed = try core.index.resource(key) != nil
+            let isOpen = core.open.newest(of: key) != nil, isIndexed = try core.index.listing.resource(key) != nil
             if replaces || !isOpen && !isIndexed {
                 let now = AccessClock.now() / 1_000_000
                 let head = GenerationHead(

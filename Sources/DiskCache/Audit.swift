@@ -21,8 +21,8 @@ struct Audit {
     /// - Parameter isWanted: told how far it is; false ends it.
     mutating func run(isWanted: (AuditProgress) -> Bool) throws(StoreError) -> AuditReport {
         queue.sync { $0.checkpointer.checkpoint() }
-        progress.totalResources = try core.index.counts().resources
-        progress.totalBytes = try core.index.meta(.dataBytes) ?? 0
+        progress.totalResources = try core.index.listing.counts().resources
+        progress.totalBytes = try core.index.database.meta(.dataBytes) ?? 0
         guard try readResources(isWanted) else {
             report.isComplete = false
             return report
@@ -37,7 +37,7 @@ struct Audit {
     private mutating func readResources(_ isWanted: (AuditProgress) -> Bool) throws(StoreError) -> Bool {
         var place: Int64 = 0
         while true {
-            let page = try core.index.page(after: place, limit: 64)
+            let page = try core.index.listing.page(after: place, limit: 64)
             guard let last = page.last else { return true }
             place = last.resource
             for item in page {
@@ -81,14 +81,14 @@ struct Audit {
     /// - Returns: nil where it is gone, or where its rows or its file are not what they should be, which is noted.
     private mutating func row(of id: GenerationID, _ key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow? {
         let found: CacheIndex.GenerationRow?
-        do throws(StoreError) { found = try core.index.generation(id) } catch .damagedRow {
+        do throws(StoreError) { found = try core.index.rows.generation(id) } catch .damagedRow {
             report.damagedRows.append(key.text)
             if repairs { queue.sync { $0.remover.removeDamage(of: id) } }
             return nil
         }
         guard found != nil, !FileSystem.exists(core.files.path(of: id)) else { return found }
         // Evicted or replaced since it was listed, or gone.
-        guard try core.index.generation(id) != nil else { return nil }
+        guard try core.index.rows.generation(id) != nil else { return nil }
         report.missingFiles.append(key.text)
         if repairs { queue.sync { _ = $0.remover.remove([id]) } }
         return nil
@@ -101,7 +101,7 @@ struct Audit {
         // Under the lease nothing is evicted; what is written meanwhile is not in the row.
         let lease = HeldLease(generation.leaseForWriting(ordinal))
         defer { withExtendedLifetime(lease) {} }
-        guard let extent = try core.index.extent(ordinal, of: row) else { return Presence() }
+        guard let extent = try core.index.rows.extent(ordinal, of: row) else { return Presence() }
         let chunks = extent.present.intersection(generation.saved(ofExtent: ordinal))
         guard !chunks.isEmpty else { return Presence() }
         report.chunks += chunks.count
@@ -136,7 +136,7 @@ struct Audit {
     private func orphan(_ id: GenerationID) -> Int64? {
         var taken: Int64?
         core.faults.report("look at a file") { () throws(StoreError) in
-            guard !core.open.isKnown(id), !id.isMade(in: core.session), try !core.index.isKnown(id) else { return }
+            guard !core.open.isKnown(id), !id.isMade(in: core.session), try !core.index.rows.isKnown(id) else { return }
             let path = core.files.path(of: id), bytes = FileSystem.allocatedBytes(path)
             if repairs { try FileSystem.remove(path) }
             taken = bytes

@@ -1,102 +1,83 @@
 import CLinux
 import DequeModule
+@preconcurrency import Dispatch
 import Glibc
 import Synchronization
 
 /// A few threads for work that waits for the disk: large writes, look-ups, cold reads, verification. They stay, as
 /// starting a thread takes longer than most of this work.
-///
-/// `@unchecked Sendable` because the queue is touched under the mutex only, and mutex and condition are made for
-/// several threads.
-final class BlockingPool: @unchecked Sendable {
-    private var queue: Deque<@Sendable () -> Void> = []
-    private var isStopped = false
-    private var threads: [pthread_t] = []
-    private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let hasWork = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-
-    private var threadsToStart: Int
+final class BlockingPool: Sendable {
+    private let state: Mutex<State>
+    /// Counts what there is to do, and one more for each thread that is to end.
+    private let work = DispatchSemaphore(value: 0)
     private let name: String
+
+    private struct State {
+        var queue: Deque<@Sendable () -> Void> = []
+        var isStopped = false
+        var threads: [pthread_t] = []
+        var threadsToStart: Int
+    }
 
     /// - Parameter name: what the threads are called in the system's lists.
     init(_ name: String, threads: Int) {
         self.name = name
-        threadsToStart = threads
-        pthread_mutex_init(lock, nil)
-        pthread_cond_init(hasWork, nil)
-    }
-
-    deinit {
-        pthread_mutex_destroy(lock)
-        pthread_cond_destroy(hasWork)
-        lock.deallocate()
-        hasWork.deallocate()
+        state = Mutex(State(threadsToStart: threads))
     }
 
     /// Runs `work` on one of the threads.
     /// - Returns: whether it will run; after `stop` it does not.
     @discardableResult
-    func run(_ work: @escaping @Sendable () -> Void) -> Bool {
-        pthread_mutex_lock(lock)
-        let runs = !isStopped
-        if runs {
-            queue.append(work)
-            startThreads()
+    func run(_ item: @escaping @Sendable () -> Void) -> Bool {
+        let runs = state.withLock { state in
+            guard !state.isStopped else { return false }
+            state.queue.append(item)
+            startThreads(&state)
+            return true
         }
-        pthread_mutex_unlock(lock)
-        pthread_cond_signal(hasWork)
+        if runs { work.signal() }
         return runs
     }
 
     /// Starts the threads before there is work, so that the first does not wait for them.
     func start() {
-        pthread_mutex_lock(lock)
-        if !isStopped { startThreads() }
-        pthread_mutex_unlock(lock)
+        state.withLock { state in if !state.isStopped { startThreads(&state) } }
     }
 
     /// Waits until all is done that was asked for before, and ends the threads. Not to be called on one of them; later
     /// calls do nothing.
     func stop() {
-        pthread_mutex_lock(lock)
-        isStopped = true
-        let threads = threads
-        self.threads = []
-        pthread_mutex_unlock(lock)
-        pthread_cond_broadcast(hasWork)
+        let threads = state.withLock { state in
+            defer { state.threads = [] }
+            state.isStopped = true
+            return state.threads
+        }
+        for _ in threads { work.signal() }
         for thread in threads { pthread_join(thread, nil) }
     }
 
-    private func startThreads() {
-        for _ in 0..<threadsToStart { startThread() }
-        threadsToStart = 0
+    private func startThreads(_ state: inout State) {
+        for _ in 0..<state.threadsToStart { state.threads.append(startThread()) }
+        state.threadsToStart = 0
     }
 
-    private func startThread() {
+    private func startThread() -> pthread_t {
         var thread = pthread_t()
         let status = pthread_create(
             &thread, nil,
             { context in
                 let pool = Unmanaged<BlockingPool>.fromOpaque(context!).takeRetainedValue()
                 reel_name_thread(pool.name)
-                pool.work()
+                while let item = pool.take() { item() }
                 return nil
             }, Unmanaged.passRetained(self).toOpaque())
-        precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
-        threads.append(thread)
+        precondition(status == 0, "pthread_create: \(StoreError.text(status))")
+        return thread
     }
 
-    private func work() {
-        while let item = take() { item() }
-    }
-
+    /// - Returns: nil once the pool is stopped and all is done.
     private func take() -> (@Sendable () -> Void)? {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
-        while queue.isEmpty {
-            if isStopped { return nil }
-            pthread_cond_wait(hasWork, lock)
-        }
-        return queue.removeFirst()
+        work.wait()
+        return state.withLock { $0.queue.popFirst() }
     }
 }

@@ -1,232 +1,36 @@
 import CachePolicy
-import Foundation
-import GRDB
-import HTTPModel
 
-/// What survives a restart: resources, generations and the bitmaps of their extents, in SQLite.
-///
-/// Blocks on the disk; not to be called on a loop. Writers wait for each other, readers for nobody. What the rows count
-/// is kept in `meta` in the same transactions, so that it is right after any end: `data_bytes` is what all rows' chunks
-/// and files take.
-///
-/// A transaction is durable when it returns (`synchronous = FULL`): a hole is punched only where no power cut brings
-/// the row back.
+/// What survives a restart: resources, generations and the bitmaps of their extents, in SQLite. What is done with them,
+/// by its parts; all of it blocks on the disk, and is not to be called on a loop.
 final class CacheIndex: Sendable {
-    /// The copy of pinned rows has the same tables.
-    enum Role { case index, pinnedCopy }
-
-    let path: String
-    let role: Role
-    let database: DatabasePool
+    let database: IndexDatabase
+    /// Which keys it has, as far as that can be told without asking it.
     let keys = KeyFilter()
+    let rows: IndexRows
+    let listing: IndexListing
+    let pins: IndexPins
+    let evictionOrder: EvictionOrder
+    let removal: IndexRemoval
+    let saving: IndexSaving
 
-    init(path: String, role: Role = .index) throws(StoreError) {
-        (self.path, self.role) = (path, role)
-        var configuration = Configuration()
-        configuration.label = "index"
-        configuration.maximumReaderCount = 4
-        // Somebody looks into the index with another program.
-        configuration.busyMode = .timeout(5)
-        configuration.prepareDatabase { db in
-            // Pages that are free can be given back; only a new database takes that.
-            if !db.configuration.readonly { try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL") }
-            // The log is bounded, as it counts against the limit. Each connection has a small page cache.
-            try db.execute(
-                sql: """
-                    PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000;
-                    PRAGMA temp_store = MEMORY
-                    """)
-        }
-        do {
-            try FileSystem.makePrivateDatabase(path)
-            let pool = try DatabasePool(path: path, configuration: configuration)
-            // GRDB sets NORMAL when it has made the connection.
-            try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            try DatabaseSchema(Self.migrator).prepare(pool)
-            database = pool
-        } catch { throw Self.storeError(error, path) }
+    init(path: String, role: IndexDatabase.Role = .index) throws(StoreError) {
+        database = try IndexDatabase(path: path, role: role)
+        rows = IndexRows(database: database)
+        listing = IndexListing(database: database)
+        pins = IndexPins(database: database)
+        evictionOrder = EvictionOrder(database: database)
+        removal = IndexRemoval(database: database)
+        saving = IndexSaving(database: database, keys: keys)
     }
 
-    private static var migrator: DatabaseMigrator {
-        var migrator = DatabaseMigrator()
-        // `cached` is the sum of the present chunks' bytes; `overhead` what a file takes on the disk beside its chunks;
-        // `pinned` of an extent repeats that of its resource, so that the order of eviction has no pinned ones in it.
-        migrator.registerMigration("1: resources, generations, extents, pins") { db in
-            try db.execute(
-                sql: """
-                    CREATE TABLE resource (
-                        id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, pinned INTEGER NOT NULL DEFAULT 0, hits INTEGER NOT NULL DEFAULT 0,
-                        last_access INTEGER NOT NULL DEFAULT 0, cached INTEGER NOT NULL DEFAULT 0);
-                    CREATE INDEX resource_last_access ON resource(last_access);
-                    CREATE INDEX resource_hits ON resource(hits);
-                    CREATE INDEX resource_cached ON resource(cached);
-                    CREATE INDEX resource_pinned ON resource(key) WHERE pinned = 1;
-                    CREATE TABLE generation (
-                        id INTEGER PRIMARY KEY, resource INTEGER NOT NULL UNIQUE REFERENCES resource(id) ON DELETE CASCADE,
-                        length INTEGER NOT NULL, status INTEGER NOT NULL, fields TEXT NOT NULL, final_url TEXT NOT NULL,
-                        chunk_size INTEGER NOT NULL, stored_at INTEGER NOT NULL, overhead INTEGER NOT NULL);
-                    CREATE TABLE extent (
-                        generation INTEGER NOT NULL REFERENCES generation(id) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
-                        present INTEGER NOT NULL, checksums BLOB NOT NULL, last_access INTEGER NOT NULL, session INTEGER NOT NULL,
-                        pinned INTEGER NOT NULL, PRIMARY KEY (generation, ordinal)) WITHOUT ROWID;
-                    CREATE INDEX extent_last_access ON extent(last_access) WHERE pinned = 0;
-                    CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-                    """)
-        }
-        // `validated_at` and `initial_age`: from when the age counts; 0 where the row is older than the columns.
-        // `selecting`: the request fields by which the origin chose, as JSON.
-        migrator.registerMigration("2: freshness, selecting fields") { db in
-            try db.execute(
-                sql: """
-                    ALTER TABLE generation ADD COLUMN validated_at INTEGER NOT NULL DEFAULT 0;
-                    ALTER TABLE generation ADD COLUMN initial_age INTEGER NOT NULL DEFAULT 0;
-                    ALTER TABLE generation ADD COLUMN selecting TEXT NOT NULL DEFAULT '[]';
-                    ALTER TABLE generation ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
-                    """)
-        }
-        // `downloaded`: somebody has had it downloaded, pinned or not.
-        migrator.registerMigration("3: downloaded") { db in
-            try db.execute(sql: "ALTER TABLE resource ADD COLUMN downloaded INTEGER NOT NULL DEFAULT 0")
-        }
-        return migrator
-    }
-
-    func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        do { return try database.read(body) } catch { throw Self.storeError(error, path) }
-    }
-
-    /// A single statement needs no transaction around it.
-    func readOne<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        do { return try database.unsafeRead(body) } catch { throw Self.storeError(error, path) }
-    }
-
-    func write<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        do { return try database.write(body) } catch { throw Self.storeError(error, path) }
-    }
-
-    private static func storeError(_ error: any Error, _ path: String) -> StoreError {
-        switch error {
-        case let error as StoreError: return error
-        case DatabaseSchema.Failure.newer(let version):
-            return .directory(
-                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(Self.migrator.migrations.count))",
-                .laterVersion)
-        case _ where DatabaseDamage.isMeant(by: error, path):
-            // Found in the midst of work, it is mended at the next start.
-            IndexDamage.mark(path)
-            return .damagedIndex(path: path, detail: DatabaseDamage.reason(error))
-        default: return .index(detail: "\(error)")
-        }
-    }
-
-    func close() throws(StoreError) {
-        do {
-            _ = try database.writeWithoutTransaction { try $0.checkpoint(.truncate) }
-            try database.close()
-        } catch { throw Self.storeError(error, path) }
-    }
+    func close() throws(StoreError) { try database.close() }
 
     /// What the index and its log take on the disk.
-    var allocatedBytes: Int64 { Self.files(path).reduce(0) { $0 +| FileSystem.allocatedBytes($1) } }
+    var allocatedBytes: Int64 { database.allocatedBytes }
 
-    /// The files that SQLite keeps for a database.
-    static func files(_ path: String) -> [String] { ["", "-wal", "-shm"].map { path + $0 } }
-
-    /// Gives some of the pages back to the disk that hold nothing any more, where these are a good part of all.
-    func shrink() throws(StoreError) {
-        let (free, all) = try readOne { db in
-            (
-                try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0,
-                try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
-            )
-        }
-        guard free > 64, free > all / 8 else { return }
-        try write { try $0.execute(sql: "PRAGMA incremental_vacuum(256)") }
-    }
-
-    // MARK: Numbers about the whole
-
-    enum Meta: String, CaseIterable {
-        /// The session that is running or ran last.
-        case session
-        /// Whether that session ended in order.
-        case isClean = "clean"
-        /// What was written in this session or before is verified before it is served.
-        case suspectSession = "suspect_session"
-        /// Allocated bytes of data, as the rows have it.
-        case dataBytes = "data_bytes"
-        /// Which start of the machine that session ran in.
-        case boot
-        /// Whether files may be there that have not been looked at.
-        case isRecountDue = "recount_due"
-        /// Counts up with each change of what is pinned. In the copy of pinned rows: up to where that has followed.
-        case pinVersion = "pin_version"
-        /// What credentials are mixed with before their fingerprint is taken.
-        case fingerprintSeed = "fingerprint_seed"
-    }
-
-    func meta(_ name: Meta) throws(StoreError) -> Int64? {
-        try readOne { try Int64.fetchOne($0, sql: "SELECT value FROM meta WHERE name = ?", arguments: [name.rawValue]) }
-    }
-
-    /// Looks whether the numbers can be.
-    /// - Throws: `.damagedIndex`.
-    func checkMeta(diskSize: Int64?) throws(StoreError) {
-        for name in Meta.allCases { _ = try meta(name) }
-        let bytes = try meta(.dataBytes) ?? 0
-        guard bytes >= 0, bytes <= min(diskSize ?? .max, 1 << 60) else {
-            throw .damagedIndex(path: path, detail: "the size of all data")
-        }
-        guard (0...1 << 60).contains(try meta(.pinVersion) ?? 0) else {
-            throw .damagedIndex(path: path, detail: "the version of the pins")
-        }
-    }
-
-    func setMeta(_ values: [(Meta, Int64)]) throws(StoreError) {
-        try write { db in
-            for (name, value) in values {
-                try db.cachedStatement(sql: "INSERT OR REPLACE INTO meta VALUES (?, ?)").execute(arguments: [
-                    name.rawValue, value,
-                ])
-            }
-        }
-    }
-
-    /// Within a transaction that changes rows.
-    static func addDataBytes(_ delta: Int64, in db: Database) throws {
-        if delta != 0 { try add(delta, to: .dataBytes, in: db) }
-    }
-
-    /// Within a transaction that changes what is pinned.
-    func countPinChange(in db: Database) throws {
-        if role == .index { try Self.add(1, to: .pinVersion, in: db) }
-    }
-
-    private static func add(_ delta: Int64, to name: Meta, in db: Database) throws {
-        try db.cachedStatement(
-            sql: "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET value = value + ?2"
-        )
-        .execute(arguments: [name.rawValue, delta])
-    }
-
-    /// Brings what was committed from the log into the database itself: it stays where the log is lost.
-    func checkpointLog() throws(StoreError) {
-        do { _ = try database.writeWithoutTransaction { try $0.checkpoint(.passive) } } catch {
-            throw Self.storeError(error, path)
-        }
-    }
-}
-
-extension CacheIndex {
-    /// Checksums as they stand in a row: without the zeros at their end.
-    static func pack(_ checksums: [UInt64]) -> Data {
-        let count = (checksums.lastIndex { $0 != 0 } ?? -1) + 1
-        return checksums[..<count].map(\.littleEndian).withUnsafeBytes { Data($0) }
-    }
-
-    static func unpack(_ data: Data) -> [UInt64] {
-        var checksums = [UInt64](repeating: 0, count: ChunkGeometry.chunksPerExtent)
-        _ = checksums.withUnsafeMutableBytes { data.copyBytes(to: $0) }
-        return checksums.map(UInt64.init(littleEndian:))
+    /// All that is known of a resource, to be kept elsewhere.
+    func update(of key: CacheKey) throws(StoreError) -> Update? {
+        guard let row = try rows.generation(of: key), let extents = try rows.extents(of: row) else { return nil }
+        return Update(row, extents)
     }
 }

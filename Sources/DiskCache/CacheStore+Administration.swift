@@ -84,8 +84,8 @@ extension CacheStore {
 
     /// How many bytes more of a resource could be in the cache at most, if all else went that is not pinned.
     package func room(for key: CacheKey) throws(StoreError) -> Int64 {
-        let own = try index.resource(key).map { $0.isPinned ? 0 : $0.cached } ?? 0
-        return ledger.attainable(beside: try index.pinnedBytes() + own)
+        let own = try index.listing.resource(key).map { $0.isPinned ? 0 : $0.cached } ?? 0
+        return ledger.attainable(beside: try index.pins.pinnedBytes() + own)
     }
 
     /// Makes what is present of a range of a generation durable, notes that its resource was downloaded, and pins it if

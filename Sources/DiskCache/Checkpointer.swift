@@ -87,7 +87,7 @@ final class Checkpointer {
         let isCurrent = { (update: CacheIndex.Update) in newest[update.key] == nil || newest[update.key] == update.id }
         for update in updates where !isCurrent(update) { generations[update.id].map(remover.retire) }
         // After one that failed the others would wait as long for nothing.
-        for batch in CacheIndex.batches(updates.filter(isCurrent)) {
+        for batch in CacheIndex.Update.batches(updates.filter(isCurrent)) {
             if !failed.isEmpty || !saveBatch(batch, of: generations) {
                 for update in batch { generations[update.id]?.restore(update) }
                 failed.formUnion(batch.map(\.id))
@@ -102,7 +102,7 @@ final class Checkpointer {
         defer { countIndex() }
         let replaced: [GenerationID: Int64]
         do throws(StoreError) {
-            let saved = try core.index.save(batch, session: core.session)
+            let saved = try core.index.saving.save(batch, session: core.session)
             replaced = saved.replaced
             for id in saved.kept { generations[id]?.setKept(true) }
             core.faults.report("save the copy of pinned rows") { () throws(StoreError) in
@@ -118,7 +118,7 @@ final class Checkpointer {
 
     /// Counts the files beside the data: the index, its copy, the list of unfinished files, the database of downloads.
     func countIndex() {
-        let downloads = CacheIndex.files(CacheStore.downloads(in: core.configuration.directory)).reduce(0) {
+        let downloads = IndexDatabase.files(CacheStore.downloads(in: core.configuration.directory)).reduce(0) {
             $0 + FileSystem.allocatedBytes($1)
         }
         core.ledger.setIndex(

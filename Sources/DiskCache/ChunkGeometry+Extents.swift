@@ -5,14 +5,19 @@ import HTTPModel
 extension ChunkGeometry {
     /// The bytes of an extent.
     func extentBytes(_ ordinal: Int, length: Int64) -> Range<Int64> {
-        extentStart(ordinal)..<min(extentStart(ordinal + 1), length)
+        bytes(of: 0..<Self.chunksPerExtent, inExtent: ordinal, length: length)
     }
 
-    /// The bytes of a run of an extent's chunks. Not of an empty run.
+    /// The bytes of a run of an extent's chunks.
     func bytes(of run: Range<Int>, inExtent ordinal: Int, length: Int64?) -> Range<Int64> {
         let first = ordinal * Self.chunksPerExtent
-        return chunkStart(
-            first + run.lowerBound)..<chunkBytes(first + run.upperBound - 1, length: length).upperBound
+        return bytes(ofChunks: first + run.lowerBound..<first + run.upperBound, length: length)
+    }
+
+    /// The bytes of a run of the resource's chunks.
+    func bytes(ofChunks run: Range<Int>, length: Int64?) -> Range<Int64> {
+        // no trap: starts grow with the ordinal, and a length is none below 0
+        (chunkStart(run.lowerBound)..<chunkStart(run.upperBound)).clamped(to: 0..<max(0, length ?? .max))
     }
 
     /// Those of an extent's chunks that belong to a run of chunks of the resource.
@@ -30,22 +35,21 @@ extension ChunkGeometry {
     /// How many bytes an extent's chunks have.
     func bodyBytes(of chunks: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
         chunks.runs.reduce(0) { sum, run in
-            let first = ordinal * Self.chunksPerExtent
-            return sum +| chunkBytes(first + run.upperBound - 1, length: length).upperBound
-                -| chunkStart(first + run.lowerBound)
+            let bytes = bytes(of: run, inExtent: ordinal, length: length)
+            return sum +| bytes.upperBound -| bytes.lowerBound
         }
     }
 
     /// What chunks take on the disk.
     func blockBytes(of chunks: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
         chunks.runs.reduce(0) { sum, run in
-            run.reduce(sum) { $0 + blockBytes(ofChunk: ordinal * Self.chunksPerExtent + $1, length: length) }
+            run.reduce(sum) { $0 +| blockBytes(ofChunk: ordinal * Self.chunksPerExtent + $1, length: length) }
         }
     }
 
     func blockBytes(ofChunk chunk: Int, length: Int64?) -> Int64 {
         let bytes = chunkBytes(chunk, length: length)
-        return CapacityLedger.rounded(bytes.upperBound - bytes.lowerBound)
+        return CapacityLedger.rounded(bytes.upperBound -| bytes.lowerBound)
     }
 
     /// The bytes of extents' chunks, in order; ranges that meet are one.
@@ -55,6 +59,7 @@ extension ChunkGeometry {
             for run in chunks.runs {
                 let range = bytes(of: run, inExtent: ordinal, length: length)
                 if let last = ranges.last, last.upperBound == range.lowerBound {
+                    // no trap: it begins where the last one ends
                     ranges[ranges.count - 1] = last.lowerBound..<range.upperBound
                 } else {
                     ranges.append(range)

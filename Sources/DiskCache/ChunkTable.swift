@@ -87,21 +87,20 @@ struct ChunkTable: Sendable {
         }
     }
 
-    private func bytes(of run: Range<Int>) -> Range<Int64> {
-        geometry.chunkStart(run.lowerBound)..<geometry.chunkBytes(run.upperBound - 1, length: length).upperBound
-    }
-
     /// How many bytes of a range are present, in whole chunks.
     func presentBytes(of range: Range<Int64>) -> Int64 {
         if let length, absentCount == 0 { return Int64(range.clamped(to: 0..<length).count) }
         return runs(within: geometry.chunks(touching: range)).reduce(0) {
-            $0 + Int64(bytes(of: $1).clamped(to: range).count)
+            $0 + Int64(geometry.bytes(ofChunks: $1, length: length).clamped(to: range).count)
         }
     }
 
     /// What is present, in order; nil while the length is unknown.
     var presentRanges: (length: Int64, present: [Range<Int64>])? {
-        length.map { ($0, runs(within: 0..<geometry.chunkCount(length: $0)).map(bytes)) }
+        length.map { length in
+            let runs = runs(within: 0..<geometry.chunkCount(length: length))
+            return (length, runs.map { geometry.bytes(ofChunks: $0, length: length) })
+        }
     }
 
     /// The first absent run that begins at or after the start of a range and touches it, in whole chunks; nil where all

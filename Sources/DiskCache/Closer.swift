@@ -20,7 +20,7 @@ final class Closer {
         let isForgotten =
             leftovers.isEmpty
             || core.faults.report("forget generations") { () throws(StoreError) in
-                _ = try core.index.remove(leftovers.map(\.id))
+                _ = try core.index.removal.remove(leftovers.map(\.id))
             }
         // The rows go first: what they speak of has to stay.
         if !isForgotten { kept.formUnion(leftovers.map(\.id)) }

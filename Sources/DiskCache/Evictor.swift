@@ -53,7 +53,7 @@ final class Evictor {
                 [], [], nil
             )
             core.faults.report("find what to evict") { () throws(StoreError) in
-                found = try core.index.leastRecent(after: place, limit: 32)
+                found = try core.index.evictionOrder.leastRecent(after: place, limit: 32)
             }
             guard let next = found.next else { break }
             place = next
@@ -72,7 +72,7 @@ final class Evictor {
         while freed < wanted {
             var found: (generations: [GenerationID], next: CacheIndex.Place?) = ([], nil)
             core.faults.report("find what to evict") { () throws(StoreError) in
-                found = try core.index.leastRecentResources(after: place, limit: 8)
+                found = try core.index.evictionOrder.leastRecentResources(after: place, limit: 8)
             }
             guard let next = found.next else { break }
             place = next
@@ -125,7 +125,7 @@ final class Evictor {
         let gone: [GenerationID: Int64]
         do throws(StoreError) {
             try remover.list(Array(Set(chosen.map(\.victim.generation))))
-            gone = try core.index.remove(chosen.map { ($0.victim.generation, $0.victim.ordinal) })
+            gone = try core.index.removal.remove(chosen.map { ($0.victim.generation, $0.victim.ordinal) })
         } catch {
             // What the index still speaks of must not become a hole.
             core.faults.note("evict", error)

@@ -29,7 +29,7 @@ package enum FileSystem {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
         guard descriptor >= 0 || errno == EEXIST else { throw .lastSystemError("open", path) }
-        for file in CacheIndex.files(path) { chmod(file, 0o600) }
+        for file in IndexDatabase.files(path) { chmod(file, 0o600) }
     }
 
     static func rename(_ path: String, to other: String) throws(StoreError) {

@@ -39,7 +39,7 @@ struct GenerationIDs {
     let session: Int64
     private var next: UInt64 = 0
     private var left = 0
-    /// About as many as are told to the index in one transaction (`CacheIndex.rowsAtOnce`).
+    /// About as many as are told to the index in one transaction (`IndexSaving.rowsAtOnce`).
     private static let runLength = 64
     private static let places = 1...UInt64(Int64.max >> 16) - UInt64(runLength)
 

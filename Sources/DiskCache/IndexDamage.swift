@@ -35,7 +35,7 @@ enum IndexDamage {
     }
 
     static func removeFiles(_ path: String) throws(StoreError) {
-        for file in CacheIndex.files(path) + [markPath(path)] { try FileSystem.remove(file) }
+        for file in IndexDatabase.files(path) + [markPath(path)] { try FileSystem.remove(file) }
     }
 
     /// Sets a damaged database aside, its log with it.
@@ -80,7 +80,7 @@ enum IndexDamage {
         guard let resource = try row("resource", try generation.integer("resource"), resourceColumns) else {
             return nil
         }
-        let found = try CacheIndex.generationRow(generation, of: CacheKey(text: try resource.text("key")))
+        let found = try IndexRows.generationRow(generation, of: CacheKey(text: try resource.text("key")))
         var extents: [CacheIndex.ExtentRow] = []
         do {
             guard let name = try String.fetchOne(db, sql: "SELECT name FROM pragma_table_info('extent') WHERE cid = 0")
@@ -88,7 +88,7 @@ enum IndexDamage {
             let condition = "\(name.quotedDatabaseIdentifier) = ?"
             let cursor = try Row.fetchCursor(db, sql: "SELECT * FROM extent WHERE \(condition)", arguments: [id])
             while let row = try cursor.next() {
-                if let extent = try? CacheIndex.extentRow(StoredRow(row, names: extentColumns), found) {
+                if let extent = try? IndexRows.extentRow(StoredRow(row, names: extentColumns), found) {
                     extents.append(extent)
                 }
             }

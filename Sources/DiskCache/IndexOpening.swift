@@ -18,7 +18,7 @@ enum IndexOpening {
             do throws(StoreError) {
                 try IndexDamage.check(path)
                 let found = try CacheIndex(path: path)
-                try found.checkMeta(diskSize: FileSystem.disk(of: directory)?.size)
+                try found.database.checkMeta(diskSize: FileSystem.disk(of: directory)?.size)
                 index = found
             } catch .damagedIndex(_, let detail) {
                 logger.error("the index \(path) is damaged (\(detail)): it is made anew from what can be read of it")
@@ -30,7 +30,9 @@ enum IndexOpening {
         if let index { opened = index } else { opened = try CacheIndex(path: path) }
         let aside = IndexDamage.asidePath(path)
         if isGone || FileSystem.exists(aside) { try rebuild(opened, from: aside, pins, directory, logger) }
-        if pins.version > (try opened.meta(.pinVersion) ?? 0) { try restorePins(opened, pins, directory, logger) }
+        if pins.version > (try opened.database.meta(.pinVersion) ?? 0) {
+            try restorePins(opened, pins, directory, logger)
+        }
         return (opened, pins)
     }
 
@@ -44,15 +46,15 @@ enum IndexOpening {
             guard let update = (try? pins.update(of: key)) ?? nil,
                 FileSystem.exists("\(directory)/\(GenerationFiles.relativePath(of: update.id))")
             else { continue }
-            for batch in CacheIndex.batches([update]) {
-                for id in try index.save(batch, session: 0).replaced.keys {
+            for batch in CacheIndex.Update.batches([update]) {
+                for id in try index.saving.save(batch, session: 0).replaced.keys {
                     try FileSystem.remove("\(directory)/\(GenerationFiles.relativePath(of: id))")
                 }
             }
-            try index.restore(pins.kept(key), of: key)
+            try index.pins.restore(pins.kept(key), of: key)
             count += 1
         }
-        try index.setMeta([(.pinVersion, pins.version)])
+        try index.database.setMeta([(.pinVersion, pins.version)])
         logger.notice(
             "the index has lost what was last written to it; \(count) pinned resources were taken from their copy")
     }
@@ -63,8 +65,10 @@ enum IndexOpening {
     ) throws(StoreError) {
         var batch: [(update: CacheIndex.Update, kept: CacheIndex.Kept)] = []
         func save() throws {
-            for updates in CacheIndex.batches(batch.map(\.update)) { _ = try index.save(updates, session: 0) }
-            for item in batch { try index.restore(item.kept, of: item.update.key) }
+            for updates in CacheIndex.Update.batches(batch.map(\.update)) {
+                _ = try index.saving.save(updates, session: 0)
+            }
+            for item in batch { try index.pins.restore(item.kept, of: item.update.key) }
             batch = []
         }
         func take(_ update: CacheIndex.Update, _ kept: CacheIndex.Kept) throws {
@@ -81,7 +85,7 @@ enum IndexOpening {
             if FileSystem.exists(aside) { try IndexDamage.rescue(aside, take) }
             try save()
         } catch { throw error as? StoreError ?? .index(detail: "\(error)") }
-        let counts = try index.counts()
+        let counts = try index.listing.counts()
         guard counts.resources > 0 || FileSystem.exists(aside) else { return }
         try IndexDamage.removeFiles(aside)
         logger.notice(

@@ -112,13 +112,13 @@ extension CacheIndex {
     func fillKeys(keysAtOnce: Int = 4096, isEnding: () -> Bool) throws(StoreError) {
         var isComplete = false
         defer { keys.endFilling(isComplete: isComplete) }
-        let count = try readOne { try Int.fetchOne($0, sql: "SELECT count(*) FROM resource") ?? 0 }
+        let count = try database.readOne { try Int.fetchOne($0, sql: "SELECT count(*) FROM resource") ?? 0 }
         guard let memory = KeyFilter.memory(for: count) else { return }
         // Within a transaction that may write: there is no other one then, and so no row on its way.
-        try write { _ in keys.empty(into: memory) }
+        try database.write { _ in keys.empty(into: memory) }
         var last = Int64.min
         while !isEnding() {
-            let page = try read { db in
+            let page = try database.read { db in
                 try Row.fetchAll(
                     db.cachedStatement(sql: "SELECT id, key FROM resource WHERE id > ? ORDER BY id LIMIT ?"),
                     arguments: [last, keysAtOnce]

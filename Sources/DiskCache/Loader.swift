@@ -11,8 +11,8 @@ struct Loader: Sendable {
     func load(_ key: CacheKey) throws(StoreError) -> Generation? {
         if let open = core.open.newest(of: key) { return open }
         let found: CacheIndex.GenerationRow?
-        do throws(StoreError) { found = try core.index.generation(of: key) } catch .damagedRow {
-            for id in try core.index.identifiers(of: key) { queue.sync { $0.remover.removeDamage(of: id) } }
+        do throws(StoreError) { found = try core.index.rows.generation(of: key) } catch .damagedRow {
+            for id in try core.index.rows.identifiers(of: key) { queue.sync { $0.remover.removeDamage(of: id) } }
             return nil
         }
         guard let row = found else { return nil }
@@ -21,10 +21,10 @@ struct Loader: Sendable {
         defer { core.open.endLoading(row.id) }
         if let known { return known.isRetired ? nil : known }
         if isBusy { queue.wait() }
-        guard var contents = try core.index.contents(of: row) else { return nil }
+        guard var contents = try core.index.rows.contents(of: row) else { return nil }
         if contents.hasDamage {
             queue.sync { $0.remover.removeDamage(of: row.id) }
-            guard let mended = try core.index.contents(of: row) else { return nil }
+            guard let mended = try core.index.rows.contents(of: row) else { return nil }
             contents = mended
         }
         return try open(row, contents.extents, contents.overhead)
@@ -50,13 +50,13 @@ struct Loader: Sendable {
             overhead: overhead, wasSealed: isSealed)
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
-            isKept: try core.index.isKept(row.key))
+            isKept: try core.index.pins.isKept(row.key))
         let opened = core.open.addLoaded(generation)
         // Asked once more: who pinned it before it was registered found nobody to tell, and who does so from now on
         // tells it. Where the index does not answer, what it said a moment ago holds.
         if let opened {
             core.faults.report("look up what is kept") { () throws(StoreError) in
-                opened.startKept(try core.index.isKept(row.key))
+                opened.startKept(try core.index.pins.isKept(row.key))
             }
         }
         return opened
@@ -96,7 +96,7 @@ struct Loader: Sendable {
         for key in keys {
             all += core.open.newestIDs.keys.filter { $0.text.hasPrefix(key.text + " ") }
             core.faults.report("look variants up") { () throws(StoreError) in
-                all += try core.index.variants(of: key).filter { !all.contains($0) }
+                all += try core.index.rows.variants(of: key).filter { !all.contains($0) }
             }
         }
         return all

@@ -26,22 +26,22 @@ final class PinnedCopy {
 
     var isThere: Bool { copy != nil }
 
-    /// The version of the index's pins that it has followed to (`CacheIndex.Meta.pinVersion`). Where the index itself
+    /// The version of the index's pins that it has followed to (`IndexDatabase.Meta.pinVersion`). Where the index itself
     /// is behind that, it has lost what was last written to it.
-    var version: Int64 { ((try? copy?.meta(.pinVersion)) ?? nil) ?? 0 }
+    var version: Int64 { ((try? copy?.database.meta(.pinVersion)) ?? nil) ?? 0 }
 
     /// The keys that it has.
-    func keys() throws(StoreError) -> [CacheKey] { try copy?.pinned() ?? [] }
+    func keys() throws(StoreError) -> [CacheKey] { try copy?.pins.pinned() ?? [] }
 
     func update(of key: CacheKey) throws(StoreError) -> CacheIndex.Update? { try copy?.update(of: key) }
 
     /// All that it has is pinned.
     func kept(_ key: CacheKey) -> CacheIndex.Kept {
-        CacheIndex.Kept(isPinned: true, isDownloaded: (try? copy?.kept(key).isDownloaded) ?? false)
+        CacheIndex.Kept(isPinned: true, isDownloaded: (try? copy?.pins.kept(key).isDownloaded) ?? false)
     }
 
     /// Notes of a resource that it has that somebody has had it downloaded.
-    func setDownloaded(_ key: CacheKey) throws(StoreError) { try copy?.setDownloaded(key) }
+    func setDownloaded(_ key: CacheKey) throws(StoreError) { try copy?.pins.setDownloaded(key) }
 
     /// Takes over news of pinned generations. After one that failed, all of a resource is copied, as news alone would
     /// leave gaps.
@@ -62,14 +62,14 @@ final class PinnedCopy {
     }
 
     private func follow(_ index: CacheIndex) throws(StoreError) {
-        guard lagging.isEmpty, let copy, let version = try index.meta(.pinVersion) else { return }
-        try copy.setMeta([(.pinVersion, version)])
+        guard lagging.isEmpty, let copy, let version = try index.database.meta(.pinVersion) else { return }
+        try copy.database.setMeta([(.pinVersion, version)])
     }
 
     private func copyRows(of key: CacheKey, from index: CacheIndex) throws(StoreError) {
         lagging.insert(key)
         if let update = try index.update(of: key) { try save([update]) }
-        if try index.kept(key).isDownloaded { try setDownloaded(key) }
+        if try index.pins.kept(key).isDownloaded { try setDownloaded(key) }
         lagging.remove(key)
     }
 
@@ -77,13 +77,13 @@ final class PinnedCopy {
         guard !updates.isEmpty else { return }
         let copy = try opened()
         // Session 0: what comes back from here is verified before it is served.
-        for batch in CacheIndex.batches(updates) { _ = try copy.save(batch, session: 0) }
-        for update in updates { _ = try copy.setPinned(true, update.key) }
+        for batch in CacheIndex.Update.batches(updates) { _ = try copy.saving.save(batch, session: 0) }
+        for update in updates { _ = try copy.pins.setPinned(true, update.key) }
     }
 
     func remove(_ key: CacheKey) throws(StoreError) {
         lagging.remove(key)
-        try copy?.remove(key)
+        try copy?.removal.remove(key)
     }
 
     private func opened() throws(StoreError) -> CacheIndex {

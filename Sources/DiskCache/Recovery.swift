@@ -16,7 +16,7 @@ final class Recovery {
     func completePins(wasClean: Bool) {
         guard !wasClean || !pins.isThere else { return }
         core.faults.report("complete the copy of pinned rows") { () throws(StoreError) in
-            let wanted = Set(try core.index.pinned())
+            let wanted = Set(try core.index.pins.pinned())
             for key in try pins.keys() where !wanted.contains(key) { try pins.remove(key) }
             for key in wanted {
                 do throws(StoreError) { try pins.copyAll(of: key, from: core.index) } catch .damagedRow { continue }
@@ -81,7 +81,7 @@ struct Recount: Sendable {
         guard isDone else { return }
         core.ledger.setUncounted(0)
         core.faults.report("note that all files were looked at") { () throws(StoreError) in
-            try core.index.setMeta([(.isRecountDue, 0)])
+            try core.index.database.setMeta([(.isRecountDue, 0)])
         }
         if files > 0 {
             core.logger.notice(

@@ -17,7 +17,7 @@ final class Remover {
         core.unsaved.remove(generation.id)
         core.faults.report("retire a generation") { () throws(StoreError) in
             try list([generation.id])
-            _ = try core.index.remove([generation.id])
+            _ = try core.index.removal.remove([generation.id])
             // Whoever was told its name has it until they have done: then it goes with the generation.
             if !generation.isHeld { _ = core.files.remove(generation.id) }
         }
@@ -41,7 +41,7 @@ final class Remover {
             guard !closed.isEmpty else { return }
             try list(closed)
             // The rows go first, so that none ever speaks of a file that is gone.
-            for (id, bytes) in try core.index.remove(closed) {
+            for (id, bytes) in try core.index.removal.remove(closed) {
                 count += 1
                 guard core.files.remove(id) else { continue }
                 core.ledger.release(bytes)
@@ -78,7 +78,7 @@ final class Remover {
     private func removeDamageOfClaimed(_ id: GenerationID) {
         core.faults.report("remove damaged rows") { () throws(StoreError) in
             try list([id])
-            let (key, isGone, change) = try core.index.removeDamage(of: id)
+            let (key, isGone, change) = try core.index.removal.removeDamage(of: id)
             core.logger.error(
                 "dropped \(isGone ? "" : "a part of what was cached ")from the cache, as rows of the index are damaged: \(key ?? "\(id)")"
             )
@@ -100,8 +100,8 @@ final class Remover {
         guard FileSystem.exists(path) else { return nil }
         let taken = FileSystem.allocatedBytes(path)
         do throws(StoreError) {
-            guard let row = try core.index.generation(id),
-                let (extents, _, hasDamage) = try core.index.contents(of: row)
+            guard let row = try core.index.rows.generation(id),
+                let (extents, _, hasDamage) = try core.index.rows.contents(of: row)
             else {
                 try FileSystem.remove(path)
                 return taken
@@ -130,7 +130,7 @@ final class Remover {
         let taken = FileSystem.allocatedBytes(core.files.path(of: row.id))
         let overhead = max(CapacityLedger.fileOverhead, taken + CapacityLedger.blockSize - chunks)
         guard overhead != row.overhead else { return }
-        _ = try core.index.save([CacheIndex.Update(row, [], overhead: overhead)], session: core.session)
+        _ = try core.index.saving.save([CacheIndex.Update(row, [], overhead: overhead)], session: core.session)
         core.ledger.adjust(by: overhead - row.overhead)
     }
 

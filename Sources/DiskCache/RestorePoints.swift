@@ -31,23 +31,23 @@ struct RestorePoints: Sendable {
     func content(of key: CacheKey) throws(StoreError) -> FormerContent {
         queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
         var parts: [FormerContent.Part] = []
-        for key in try [key] + core.index.variants(of: key) {
-            guard let row = try core.index.generation(of: key), let extents = try core.index.extents(of: row),
-                let resource = try core.index.resource(key)
+        for key in try [key] + core.index.rows.variants(of: key) {
+            guard let row = try core.index.rows.generation(of: key), let extents = try core.index.rows.extents(of: row),
+                let resource = try core.index.listing.resource(key)
             else { continue }
             parts.append(
                 FormerContent.Part(
                     generation: row.id.description, isPinned: resource.isPinned, hits: resource.hits,
                     present: row.presentRanges(of: extents)))
         }
-        return FormerContent(isPinned: try core.index.resource(key)?.isPinned ?? false, parts: parts)
+        return FormerContent(isPinned: try core.index.listing.resource(key)?.isPinned ?? false, parts: parts)
     }
 
     /// - Returns: the bytes freed.
     func restore(_ former: FormerContent, of key: CacheKey) throws(StoreError) -> Int64 {
         var freed: Int64 = 0
-        for variant in try [key] + core.index.variants(of: key) {
-            let ids = try core.index.identifiers(of: variant)
+        for variant in try [key] + core.index.rows.variants(of: key) {
+            let ids = try core.index.rows.identifiers(of: variant)
             let part = former.parts.first { part in ids.contains { $0.description == part.generation } }
             // Before it goes: its pin would stay, and what is played later be kept for that.
             if !(part?.isPinned ?? (variant == key && former.isPinned)) {
@@ -64,9 +64,9 @@ struct RestorePoints: Sendable {
             work.closer.closeUnused()
             work.checkpointer.countIndex()
         }
-        guard try core.index.resource(key)?.hits ?? 0 <= part?.hits ?? 0 else { return 0 }
+        guard try core.index.listing.resource(key)?.hits ?? 0 <= part?.hits ?? 0 else { return 0 }
         var freed: Int64 = 0
-        for id in try core.index.identifiers(of: key) where core.open[id]?.isBeingRead != true {
+        for id in try core.index.rows.identifiers(of: key) where core.open[id]?.isBeingRead != true {
             if let part, part.generation == id.description {
                 freed += try evictNews(of: id, since: part, work)
             } else {
@@ -80,8 +80,8 @@ struct RestorePoints: Sendable {
     private func evictNews(of id: GenerationID, since former: FormerContent.Part, _ work: StoreWork)
         throws(StoreError) -> Int64
     {
-        guard core.files.punchesHoles, let row = try core.index.generation(id),
-            let extents = try core.index.extents(of: row)
+        guard core.files.punchesHoles, let row = try core.index.rows.generation(id),
+            let extents = try core.index.rows.extents(of: row)
         else { return 0 }
         let news = extents.filter { extent in
             let bytes = row.geometry.extentBytes(extent.ordinal, length: row.length)

@@ -35,20 +35,20 @@ struct StoreOpening {
         try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, directory)
         let ledger = CapacityLedger(
             directory: directory, limit: configuration.maxSize, minFree: configuration.minFree)
-        ledger.adopt(data: try index.meta(.dataBytes) ?? 0)
-        let previous = try index.meta(.session) ?? 0
-        (isNew, wasClean) = (previous == 0, try index.meta(.isClean) ?? 1 == 1)
+        ledger.adopt(data: try index.database.meta(.dataBytes) ?? 0)
+        let previous = try index.database.meta(.session) ?? 0
+        (isNew, wasClean) = (previous == 0, try index.database.meta(.isClean) ?? 1 == 1)
         isRecountDue = try Self.isRecountDue(index, isNew: isNew, wasClean: wasClean, directory)
         // Numbers of a lost index must not come again; one that cannot be is no number.
         let session = (1...1 << 60).contains(previous) ? previous + 1 : Int64.random(in: 1...1 << 40)
-        let suspectSession = try wasClean ? index.meta(.suspectSession) ?? 0 : previous
-        fingerprintSeed = try index.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
-        try index.setMeta([
+        let suspectSession = try wasClean ? index.database.meta(.suspectSession) ?? 0 : previous
+        fingerprintSeed = try index.database.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
+        try index.database.setMeta([
             (.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession),
             (.boot, FileSystem.boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0),
         ])
         // Should the log be lost later, it is still known that this session was not closed in order.
-        try index.checkpointLog()
+        try index.database.checkpointLog()
         unfinished = UnfinishedFiles.read(directory + "/unfinished")
         let faults = FaultLog(metrics, logger)
         let files = GenerationFiles(
@@ -66,7 +66,8 @@ struct StoreOpening {
     private static func isRecountDue(_ index: CacheIndex, isNew: Bool, wasClean: Bool, _ directory: String)
         throws(StoreError) -> Bool
     {
-        let boot = FileSystem.boot, knownBoot = try index.meta(.boot), wasDue = try index.meta(.isRecountDue) == 1
+        let boot = FileSystem.boot, knownBoot = try index.database.meta(.boot),
+            wasDue = try index.database.meta(.isRecountDue) == 1
         return (isNew || wasDue || !wasClean && (boot == nil || knownBoot != boot))
             && !FileSystem.entries(directory + "/data").isEmpty
     }
@@ -96,7 +97,7 @@ struct StoreOpening {
         var info = stat()
         guard stat(path, &info) == 0 else {
             throw .directory(
-                "cannot make the cache directory \(path): \(String(cString: strerror(code)))", .otherDirectory)
+                "cannot make the cache directory \(path): \(StoreError.text(code))", .otherDirectory)
         }
         guard info.st_mode & S_IFMT == S_IFDIR else {
             throw .directory("the cache directory \(path) is not a directory", .otherDirectory)

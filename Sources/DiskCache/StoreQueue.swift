@@ -60,7 +60,7 @@ final class StoreWork {
         if core.configuration.evictsAhead { evictor.evictShortage() }
         closer.closeUnused()
         IdleMappings.drop(core.open.all.map(\.file))
-        core.faults.report("shrink the index") { () throws(StoreError) in try core.index.shrink() }
+        core.faults.report("shrink the index") { () throws(StoreError) in try core.index.database.shrink() }
         checkpointer.countIndex()
     }
 
@@ -72,7 +72,7 @@ final class StoreWork {
         try core.files.unfinished.shorten { left }
         // What was removed and punched is durable with the names that came after it.
         try FileSystem.syncDirectory(core.configuration.directory)
-        try core.index.setMeta([(.isClean, 1)])
+        try core.index.database.setMeta([(.isClean, 1)])
         try pins.close()
         try core.index.close()
     }

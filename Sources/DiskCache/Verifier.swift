@@ -43,8 +43,8 @@ final class Verifier: Sendable {
         var checksums: [UInt64]?
         // Without checksums nothing is sound: it is fetched again.
         core.faults.report("read checksums") { () throws(StoreError) in
-            checksums = try core.index.generation(generation.id).flatMap { row throws(StoreError) in
-                try core.index.extent(ordinal, of: row)?.checksums
+            checksums = try core.index.rows.generation(generation.id).flatMap { row throws(StoreError) in
+                try core.index.rows.extent(ordinal, of: row)?.checksums
             }
         }
         let bad = damaged(unverified, of: generation, extent: ordinal, checksums)

@@ -160,7 +160,7 @@ import Testing
         #expect(left == media.size - 64 * 4096)
         _ = try opened.make("a", media, filling: 0..<2 * 4096)
         #expect(try cached() == 2 * 4096)
-        #expect(try store.index.meta(.dataBytes) == 2 * 4096 + CapacityLedger.fileOverhead)
+        #expect(try store.index.database.meta(.dataBytes) == 2 * 4096 + CapacityLedger.fileOverhead)
     }
 
     // MARK: Pins
@@ -201,7 +201,7 @@ import Testing
         let generation = try opened.make("a", media, filling: whole)
         #expect(try store.setPinned(true, key("a")))
         opened.checkpoint()
-        #expect(try store.index.leastRecent(after: CacheIndex.Place(), limit: 1).next == nil)
+        #expect(try store.index.evictionOrder.leastRecent(after: CacheIndex.Place(), limit: 1).next == nil)
         _ = consume generation
     }
 
@@ -248,7 +248,7 @@ import Testing
         opened.checkpoint()
         #expect(try store.setPinned(true, key("pinned")))
         // The last read of a resource is never set back.
-        try store.index.write {
+        try store.index.database.write {
             try $0.execute(sql: "UPDATE resource SET last_access = 1000000000 WHERE key NOT LIKE '%new'")
         }
         let dry = try store.removeAll(before: 5000, isDryRun: true)
@@ -282,7 +282,7 @@ import Testing
             for number in 0..<1500 { _ = try opened.make("\(number)", Media(seed: 1, size: 5000), filling: 0..<5000) }
         }
         opened.checkpoint()
-        let pages = { try opened.store.index.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 } }
+        let pages = { try opened.store.index.database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 } }
         let before = try pages()
         opened.evict(.max)
         #expect(before > 120)
@@ -460,12 +460,12 @@ import Testing
                     lastAccess: Int64(ordinal), isVerified: true)
             })
         let log = { allocatedBytes(opened.directory.file("index.sqlite-wal")) }
-        for batch in CacheIndex.batches([update]) { _ = try store.index.save(batch, session: 1) }
-        #expect(try store.index.setPinned(true, key("long")))
-        #expect(try store.index.setPinned(false, key("long")))
-        let before = try #require(try store.index.meta(.dataBytes))
-        #expect(try store.index.remove([update.id]) == [update.id: before])
-        #expect(try store.index.meta(.dataBytes) == 0 && store.index.counts().resources == 0)
+        for batch in CacheIndex.Update.batches([update]) { _ = try store.index.saving.save(batch, session: 1) }
+        #expect(try store.index.pins.setPinned(true, key("long")))
+        #expect(try store.index.pins.setPinned(false, key("long")))
+        let before = try #require(try store.index.database.meta(.dataBytes))
+        #expect(try store.index.removal.remove([update.id]) == [update.id: before])
+        #expect(try store.index.database.meta(.dataBytes) == 0 && store.index.listing.counts().resources == 0)
         #expect(log() < 4_000_000, "\(log()) bytes")
     }
 
@@ -503,7 +503,7 @@ import Testing
         try flip(paths["damaged"]!, 3 * 4096 + 5)
         try flip(paths["damaged"]!, 100 * 4096)
         unlink(paths["gone"]!)
-        try store.index.write {
+        try store.index.database.write {
             try $0.execute(
                 sql:
                     "UPDATE generation SET length = -7 WHERE resource = (SELECT id FROM resource WHERE key LIKE '%row')"

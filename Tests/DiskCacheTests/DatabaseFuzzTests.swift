@@ -114,7 +114,7 @@ import Testing
         let directory = try closedCache()
         do {
             let index = try CacheIndex(path: directory.file("index.sqlite"))
-            try index.write { db in
+            try index.database.write { db in
                 try db.execute(
                     sql: "UPDATE resource SET cached = 9223372036854775807, hits = 9223372036854775807, pinned = 1")
                 try db.execute(sql: "UPDATE extent SET last_access = 9223372036854775807")

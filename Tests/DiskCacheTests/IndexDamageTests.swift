@@ -167,7 +167,7 @@ import Testing
         for name in ["a", "b"] { _ = try opened.make(name, media, filling: whole) }
         opened.checkpoint()
         let id = try #require(try opened.row("a")).id
-        try opened.store.index.write { db in
+        try opened.store.index.database.write { db in
             try db.execute(
                 sql: "UPDATE \(change) WHERE \(change.hasPrefix("extent") ? "generation" : "id") = \(id.value)")
         }
@@ -182,7 +182,7 @@ import Testing
         again.settle()
         again.evict(.max)
         #expect(again.dataFiles.isEmpty, "what is damaged can be evicted")
-        #expect(try again.store.index.counts().resources == 0)
+        #expect(try again.store.index.listing.counts().resources == 0)
         // What its rows do not tell is counted by what its file takes, within what a file has beside its chunks.
         #expect(abs(again.store.ledger.dataSize) <= 2 * CapacityLedger.fileOverhead)
     }
@@ -200,14 +200,14 @@ import Testing
         opened.checkpoint()
         generation.beginHold()
         defer { generation.endHold() }
-        try opened.store.index.write {
+        try opened.store.index.database.write {
             try $0.execute(sql: "UPDATE extent SET \(change) WHERE generation = \(generation.id.value) AND ordinal = 1")
         }
         try inTime("eviction") { #expect(opened.evict(.max) > 0) }
         #expect(try opened.row("b") == nil)
         for isPinned in [true, false] {
-            try inTime("pinning") { _ = try opened.store.index.setPinned(isPinned, OpenStore.key("a")) }
-            let other = try opened.store.index.read {
+            try inTime("pinning") { _ = try opened.store.index.pins.setPinned(isPinned, OpenStore.key("a")) }
+            let other = try opened.store.index.database.read {
                 try Int.fetchOne($0, sql: "SELECT count(*) FROM extent WHERE pinned != ?", arguments: [isPinned])
             }
             #expect(other == 0)
@@ -223,7 +223,7 @@ import Testing
         opened.checkpoint()
         generation.beginUse()
         defer { generation.endUse() }
-        try opened.store.index.write {
+        try opened.store.index.database.write {
             try $0.execute(sql: "UPDATE resource SET last_access = \(value) WHERE key = '\(OpenStore.key("a").text)'")
         }
         try inTime("eviction") { #expect(opened.evict(.max) > 0) }
@@ -245,7 +245,7 @@ import Testing
         let directory = try closedCache()
         do {
             let opened = try OpenStore(directory)
-            try opened.store.index.setDownloaded(OpenStore.key("b"))
+            try opened.store.index.pins.setDownloaded(OpenStore.key("b"))
             try opened.close()
         }
         IndexDamage.mark(index(directory))
@@ -279,7 +279,7 @@ import Testing
         let half: Int64 = 100 * 4096
         let generation = try opened.make("a", media, filling: 0..<half)
         opened.checkpoint()
-        try opened.store.index.write { try $0.execute(sql: "UPDATE generation SET overhead = 1 << 63") }
+        try opened.store.index.database.write { try $0.execute(sql: "UPDATE generation SET overhead = 1 << 63") }
         try opened.fill(generation, media, half..<media.size)
         opened.checkpoint()
         try opened.close()
@@ -300,7 +300,7 @@ import Testing
         }
         do {
             let index = try CacheIndex(path: index(directory))
-            try index.write { try $0.execute(sql: "INSERT OR REPLACE INTO meta VALUES ('\(value))") }
+            try index.database.write { try $0.execute(sql: "INSERT OR REPLACE INTO meta VALUES ('\(value))") }
             try index.close()
         }
         let opened = try OpenStore(directory)
@@ -315,7 +315,7 @@ import Testing
         let directory = try closedCache()
         do {
             let index = try CacheIndex(path: index(directory))
-            try index.setMeta([(.dataBytes, 4096)])
+            try index.database.setMeta([(.dataBytes, 4096)])
             try index.close()
         }
         let opened = try OpenStore(directory)
@@ -329,7 +329,7 @@ import Testing
         let directory = try closedCache()
         do {
             let opened = try OpenStore(directory)
-            try opened.store.index.database.writeWithoutTransaction {
+            try opened.store.index.database.pool.writeWithoutTransaction {
                 try $0.execute(
                     sql: "INSERT INTO grdb_migrations VALUES ('99: what is not known yet'); PRAGMA user_version = 99")
             }

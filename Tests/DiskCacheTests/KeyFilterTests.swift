@@ -140,7 +140,7 @@ extension KeyFilterTests {
             guard next < 90 else { return false }
             _ = try? opened.make("\(next)", media, filling: 0..<4096)
             opened.checkpoint()
-            try? opened.store.index.remove(OpenStore.key("\(next - 60)"))
+            try? opened.store.index.removal.remove(OpenStore.key("\(next - 60)"))
             next += 1
             return false
         }

@@ -48,7 +48,7 @@ import Testing
         let opened = try OpenStore()
         let first = try opened.make("a", media, filling: 0..<4096)
         #expect(try opened.store.setPinned(true, OpenStore.key("a")))
-        try opened.store.index.checkpointLog()
+        try opened.store.index.database.checkpointLog()
         try opened.fill(first, media, 4096..<media.size)
         opened.checkpoint()
         let again = try OpenStore(try killedWithoutLog(opened, isOverwritten: false))

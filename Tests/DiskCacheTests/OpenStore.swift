@@ -117,13 +117,13 @@ final class OpenStore: Sendable {
     }
 
     /// The index's row, whatever is in memory.
-    func row(_ name: String) throws -> CacheIndex.GenerationRow? { try store.index.generation(of: Self.key(name)) }
+    func row(_ name: String) throws -> CacheIndex.GenerationRow? { try store.index.rows.generation(of: Self.key(name)) }
 
     /// Which chunks the index calls present, by extent.
     func rows(of id: GenerationID) throws -> [Int: Presence] {
-        guard let row = try store.index.generation(id) else { return [:] }
+        guard let row = try store.index.rows.generation(id) else { return [:] }
         return Dictionary(
-            uniqueKeysWithValues: (try store.index.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
+            uniqueKeysWithValues: (try store.index.rows.extents(of: row) ?? []).map { ($0.ordinal, $0.present) })
     }
 
     // MARK: What the store does by itself, now

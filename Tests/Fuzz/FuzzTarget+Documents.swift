@@ -92,10 +92,10 @@ extension FuzzTarget {
         let columns = generation.keys.sorted(), extentColumns = extent.keys.sorted()
         for _ in 0..<byte() % 4 { generation[columns[byte() % columns.count]] = value(byte(), byte()) }
         for _ in 0..<byte() % 4 { extent[extentColumns[byte() % extentColumns.count]] = value(byte(), byte()) }
-        guard let row = try? CacheIndex.generationRow(StoredRow(Row(generation))) else { return }
+        guard let row = try? IndexRows.generationRow(StoredRow(Row(generation))) else { return }
         try hold((0...Generation.longest).contains(row.length), "a length of \(row.length)")
         try useHead(row.head.fields, status: row.head.status)
-        guard let part = try? CacheIndex.extentRow(StoredRow(Row(extent)), row) else { return }
+        guard let part = try? IndexRows.extentRow(StoredRow(Row(extent)), row) else { return }
         let bytes = row.geometry.bodyBytes(of: part.present, inExtent: part.ordinal, length: row.length)
         try hold((0...row.length).contains(bytes), "\(bytes) bytes of \(row.length)")
     }

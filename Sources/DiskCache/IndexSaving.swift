@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 import HTTPModel
 
-/// What a checkpoint tells the index.
 extension CacheIndex {
     /// News of a generation.
     struct Update: Sendable {
@@ -30,6 +29,19 @@ extension CacheIndex {
                 return part
             }
         }
+
+        /// Updates in groups that are saved in one transaction each.
+        static func batches(_ updates: [Update]) -> [[Update]] {
+            var (batches, rows) = ([[Update]](), IndexSaving.rowsAtOnce)
+            for part in updates.flatMap({ $0.parts(of: IndexSaving.rowsAtOnce) }) {
+                // The head counts for several: its keys lie all over the indexes.
+                let cost = part.extents.count + 8
+                if rows + cost > IndexSaving.rowsAtOnce { (batches, rows) = (batches + [[]], 0) }
+                batches[batches.count - 1].append(part)
+                rows += cost
+            }
+            return batches
+        }
     }
 
     struct ExtentUpdate: Sendable {
@@ -51,13 +63,34 @@ extension CacheIndex {
         /// Those that somebody has pinned or downloaded.
         var kept: Set<GenerationID> = []
     }
+}
+
+extension CacheIndex.Update {
+    init(_ row: CacheIndex.GenerationRow, _ extents: [CacheIndex.ExtentRow], overhead: Int64? = nil) {
+        let extents = extents.map { extent in
+            CacheIndex.ExtentUpdate(
+                ordinal: extent.ordinal, present: extent.present,
+                checksums: Dictionary(uniqueKeysWithValues: extent.checksums.enumerated().map { ($0, $1) }),
+                lastAccess: extent.lastAccess, isVerified: false)
+        }
+        self.init(
+            id: row.id, key: row.key, head: row.head, length: row.length, geometry: row.geometry,
+            overhead: overhead ?? row.overhead, hits: 0,
+            extents: extents)
+    }
+}
+
+/// What a checkpoint tells the index.
+struct IndexSaving: Sendable {
+    let database: IndexDatabase
+    let keys: KeyFilter
 
     /// In one transaction; `batches` keeps each small.
-    func save(_ updates: [Update], session: Int64) throws(StoreError) -> Saved {
-        try write { db in
-            var saved = Saved()
+    func save(_ updates: [CacheIndex.Update], session: Int64) throws(StoreError) -> CacheIndex.Saved {
+        try database.write { db in
+            var saved = CacheIndex.Saved()
             for update in updates { try save(update, session: session, &saved, in: db) }
-            if !saved.pinned.isEmpty { try countPinChange(in: db) }
+            if !saved.pinned.isEmpty { try database.countPinChange(in: db) }
             return saved
         }
     }
@@ -66,20 +99,9 @@ extension CacheIndex {
     /// touches.
     static let rowsAtOnce = 512
 
-    /// Updates in groups that are saved in one transaction each.
-    static func batches(_ updates: [Update]) -> [[Update]] {
-        var (batches, rows) = ([[Update]](), rowsAtOnce)
-        for part in updates.flatMap({ $0.parts(of: rowsAtOnce) }) {
-            // The head counts for several: its keys lie all over the indexes.
-            let cost = part.extents.count + 8
-            if rows + cost > rowsAtOnce { (batches, rows) = (batches + [[]], 0) }
-            batches[batches.count - 1].append(part)
-            rows += cost
-        }
-        return batches
-    }
-
-    private func save(_ update: Update, session: Int64, _ saved: inout Saved, in db: Database) throws {
+    private func save(_ update: CacheIndex.Update, session: Int64, _ saved: inout CacheIndex.Saved, in db: Database)
+        throws
+    {
         keys.enter(update.key)
         let resource = try Row.fetchOne(
             db.cachedStatement(
@@ -102,11 +124,11 @@ extension CacheIndex {
             db.cachedStatement(sql: "SELECT id FROM generation WHERE resource = ? AND id != ?"),
             arguments: [resourceID, update.id])
         for id in older {
-            let taken = try Self.taken(by: id, in: db)
+            let taken = try IndexRows.taken(by: id, in: db)
             try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
             saved.replaced[id] = taken.blocks
             cached -|= taken.body
-            try Self.addDataBytes(0 -| taken.blocks, in: db)
+            try IndexDatabase.addDataBytes(0 -| taken.blocks, in: db)
         }
         var blocks = try Self.saveHead(update, resourceID, in: db)
         for extent in update.extents {
@@ -121,11 +143,11 @@ extension CacheIndex {
                 cached, resourceID,
             ])
         }
-        try Self.addDataBytes(blocks, in: db)
+        try IndexDatabase.addDataBytes(blocks, in: db)
     }
 
     /// - Returns: what the file takes beside its chunks, as far as no row said so before.
-    private static func saveHead(_ update: Update, _ resource: Int64, in db: Database) throws -> Int64 {
+    private static func saveHead(_ update: CacheIndex.Update, _ resource: Int64, in db: Database) throws -> Int64 {
         let known = try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [update.id])
         guard let known else {
@@ -196,7 +218,9 @@ extension CacheIndex {
     }
 
     /// - Returns: the bits that the row had.
-    private static func save(_ extent: ExtentUpdate, of update: Update, isPinned: Bool, session: Int64, in db: Database)
+    private static func save(
+        _ extent: CacheIndex.ExtentUpdate, of update: CacheIndex.Update, isPinned: Bool, session: Int64, in db: Database
+    )
         throws -> Presence
     {
         let known = try Row.fetchOne(
@@ -213,36 +237,14 @@ extension CacheIndex {
             ])
             return before
         }
-        var checksums = unpack(known.flatMap { try? $0.bytes("checksums") } ?? Data())
+        var checksums = IndexRows.unpack(known.flatMap { try? $0.bytes("checksums") } ?? Data())
         for (bit, checksum) in extent.checksums { checksums[bit] = checksum }
         let written = extent.isVerified ? session : known.flatMap { try? $0.integer("session") } ?? session
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
-            update.id, extent.ordinal, Int64(bitPattern: extent.present.bits), pack(checksums), extent.lastAccess,
+            update.id, extent.ordinal, Int64(bitPattern: extent.present.bits), IndexRows.pack(checksums),
+            extent.lastAccess,
             written, isPinned,
         ])
         return before
-    }
-
-    /// What the rows of a generation say that it takes on the disk, and how many bytes of it are cached. Damaged rows
-    /// count nothing.
-    static func taken(by id: GenerationID, in db: Database) throws -> (blocks: Int64, body: Int64) {
-        let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
-        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]),
-            let generation = try? generationRow(StoredRow(row))
-        else { return (0, 0) }
-        let select =
-            "SELECT ordinal, present, 0 AS last_access, 0 AS session, NULL AS checksums FROM extent WHERE generation = ?"
-        let extents = try Row.fetchAll(db.cachedStatement(sql: select), arguments: [id])
-        return extents.compactMap { try? extentRow(StoredRow($0), generation) }.reduce((generation.overhead, 0)) {
-            sum, extent in
-            (
-                sum.0
-                    +| generation.geometry.blockBytes(
-                        of: extent.present, inExtent: extent.ordinal, length: generation.length),
-                sum.1
-                    +| generation.geometry.bodyBytes(
-                        of: extent.present, inExtent: extent.ordinal, length: generation.length)
-            )
-        }
     }
 }

@@ -3,8 +3,6 @@ import Foundation
 import GRDB
 import HTTPModel
 
-/// What stands in the rows. The database as such may be sound and a value damaged all the same: none of them is
-/// believed.
 extension CacheIndex {
     struct GenerationRow: Sendable {
         let id: GenerationID
@@ -25,13 +23,27 @@ extension CacheIndex {
         /// By bit; 0 where none is known.
         let checksums: [UInt64]
     }
+}
+
+extension CacheIndex.GenerationRow {
+    /// What is present, in order; ranges that meet are one.
+    func presentRanges(of extents: [CacheIndex.ExtentRow]) -> [Range<Int64>] {
+        geometry.ranges(
+            of: extents.sorted { $0.ordinal < $1.ordinal }.map { ($0.ordinal, $0.present) }, length: length)
+    }
+}
+
+/// What stands in the rows. The database as such may be sound and a value damaged all the same: none of them is
+/// believed.
+struct IndexRows: Sendable {
+    let database: IndexDatabase
 
     /// Seconds since 1970 that can be a time.
     private static let times: ClosedRange<Int64> = 0...1 << 40
 
     /// - Throws: `.damagedRow` where what the index has of it cannot be.
-    func generation(of key: CacheKey) throws(StoreError) -> GenerationRow? {
-        try readOne { db in
+    func generation(of key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow? {
+        try database.readOne { db in
             let sql = "SELECT g.*, r.key FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?"
             return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map {
                 try Self.generationRow(StoredRow($0))
@@ -39,8 +51,8 @@ extension CacheIndex {
         }
     }
 
-    func generation(_ id: GenerationID) throws(StoreError) -> GenerationRow? {
-        try readOne { db in
+    func generation(_ id: GenerationID) throws(StoreError) -> CacheIndex.GenerationRow? {
+        try database.readOne { db in
             let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
             return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]).map {
                 try Self.generationRow(StoredRow($0))
@@ -48,12 +60,12 @@ extension CacheIndex {
         }
     }
 
-    static func generationRow(_ row: StoredRow) throws(StoreError) -> GenerationRow {
+    static func generationRow(_ row: StoredRow) throws(StoreError) -> CacheIndex.GenerationRow {
         guard let text = try? row.text("key") else { throw .damagedRow(key: nil, detail: "no key") }
         return try generationRow(row, of: CacheKey(text: text))
     }
 
-    static func generationRow(_ row: StoredRow, of key: CacheKey) throws(StoreError) -> GenerationRow {
+    static func generationRow(_ row: StoredRow, of key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow {
         do throws(RowDamage) {
             let id = try row.integer("id", in: 1 ... .max),
                 length = try row.integer("length", in: 0...Generation.longest)
@@ -63,7 +75,7 @@ extension CacheIndex {
             // Of a file, what is not in its chunks: at the most all of its blocks, and what lists them.
             // no trap: of a length of at most `Generation.longest`
             let overhead = try row.integer("overhead", in: 0...length + length / 64 + 1 << 20)
-            return GenerationRow(
+            return CacheIndex.GenerationRow(
                 // no trap: at least 1
                 id: GenerationID(value: UInt64(id)), key: key, head: try head(row), length: length, geometry: geometry,
                 overhead: overhead)
@@ -99,9 +111,10 @@ extension CacheIndex {
 
     /// The extents of a generation, and what its file takes beside its chunks; nil where it is gone. Rows that cannot
     /// be are left out.
-    func contents(of row: GenerationRow) throws(StoreError) -> (extents: [ExtentRow], overhead: Int64, hasDamage: Bool)?
-    {
-        try read { db in
+    func contents(of row: CacheIndex.GenerationRow) throws(StoreError) -> (
+        extents: [CacheIndex.ExtentRow], overhead: Int64, hasDamage: Bool
+    )? {
+        try database.read { db in
             guard
                 let overhead = try Int64.fetchOne(
                     db, sql: "SELECT overhead FROM generation WHERE id = ?", arguments: [row.id])
@@ -112,10 +125,12 @@ extension CacheIndex {
         }
     }
 
-    func extents(of row: GenerationRow) throws(StoreError) -> [ExtentRow]? { try contents(of: row)?.extents }
+    func extents(of row: CacheIndex.GenerationRow) throws(StoreError) -> [CacheIndex.ExtentRow]? {
+        try contents(of: row)?.extents
+    }
 
-    func extent(_ ordinal: Int, of row: GenerationRow) throws(StoreError) -> ExtentRow? {
-        try readOne { db in
+    func extent(_ ordinal: Int, of row: CacheIndex.GenerationRow) throws(StoreError) -> CacheIndex.ExtentRow? {
+        try database.readOne { db in
             try Row.fetchOne(
                 db.cachedStatement(sql: Self.selectExtents + " AND ordinal = ?"), arguments: [row.id, ordinal]
             )
@@ -126,10 +141,12 @@ extension CacheIndex {
     static let selectExtents =
         "SELECT ordinal, present, last_access, session, checksums FROM extent WHERE generation = ?"
 
-    static func extentRow(_ row: StoredRow, _ generation: GenerationRow) throws(RowDamage) -> ExtentRow {
+    static func extentRow(_ row: StoredRow, _ generation: CacheIndex.GenerationRow) throws(RowDamage)
+        -> CacheIndex.ExtentRow
+    {
         let ordinal = try extent("ordinal", in: row, length: generation.length, generation.geometry)
         let bits = Presence(bits: UInt64(bitPattern: try row.integer("present")))
-        return ExtentRow(
+        return CacheIndex.ExtentRow(
             ordinal: ordinal, present: generation.geometry.existing(bits, inExtent: ordinal, length: generation.length),
             lastAccess: try row.integer("last_access"), session: try row.integer("session"),
             checksums: unpack((try? row.bytes("checksums")) ?? Data()))
@@ -143,12 +160,69 @@ extension CacheIndex {
         guard count > 0 else { throw RowDamage(column: column, reason: "is out of bounds") }
         return Int(try row.integer(column, in: 0...Int64(count - 1))) // no trap: at least one
     }
-}
 
-extension CacheIndex.GenerationRow {
-    /// What is present, in order; ranges that meet are one.
-    func presentRanges(of extents: [CacheIndex.ExtentRow]) -> [Range<Int64>] {
-        geometry.ranges(
-            of: extents.sorted { $0.ordinal < $1.ordinal }.map { ($0.ordinal, $0.present) }, length: length)
+    /// The generations of a resource, whatever their rows say.
+    func identifiers(of key: CacheKey) throws(StoreError) -> [GenerationID] {
+        try database.readOne { db in
+            let sql = "SELECT g.id FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?"
+            return try GenerationID.fetchAll(db, sql: sql, arguments: [key.text])
+        }
+    }
+
+    /// The keys of what an origin chose by other request fields (`Variant.variantKey`).
+    func variants(of key: CacheKey) throws(StoreError) -> [CacheKey] {
+        try database.readOne { db in
+            // A space follows the URL, and no URL has one: they stand in a row in the order of keys.
+            try String.fetchAll(
+                db, sql: "SELECT key FROM resource WHERE key > ? AND key < ?",
+                arguments: [key.text + " ", key.text + "!"]
+            ).map(CacheKey.init(text:))
+        }
+    }
+
+    func isKnown(_ id: GenerationID) throws(StoreError) -> Bool {
+        try database.readOne {
+            try Bool.fetchOne($0, sql: "SELECT 1 FROM generation WHERE id = ?", arguments: [id]) ?? false
+        }
+    }
+
+    /// What the rows of generations say that they take on the disk.
+    func taken(by ids: [GenerationID]) throws(StoreError) -> Int64 {
+        try database.read { db in try ids.reduce(0) { $0 +| (try Self.taken(by: $1, in: db).blocks) } }
+    }
+
+    /// What the rows of a generation say that it takes on the disk, and how many bytes of it are cached. Damaged rows
+    /// count nothing.
+    static func taken(by id: GenerationID, in db: Database) throws -> (blocks: Int64, body: Int64) {
+        let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]),
+            let generation = try? generationRow(StoredRow(row))
+        else { return (0, 0) }
+        let select =
+            "SELECT ordinal, present, 0 AS last_access, 0 AS session, NULL AS checksums FROM extent WHERE generation = ?"
+        let extents = try Row.fetchAll(db.cachedStatement(sql: select), arguments: [id])
+        return extents.compactMap { try? extentRow(StoredRow($0), generation) }.reduce((generation.overhead, 0)) {
+            sum, extent in
+            (
+                sum.0
+                    +| generation.geometry.blockBytes(
+                        of: extent.present, inExtent: extent.ordinal, length: generation.length),
+                sum.1
+                    +| generation.geometry.bodyBytes(
+                        of: extent.present, inExtent: extent.ordinal, length: generation.length)
+            )
+        }
+    }
+
+    /// Checksums as they stand in a row: without the zeros at their end.
+    static func pack(_ checksums: [UInt64]) -> Data {
+        let count = (checksums.lastIndex { $0 != 0 } ?? -1) + 1
+        return checksums[..<count].map(\.littleEndian).withUnsafeBytes { Data($0) }
+    }
+
+    static func unpack(_ data: Data) -> [UInt64] {
+        var checksums = [UInt64](repeating: 0, count: ChunkGeometry.chunksPerExtent)
+        _ = checksums.withUnsafeMutableBytes { data.copyBytes(to: $0) }
+        return checksums.map(UInt64.init(littleEndian:))
     }
 }

@@ -1,0 +1,115 @@
+import CachePolicy
+import GRDB
+import HTTPModel
+
+extension CacheIndex {
+    /// An extent that may be evicted.
+    struct Victim: Sendable {
+        let generation: GenerationID
+        let ordinal: Int
+        let lastAccess: Int64
+        let present: Presence
+        let length: Int64
+        let geometry: ChunkGeometry
+    }
+
+    /// A place in the order of last reads: the values as they stand in a row, damaged or not, as that is how the
+    /// database orders them.
+    struct Place: Sendable {
+        private var values: [DatabaseValue]
+
+        /// Before all rows.
+        init() { values = [Int64.min.databaseValue, Int64.min.databaseValue, (-1).databaseValue] }
+
+        fileprivate init(_ row: StoredRow, _ columns: String...) throws(RowDamage) {
+            values = try columns.map { column throws(RowDamage) in try row.databaseValue(column) }
+        }
+
+        fileprivate func arguments(_ count: Int) -> StatementArguments { StatementArguments(values.prefix(count)) }
+
+        /// Whether it lies behind another. Where the database's own order is damaged, what comes next may not, and a
+        /// walk would not end.
+        fileprivate func isBehind(_ other: Place, in db: Database) throws -> Bool {
+            let places = Array(repeating: "?", count: values.count).joined(separator: ", ")
+            return try Bool.fetchOne(
+                db.cachedStatement(sql: "SELECT (\(places)) > (\(places))"),
+                arguments: arguments(values.count) + other.arguments(values.count)) ?? false
+        }
+    }
+}
+
+/// What may go, in which order: the least recently read first.
+struct EvictionOrder: Sendable {
+    let database: IndexDatabase
+
+    /// The least recently read extents that are not pinned, after a place in that order. The cost does not depend on
+    /// how many there are.
+    /// - Returns: the place after them, nil where there are none; and the generations among them whose rows are
+    ///   damaged.
+    func leastRecent(after place: CacheIndex.Place, limit: Int) throws(StoreError) -> (
+        victims: [CacheIndex.Victim], damaged: Set<GenerationID>, next: CacheIndex.Place?
+    ) {
+        try database.read { db in
+            let sql = """
+                SELECT e.generation, e.ordinal, e.last_access, e.present, g.length, g.chunk_size FROM extent e INDEXED BY extent_last_access
+                LEFT JOIN generation g ON g.id = e.generation
+                WHERE e.pinned = 0 AND (e.last_access, e.generation, e.ordinal) > (?, ?, ?)
+                ORDER BY e.last_access, e.generation, e.ordinal LIMIT ?
+                """
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(3) + [limit]).map {
+                StoredRow($0)
+            }
+            var (victims, damaged) = ([CacheIndex.Victim](), Set<GenerationID>())
+            for row in rows {
+                if let victim = try? Self.victim(row) {
+                    victims.append(victim)
+                } else if let id = try? row.generation("generation") {
+                    damaged.insert(id)
+                }
+            }
+            let next = try rows.last.map { try CacheIndex.Place($0, "last_access", "generation", "ordinal") }
+            return (victims, damaged, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
+        }
+    }
+
+    private static func victim(_ row: StoredRow) throws(RowDamage) -> CacheIndex.Victim {
+        let (length, geometry, ordinal, present) = try extent(row)
+        return CacheIndex.Victim(
+            // no trap: at least 1
+            generation: GenerationID(value: UInt64(try row.integer("generation", in: 1 ... .max))), ordinal: ordinal,
+            lastAccess: try row.integer("last_access"), present: present, length: length, geometry: geometry)
+    }
+
+    /// An extent's row beside what its generation's says of its size.
+    static func extent(_ row: StoredRow) throws(RowDamage) -> (
+        length: Int64, ChunkGeometry, ordinal: Int, present: Presence
+    ) {
+        let length = try row.integer("length", in: 0...Generation.longest)
+        guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else {
+            throw RowDamage(column: "chunk_size", reason: "is out of bounds")
+        }
+        let ordinal = try IndexRows.extent("ordinal", in: row, length: length, geometry)
+        let bits = Presence(bits: UInt64(bitPattern: try row.integer("present")))
+        return (length, geometry, ordinal, geometry.existing(bits, inExtent: ordinal, length: length))
+    }
+
+    /// The least recently read resources that are not pinned, after a place in that order.
+    func leastRecentResources(after place: CacheIndex.Place, limit: Int) throws(StoreError) -> (
+        generations: [GenerationID], next: CacheIndex.Place?
+    ) {
+        try database.read { db in
+            let sql = """
+                SELECT r.last_access, r.id AS resource, g.id AS generation, r.pinned FROM resource r INDEXED BY resource_last_access LEFT JOIN generation g ON g.resource = r.id
+                WHERE (r.last_access, r.id) > (?, ?) ORDER BY r.last_access, r.id LIMIT ?
+                """
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: place.arguments(2) + [limit]).map {
+                StoredRow($0)
+            }
+            let evictable = rows.filter { (try? $0.flag("pinned")) == false }.compactMap {
+                try? $0.generation("generation")
+            }
+            let next = try rows.last.map { try CacheIndex.Place($0, "last_access", "resource") }
+            return (evictable, try next.flatMap { try $0.isBehind(place, in: db) ? $0 : nil })
+        }
+    }
+}

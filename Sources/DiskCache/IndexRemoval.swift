@@ -1,0 +1,148 @@
+import CachePolicy
+import GRDB
+import HTTPModel
+
+/// How rows go.
+struct IndexRemoval: Sendable {
+    let database: IndexDatabase
+
+    /// Forgets extents, and generations and resources that have none left.
+    /// - Returns: the generations that are gone, and what their files took beside the extents.
+    func remove(_ extents: [(generation: GenerationID, ordinal: Int)]) throws(StoreError) -> [GenerationID: Int64] {
+        try database.write { db in
+            for extent in extents { try Self.remove(extent.ordinal, of: extent.generation, in: db) }
+            var gone: [GenerationID: Int64] = [:]
+            for id in Set(extents.map(\.generation)) {
+                let known = try Bool.fetchOne(
+                    db.cachedStatement(sql: "SELECT 1 FROM extent WHERE generation = ? LIMIT 1"), arguments: [id])
+                if known == nil { gone[id] = try Self.remove(id, in: db) }
+            }
+            return gone
+        }
+    }
+
+    private static func remove(_ ordinal: Int, of id: GenerationID, in db: Database) throws {
+        let sql = """
+            SELECT e.ordinal, e.present, g.length, g.chunk_size, g.resource FROM extent e JOIN generation g ON g.id = e.generation
+            WHERE e.generation = ? AND e.ordinal = ?
+            """
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id, ordinal]).map({ StoredRow($0) })
+        else { return }
+        try db.cachedStatement(sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?").execute(arguments: [
+            id, ordinal,
+        ])
+        guard let (length, geometry, ordinal, present) = try? EvictionOrder.extent(row) else { return }
+        try IndexDatabase.addDataBytes(0 -| geometry.blockBytes(of: present, inExtent: ordinal, length: length), in: db)
+        try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?")
+            .execute(arguments: [
+                geometry.bodyBytes(of: present, inExtent: ordinal, length: length), row.databaseValue("resource"),
+            ])
+    }
+
+    /// Forgets generations, and their resources unless these are pinned.
+    /// - Returns: those that were known, and what their rows said that they take on the disk.
+    func remove(_ ids: [GenerationID]) throws(StoreError) -> [GenerationID: Int64] {
+        var (gone, rest) = ([GenerationID: Int64](), ids[...])
+        while !rest.isEmpty {
+            let (batch, thinned) = try thin(rest)
+            let removed = try database.write { db in
+                var removed: [GenerationID: Int64] = [:]
+                for id in batch { removed[id] = try Self.remove(id, in: db) }
+                return removed
+            }
+            gone.merge(removed) { $0 +| $1 }
+            for (id, bytes) in thinned { gone[id]? +|= bytes }
+            rest = rest.dropFirst(batch.count)
+        }
+        return gone
+    }
+
+    /// Takes the first generations that have few rows together; of one that has many, all but the last are forgotten
+    /// before.
+    private func thin(_ ids: ArraySlice<GenerationID>) throws(StoreError) -> (
+        batch: [GenerationID], thinned: [GenerationID: Int64]
+    ) {
+        var (batch, thinned, rows) = ([GenerationID](), [GenerationID: Int64](), 0)
+        for id in ids {
+            let sql = "SELECT count(*) FROM extent WHERE generation = ?"
+            var count = try database.readOne { try Int.fetchOne($0.cachedStatement(sql: sql), arguments: [id]) ?? 0 }
+            if !batch.isEmpty, rows + count > IndexSaving.rowsAtOnce { break }
+            while count > IndexSaving.rowsAtOnce {
+                let ordinals = try database.readOne {
+                    try Int.fetchAll(
+                        $0, sql: "SELECT ordinal FROM extent WHERE generation = ? LIMIT ?",
+                        arguments: [id, IndexSaving.rowsAtOnce])
+                }
+                guard !ordinals.isEmpty else { break }
+                let before = try database.meta(.dataBytes) ?? 0
+                try database.write { db in for ordinal in ordinals { try Self.remove(ordinal, of: id, in: db) } }
+                thinned[id, default: 0] +|= before -| (try database.meta(.dataBytes) ?? 0)
+                count -= ordinals.count
+            }
+            batch.append(id)
+            rows += count + 8
+        }
+        return (batch, thinned)
+    }
+
+    /// - Returns: nil where it is not known.
+    private static func remove(_ id: GenerationID, in db: Database) throws -> Int64? {
+        let sql = "SELECT resource FROM generation WHERE id = ?"
+        guard let resource = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) else { return nil }
+        let taken = try IndexRows.taken(by: id, in: db)
+        try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
+        try IndexDatabase.addDataBytes(0 -| taken.blocks, in: db)
+        try db.cachedStatement(sql: "DELETE FROM resource WHERE id = ? AND pinned = 0").execute(arguments: [resource])
+        // A pin outlives the generation: the next one is pinned, too.
+        if db.changesCount == 0 {
+            try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?").execute(arguments: [
+                taken.body, resource,
+            ])
+        }
+        return taken.blocks
+    }
+
+    /// Forgets a resource, pinned or not.
+    func remove(_ key: CacheKey) throws(StoreError) {
+        _ = try remove(IndexRows(database: database).identifiers(of: key))
+        try database.write { try $0.execute(sql: "DELETE FROM resource WHERE key = ?", arguments: [key.text]) }
+    }
+
+    /// Forgets what the index has of a generation and cannot be: damaged extents, or all of it. What all rows take is
+    /// summed up anew, as nobody knows what the damaged ones stood for.
+    /// - Returns: its key, if that can be read, whether the generation is gone, and by how much the sum has changed.
+    func removeDamage(of id: GenerationID) throws(StoreError) -> (key: String?, isGone: Bool, change: Int64) {
+        try database.write { db in
+            let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
+            let row = try Row.fetchOne(db, sql: sql, arguments: [id]).map { StoredRow($0) }
+            let generation = try? row.map { try IndexRows.generationRow($0) }
+            let extents = try Row.fetchAll(db, sql: IndexRows.selectExtents, arguments: [id]).map { StoredRow($0) }
+            for extent in extents where generation.flatMap({ try? IndexRows.extentRow(extent, $0) }) == nil {
+                try db.execute(
+                    sql: "DELETE FROM extent WHERE generation = ? AND ordinal = ?",
+                    arguments: [id, extent.databaseValue("ordinal")])
+            }
+            if generation == nil {
+                try db.execute(
+                    sql: "DELETE FROM resource WHERE id IN (SELECT resource FROM generation WHERE id = ?)",
+                    arguments: [id])
+                try db.execute(sql: "DELETE FROM generation WHERE id = ?", arguments: [id])
+            }
+            return (try? row?.text("key"), generation == nil, try Self.sumUp(in: db))
+        }
+    }
+
+    /// - Returns: by how much the sum has changed.
+    private static func sumUp(in db: Database) throws -> Int64 {
+        var sum: Int64 = 0
+        let ids = try GenerationID.fetchCursor(db, sql: "SELECT id FROM generation")
+        while let id = try ids.next() { sum +|= try IndexRows.taken(by: id, in: db).blocks }
+        let before =
+            try Int64.fetchOne(
+                db, sql: "SELECT value FROM meta WHERE name = ?", arguments: [IndexDatabase.Meta.dataBytes.rawValue])
+            ?? 0
+        let change = sum -| before
+        try IndexDatabase.addDataBytes(change, in: db)
+        return change
+    }
+}
