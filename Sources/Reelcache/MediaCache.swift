@@ -115,7 +115,7 @@ public final class MediaCache: Sendable {
             )
         }
         if let file = configuration.certificateFile, access(file, R_OK) != 0 {
-            throw ProxyError("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
+            throw ProxyError("cannot read the certificates in \(file): \(String(errno: errno))")
         }
         for (name, seconds, range) in [
             ("lingerSeconds", configuration.lingerSeconds, ProxyConfiguration.lingerRange),

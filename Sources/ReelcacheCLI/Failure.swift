@@ -1,6 +1,7 @@
 import ControlAPI
 import DiskCache
 @preconcurrency import Foundation
+import HTTPModel
 import Reelcache
 
 /// How a command ends that could not do what it was asked.
@@ -61,7 +62,7 @@ enum StandardOutput {
         errno = 0
         guard fflush(stdout) == 0, ferror(stdout) == 0 else {
             Failure.exit([
-                "cannot write to standard output" + (errno == 0 ? "" : ": \(String(cString: strerror(errno)))")
+                "cannot write to standard output" + (errno == 0 ? "" : ": \(String(errno: errno))")
             ])
         }
     }
