@@ -89,14 +89,14 @@ package final class OpenedCache: CacheAccess {
                 )
             }
             throw CacheAccessError(
-                "cannot use the cache directory \(directory): \(String(cString: strerror(errno)))", .otherDirectory)
+                "cannot use the cache directory \(directory): \(String(errno: errno))", .otherDirectory)
         }
         guard info.st_mode & S_IFMT == S_IFDIR else {
             throw CacheAccessError("the cache directory \(directory) is not a directory", .otherDirectory)
         }
         guard access(directory, R_OK | W_OK | X_OK) == 0 else {
             throw CacheAccessError(
-                "cannot use the cache directory \(directory): \(String(cString: strerror(errno)))", .otherDirectory)
+                "cannot use the cache directory \(directory): \(String(errno: errno))", .otherDirectory)
         }
         guard access(directory + "/index.sqlite", F_OK) == 0 else {
             throw CacheAccessError(
@@ -226,7 +226,7 @@ package final class OpenedCache: CacheAccess {
             let count = read(file.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), file.length - done)))
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else {
-                throw CacheAccessError("cannot read \(file.path): \(String(cString: strerror(errno)))")
+                throw CacheAccessError("cannot read \(file.path): \(String(errno: errno))")
             }
             guard count > 0 else { throw CacheAccessError(file.changeError) }
             try importer.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPModel
 
 /// A configuration file as it was read: its text, not yet what it means.
 package struct ConfigurationFile: Sendable {
@@ -118,7 +119,7 @@ package struct UnreadableFile: Error, Sendable, CustomStringConvertible {
     var isAbsent: Bool { code == ENOENT || code == ENOTDIR }
 
     /// Why, in the system's words.
-    package var reason: String { String(cString: strerror(code)) }
+    package var reason: String { String(errno: code) }
 
     package var description: String { "cannot read the configuration \(path): \(reason); name another with --config" }
 }

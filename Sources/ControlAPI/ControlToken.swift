@@ -110,6 +110,6 @@ package struct TokenError: Error, Sendable, CustomStringConvertible {
     }
 
     static func system(_ operation: String, _ path: String) -> TokenError {
-        TokenError("cannot \(operation) \(path): \(String(cString: strerror(errno)))")
+        TokenError("cannot \(operation) \(path): \(String(errno: errno))")
     }
 }

@@ -2,6 +2,7 @@ import CLinux
 import DequeModule
 @preconcurrency import Dispatch
 import Glibc
+import HTTPModel
 import Synchronization
 
 /// A few threads for work that waits for the disk: large writes, look-ups, cold reads, verification. They stay, as
@@ -71,7 +72,7 @@ final class BlockingPool: Sendable {
                 while let item = pool.take() { item() }
                 return nil
             }, Unmanaged.passRetained(self).toOpaque())
-        precondition(status == 0, "pthread_create: \(StoreError.text(status))")
+        precondition(status == 0, "pthread_create: \(String(errno: status))")
         return thread
     }
 

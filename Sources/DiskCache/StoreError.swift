@@ -1,5 +1,6 @@
 import CachePolicy
 import Glibc
+import HTTPModel
 
 /// What the store cannot do. System errors keep operation, path and errno.
 package enum StoreError: AdvisedError, Sendable {
@@ -25,7 +26,7 @@ package enum StoreError: AdvisedError, Sendable {
         case .locked(let directory, nil):
             "the cache \(directory) is in use by another process"
         case .system(let operation, let path, let code):
-            "\(operation) \(path): \(Self.text(code))"
+            "\(operation) \(path): \(String(errno: code))"
         case .index(let detail): "the cache index: \(detail)"
         case .damagedIndex(let path, let detail):
             "the cache index \(path) is damaged (\(detail)); restart to make it anew from what can be read of it"
@@ -42,9 +43,6 @@ package enum StoreError: AdvisedError, Sendable {
         case .system, .index, .damagedIndex, .damagedRow, .setting: nil
         }
     }
-
-    /// What the system says of an error of its own.
-    static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
 
     /// Whether this process, or the machine, has too many files open.
     var isShortageOfFiles: Bool {

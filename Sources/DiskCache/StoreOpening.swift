@@ -1,5 +1,6 @@
 import CachePolicy
 import Foundation
+import HTTPModel
 import Logging
 import Metrics
 import Units
@@ -97,7 +98,7 @@ struct StoreOpening {
         var info = stat()
         guard stat(path, &info) == 0 else {
             throw .directory(
-                "cannot make the cache directory \(path): \(StoreError.text(code))", .otherDirectory)
+                "cannot make the cache directory \(path): \(String(errno: code))", .otherDirectory)
         }
         guard info.st_mode & S_IFMT == S_IFDIR else {
             throw .directory("the cache directory \(path) is not a directory", .otherDirectory)

@@ -82,7 +82,7 @@ final class DownloadDatabase {
         for suffix in ["-wal", "-shm"] { unlink(aside + suffix) }
         guard rename(path, aside) == 0 else {
             throw DownloadError(
-                .disk, "cannot rename \(path), which is damaged: \(String(cString: strerror(errno))); move it away")
+                .disk, "cannot rename \(path), which is damaged: \(String(errno: errno)); move it away")
         }
         // Its log may hold what can still be read of it.
         rename(path + "-wal", aside + "-wal")

@@ -1,4 +1,5 @@
 import Glibc
+import HTTPModel
 
 // no traps: constants and sizes of structures of the system.
 
@@ -151,7 +152,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     private func failure(_ operation: String) -> ListenError {
-        var error = ListenError(address: self, operation: operation, detail: String(cString: strerror(errno)))
+        var error = ListenError(address: self, operation: operation, detail: String(errno: errno))
         error.isPortTaken = errno == EADDRINUSE
         return error
     }

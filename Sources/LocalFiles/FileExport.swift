@@ -1,4 +1,5 @@
 import Foundation
+import HTTPModel
 
 /// A file on its way to a place of its own: under no name, or a temporary one, until it is complete.
 package struct FileExport {
@@ -62,7 +63,7 @@ package struct FileExport {
         case standard
     }
 
-    private static var lastError: String { String(cString: strerror(errno)) }
+    private static var lastError: String { String(errno: errno) }
 
     /// Foundation's `deletingLastPathComponent` traps on names of one character.
     private static func directory(of path: String) -> String {

@@ -25,7 +25,7 @@ package struct FilePlacement: Sendable {
         if stat(directory, &info) != 0 {
             do { try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true) } catch {
                 let reason = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError).map {
-                    String(cString: strerror(Int32(clamping: $0.code)))
+                    String(errno: Int32(clamping: $0.code))
                 }
                 throw FileError(
                     "cannot make the directory \(directory): \(reason ?? error.localizedDescription); name another")
@@ -42,7 +42,7 @@ package struct FilePlacement: Sendable {
         }
     }
 
-    private static var lastError: String { String(cString: strerror(errno)) }
+    private static var lastError: String { String(errno: errno) }
 
     /// A file in the directory, for what is not complete yet.
     /// - Parameter label: what it is to become, for errors.

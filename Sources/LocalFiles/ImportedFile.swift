@@ -1,4 +1,5 @@
 import Foundation
+import HTTPModel
 
 /// A file that is taken into a cache, open for reading.
 package final class ImportedFile {
@@ -12,7 +13,7 @@ package final class ImportedFile {
         self.path = path
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
-            throw FileError("cannot open \(path): \(String(cString: strerror(errno)))")
+            throw FileError("cannot open \(path): \(String(errno: errno))")
         }
         var info = stat()
         let isKnown = fstat(descriptor, &info) == 0

@@ -1,6 +1,7 @@
 // no traps: places are within the file that is copied, and no further than its length
 import CLinux
 import Foundation
+import HTTPModel
 import Synchronization
 
 /// A file that has no name, or a temporary one, until it is complete: nothing that looks complete is left of it before,
@@ -44,7 +45,7 @@ package final class UnfinishedFile {
         "\(directory)/.reelcache-export-\(getpid())-\(count.wrappingAdd(1, ordering: .relaxed).newValue)"
     }
 
-    private static var lastError: String { String(cString: strerror(errno)) }
+    private static var lastError: String { String(errno: errno) }
 
     private func failed() -> FileError { FileError("cannot write \(label): \(Self.lastError)") }
 

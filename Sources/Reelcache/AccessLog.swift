@@ -3,6 +3,7 @@ import CLinux
 import Dispatch
 import EventIO
 import Glibc
+import HTTPModel
 import HTTPTransport
 import Logging
 import Metrics
@@ -44,7 +45,7 @@ final class AccessLog: AccessRecorder {
         self.metrics = metrics
         hurry = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard hurry >= 0 else {
-            throw .tooFewFiles("cannot make an event descriptor: \(String(cString: strerror(errno)))")
+            throw .tooFewFiles("cannot make an event descriptor: \(String(errno: errno))")
         }
     }
 
@@ -104,7 +105,7 @@ final class AccessLog: AccessRecorder {
         // It tells what was watched. A named pipe is not waited for.
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
-            let reason = errno == ENXIO ? "nobody reads this pipe" : String(cString: strerror(errno))
+            let reason = errno == ENXIO ? "nobody reads this pipe" : String(errno: errno)
             throw .disk("cannot write the access log \(path): \(reason)")
         }
         return Output(path: path, descriptor: descriptor)

@@ -118,7 +118,7 @@ public final class MediaCache: Sendable {
             )
         }
         if let file = configuration.certificateFile, access(file, R_OK) != 0 {
-            throw .invalidSetting("cannot read the certificates in \(file): \(String(cString: strerror(errno)))")
+            throw .invalidSetting("cannot read the certificates in \(file): \(String(errno: errno))")
         }
         for (name, time, range) in [
             ("linger", configuration.linger, ProxyConfiguration.lingerRange),

@@ -2,6 +2,7 @@ import CachePolicy
 import CLinux
 import EventIO
 import Glibc
+import HTTPModel
 import Logging
 import Upstream
 
@@ -111,7 +112,7 @@ final class NetworkWatch {
         isBlind = true
         logger.warning(
             """
-            this machine's own addresses cannot be looked up (getifaddrs: \(String(cString: strerror(errno)))), so public ones among them count as public: \
+            this machine's own addresses cannot be looked up (getifaddrs: \(String(errno: errno))), so public ones among them count as public: \
             permit netlink sockets (AF_NETLINK)
             """)
     }

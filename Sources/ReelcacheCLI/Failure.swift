@@ -3,6 +3,7 @@ import Configuration
 import ControlAPI
 import DiskCache
 @preconcurrency import Foundation
+import HTTPModel
 import LocalFiles
 import Reelcache
 
@@ -65,7 +66,7 @@ enum StandardOutput {
         errno = 0
         guard fflush(stdout) == 0, ferror(stdout) == 0 else {
             Failure.exit([
-                "cannot write to standard output" + (errno == 0 ? "" : ": \(String(cString: strerror(errno)))")
+                "cannot write to standard output" + (errno == 0 ? "" : ": \(String(errno: errno))")
             ])
         }
     }

@@ -177,7 +177,7 @@ private final class BlockingExchange {
         let code = transfer()
         if hasEnough, let head { return head }
         if isUnwanted { throw .interrupted }
-        if let readError { throw .broken(detail: "the file cannot be read: \(String(cString: strerror(readError)))") }
+        if let readError { throw .broken(detail: "the file cannot be read: \(String(errno: readError))") }
         let head = currentHead
         guard code == CURLE_OK else {
             let phase: UpstreamError.Phase = head.status > 0 ? .body : easy.isConnected ? .response : .connect

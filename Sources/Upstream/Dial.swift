@@ -2,6 +2,7 @@ import CCurl
 import CachePolicy
 import EventIO
 import Glibc
+import HTTPModel
 
 /// A connection on its way to some host and port, for a tunnel: under the same address policy as transfers, asked right
 /// before each socket is connected, so that a name cannot mean another address by then. Loop-bound; made by
@@ -129,7 +130,7 @@ package final class Dial {
     }
 
     private func note(_ code: Int32) {
-        let detail = String(cString: strerror(code))
+        let detail = String(errno: code)
         failure =
             UpstreamError.isLackOfDescriptors(code)
             ? .outOfDescriptors(host: host) : .cannotConnect(host: host, detail: detail)

@@ -3,6 +3,7 @@ import ArgumentParser
 import CachePolicy
 import Downloads
 import Foundation
+import HTTPModel
 import Reelcache
 import Units
 
@@ -59,7 +60,7 @@ extension ProxyConfiguration {
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else {
                 throw CacheAccessError(
-                    "cannot read \(file == "-" ? "standard input" : file): \(String(cString: strerror(errno)))")
+                    "cannot read \(file == "-" ? "standard input" : file): \(String(errno: errno))")
             }
             if count == 0 { break }
             bytes += buffer[..<count]
