@@ -13,7 +13,7 @@ import Upstream
 ///        │                    ▼
 ///        └── tried again ── received ── all is written ──▶ ended
 ///
-/// It asks (`FetchRequest`, `FetchRetry`), judges the answer, hands its bytes on (`FetchOutput`), and ends.
+/// It asks (`FetchRequest`, `FetchRetry`), has the answer judged (`AnswerIntake`), hands its bytes on (`FetchOutput`), and ends.
 package final class Fetch: TransferDelegate {
     enum Purpose: Sendable {
         /// Find out what the resource is, or whether it still is what is stored.
@@ -22,6 +22,14 @@ package final class Fetch: TransferDelegate {
         case gap(Generation)
         /// Bring bytes of a known generation past the cache.
         case bypass(Generation, owner: FollowerID)
+
+        /// The generation that is known before its origin is asked.
+        var generation: Generation? {
+            switch self {
+            case .gap(let generation), .bypass(let generation, _): generation
+            case .opening: nil
+            }
+        }
 
         /// The stored generation that its origin is asked about.
         var validated: Generation? { if case .opening(_, _, _, let validated) = self { validated } else { nil } }
@@ -93,12 +101,7 @@ package final class Fetch: TransferDelegate {
     var isHeldBack: Bool { if case .heldBack = phase { true } else { false } }
 
     /// The generation whose bytes have to come; nil until an opening fetch knows.
-    var knownGeneration: Generation? {
-        switch purpose {
-        case .gap(let generation), .bypass(let generation, _): generation
-        case .opening: output.generation
-        }
-    }
+    private var knownGeneration: Generation? { purpose.generation ?? output.generation }
 
     // MARK: Asking
 
@@ -120,7 +123,7 @@ package final class Fetch: TransferDelegate {
     }
 
     /// Leaves the answer that has begun, and asks once more.
-    func askAgain() {
+    private func askAgain() {
         transfer?.cancel()
         start(.validation)
     }
@@ -149,10 +152,16 @@ package final class Fetch: TransferDelegate {
         guard !hasEnded else { return }
         status.answered(head.status)
         filler.backoff.note(head, asking: request.url)
+        let intake = AnswerIntake(status: status, purpose: purpose, demand: demand, filler: filler)
         do throws(FillError) {
-            try accept(head)
+            switch try intake.accept(head, &request, &output) {
+            case .receive: break
+            case .askAgain: askAgain()
+            case .complete: complete()
+            case .end(let end): finish(end)
+            }
         } catch {
-            failOrRetry(error, isTransient: Self.isTransient(head))
+            failOrRetry(error, isTransient: AnswerIntake.isTransient(head))
         }
     }
 
@@ -342,7 +351,7 @@ package final class Fetch: TransferDelegate {
     }
 
     /// All is there. The transfer ends by itself, unless it is paused.
-    func complete() {
+    private func complete() {
         guard let transfer, !transfer.isPaused else { return finish(.completed) }
         end(.completed, leaving: transfer)
     }
