@@ -169,7 +169,7 @@ struct FetchOutput {
     mutating func take(_ bytes: UnsafeRawBufferPointer, isLast: Bool) -> Urgency {
         let wanted = Int(min(answered.upperBound -| received, Int64(bytes.count)))
         let dropped = Int(min(surplus, Int64(bytes.count)))
-        surplus -= Int64(dropped)
+        surplus -= Int64(dropped) // no trap: not more than it
         staging.next.append(UnsafeRawBufferPointer(rebasing: bytes[dropped...].prefix(wanted)))
         if staging.next.count >= Self.stagingBytes || isLast && bytesToChunkEnd <= Int64(staging.count) { return .now }
         if !hasBegun, end -| position > Int64(Self.onLoopBytes), let needed = status.slowestFollower,
@@ -200,7 +200,7 @@ struct FetchOutput {
     mutating func nextWrite(isLast: Bool) -> Write? {
         guard !isClosed, !isWaitingForRoom, !staging.isWriting, let writer, !staging.next.isEmpty else { return nil }
         let count = isLast ? upToChunkEnd(wantedOfNext) : wantedOfNext
-        hold(position..<position +| Int64(max(count, 1)))
+        hold(position..<position +| Int64(max(count, 1))) // no trap: its end is above
         let isLong = count > Self.onLoopBytes && writer.generation.isStored
         return Write(writer: writer, buffer: isLong ? staging.handOver() : staging.next, count: count, isLong: isLong)
     }
@@ -262,7 +262,7 @@ struct FetchOutput {
     private mutating func hold(_ range: Range<Int64>) {
         guard let generation, generation.isStored, let reader = status.slowestFollower else { return }
         // One more than the window, as it begins and ends within an extent.
-        let most = Int(filler.window(of: demand).limit / generation.geometry.extentSize) +| 2
+        let most = Int(filler.window(of: demand).limit / generation.geometry.extentSize) +| 2 // no trap: above 0
         held.hold(range, of: generation, readFrom: reader, atMost: most)
     }
 
