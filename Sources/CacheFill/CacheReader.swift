@@ -113,6 +113,7 @@ package final class CacheReader {
 
     /// The next bytes, at most `limit`.
     package func next(limit: Int) -> Step {
+        giveBackPiece()
         if end == nil, let length = generation.length { end = length }
         if let end, offset >= end { return .end }
         if isStranded {
@@ -173,6 +174,11 @@ package final class CacheReader {
         piece = buffer
         note(range, isFresh: followed?.hasBrought(offset, to: follower) == true)
         return .bytes(UnsafeRawBufferPointer(bytes), descriptor: nil, offset: 0)
+    }
+
+    private func giveBackPiece() {
+        if let piece { filler.pieces.give(piece) }
+        piece = nil
     }
 
     private func note(_ range: Range<Int64>, isFresh: Bool) {
@@ -333,8 +339,7 @@ package final class CacheReader {
         unfollow()
         lease = nil
         mapping = nil
-        if let piece { filler.pieces.give(piece) }
-        piece = nil
+        giveBackPiece()
         generation.endReading()
     }
 }

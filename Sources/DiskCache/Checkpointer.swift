@@ -82,10 +82,8 @@ final class Checkpointer {
     @discardableResult
     func save(_ updates: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Set<GenerationID> {
         var failed: Set<GenerationID> = []
-        // One that has been replaced is not brought back by news of it.
         let newest = core.open.newestIDs
         let isCurrent = { (update: CacheIndex.Update) in newest[update.key] == nil || newest[update.key] == update.id }
-        for update in updates where !isCurrent(update) { generations[update.id].map(remover.retire) }
         // After one that failed the others would wait as long for nothing.
         for batch in CacheIndex.Update.batches(updates.filter(isCurrent)) {
             if !failed.isEmpty || !saveBatch(batch, of: generations) {
@@ -94,6 +92,9 @@ final class Checkpointer {
             }
         }
         for id in failed { if let generation = generations[id] { _ = core.unsaved.add(generation) } }
+        // One that has been replaced is not brought back by news of it. It goes after what replaces it is saved, which
+        // takes over what is known of their resource.
+        for update in updates where !isCurrent(update) { generations[update.id].map(remover.retire) }
         return failed
     }
 

@@ -15,8 +15,9 @@ final class Closer {
     func closeUnused() -> Int64 {
         let unused = core.open.takeUnused()
         guard !unused.isEmpty else { return 0 }
-        let leftovers = unused.filter(\.isLeftover)
         var (freed, kept) = (0 as Int64, settle(unused.filter { !$0.isLeftover }))
+        // With those that have lost their place just now.
+        let leftovers = unused.filter(\.isLeftover)
         let isForgotten =
             leftovers.isEmpty
             || core.faults.report("forget generations") { () throws(StoreError) in

@@ -356,9 +356,12 @@ import Testing
         #expect(throws: ImportError.self) { try takeIn("a", other) }
         let previous = try #require(try opened.load("a"))
         #expect(previous.length == media.size)
-        // News of the old one must not bring it back.
+        previous.countHit()
+        opened.checkpoint()
+        // News of the old one must not bring it back, nor take with it what is known of its resource.
         previous.touch(0, at: 77)
         _ = try takeIn("a", other, replaces: true)
+        #expect(try store.resources(ResourceQuery()).resources.map(\.hits) == [1])
         #expect(try opened.load("a")?.firstWrongChunk(other) == nil)
         opened.closeUnused()
         #expect(opened.dataFiles.count == 1)
