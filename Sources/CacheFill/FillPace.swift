@@ -40,7 +40,7 @@ struct TokenBucket: Sendable {
     }
 
     private mutating func fill(at now: UInt64) {
-        defer { filledAt = now }
+        defer { filledAt = max(filledAt, now) }
         guard let rate, filledAt > 0, now > filledAt else { return }
         tokens = min(Self.most(at: rate), tokens + Double(now - filledAt) / 1e9 * Double(rate))
     }

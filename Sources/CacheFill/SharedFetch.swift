@@ -72,6 +72,7 @@ package struct SharedFetch: Sendable, Hashable {
 
     /// Calls `wake` once, at the next news. If there are some already (the frontier is past `offset`, the fetch has
     /// ended, or has found what it opens while `offset` is nil), nothing is registered.
+    /// - Parameter wake: called on any thread, also from within calls of a fetch: it posts, and reaches no fetch itself.
     /// - Returns: whether `wake` will be called.
     package func wait(_ follower: FollowerID, at offset: Int64?, wake: @escaping @Sendable () -> Void) -> Bool {
         resource.change { state in
