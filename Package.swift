@@ -25,6 +25,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
 
         // Pure values and decisions
@@ -68,7 +69,8 @@ let package = Package(
         .target(
             name: "Presentations",
             dependencies: [
-                "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Metrics", "Playlists",
+                "CXXHash", "CZlib", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Metrics",
+                "Playlists",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(

@@ -61,6 +61,14 @@ package final class Demand: Sendable {
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
     }
 
+    /// The same demand, for the whole.
+    package var ofWhole: Demand {
+        Demand(
+            url: url, span: nil, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
+            isTransparent: isTransparent,
+            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
+    }
+
     /// What the same client is about to ask for: with its fields, but for those that were about this request alone.
     /// Credentials go no further than to the origin that it has named.
     package func next(
@@ -74,7 +82,10 @@ package final class Demand: Sendable {
     }
 
     /// Whether media is asked for, so that a web page cannot be the answer.
-    var expectsMedia: Bool { StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields()) }
+    var expectsMedia: Bool {
+        // What a playlist names, whatever it is called.
+        whole != nil || StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields())
+    }
 
     /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak
     /// itself.

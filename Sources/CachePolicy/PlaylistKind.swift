@@ -33,6 +33,11 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
         return rootName(text).map(localName) == "MPD" ? .dash : nil
     }
 
+    /// Whether a playlist can begin with a byte: what cannot need not be looked at any further.
+    package static func mayBegin(with byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "#") || byte == UInt8(ascii: "<") || byte == byteOrderMark[0] || ASCII.isXMLSpace(byte)
+    }
+
     /// UTF-8's.
     package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 

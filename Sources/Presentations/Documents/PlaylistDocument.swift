@@ -1,5 +1,7 @@
 import CachePolicy
+import DiskCache
 import Playlists
+import Synchronization
 
 /// A playlist that was read: its text, what it says, and where it came from. What it says of one version of a resource
 /// does not change.
@@ -18,13 +20,18 @@ package final class PlaylistDocument: Sendable {
     /// Decoded: without a content coding.
     package let text: [UInt8]
     package let content: Content
+    /// Of which it was read; nil where that is not known.
+    package let generation: GenerationID?
+    /// As clients get it.
+    private let texts = Mutex<[PlaylistForm: PlaylistText]>([:])
 
     /// Reads a text. For large ones this takes a while: not for loops.
     /// - Parameter variables: what the multivariant playlist that led here defines (`EXT-X-DEFINE`); nil where none is
     ///   known.
     /// - Throws: where it is neither kind of playlist, or cannot be read.
     package init(
-        _ text: [UInt8], key: CacheKey, url: OriginURL, base: OriginURL, importing variables: [String: String]? = nil
+        _ text: [UInt8], key: CacheKey, url: OriginURL, base: OriginURL, generation: GenerationID? = nil,
+        importing variables: [String: String]? = nil
     ) throws(PlaylistError) {
         content =
             switch PlaylistKind.sniff(text) {
@@ -33,7 +40,7 @@ package final class PlaylistDocument: Sendable {
             case nil:
                 throw PlaylistError(.notAPlaylist, "the text begins neither with #EXTM3U nor with an MPD element")
             }
-        (self.key, self.url, self.base, self.text) = (key, url, base, text)
+        (self.key, self.url, self.base, self.text, self.generation) = (key, url, base, text, generation)
     }
 
     /// Further playlists of the presentation, each once: those of a multivariant playlist.
@@ -59,6 +66,40 @@ package final class PlaylistDocument: Sendable {
         switch content {
         case .hls(let playlist): playlist.media.map { !$0.hasEnd } ?? false
         case .dash(let mpd): mpd.isDynamic
+        }
+    }
+
+    /// As a client is to get it, whose players then find all that it names. Made once for each form; of a long text
+    /// this takes a while.
+    /// - Throws: where it would grow beyond any playlist.
+    package func text(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
+        if let known = texts.withLock({ $0[form] }) { return known }
+        let made = try makeText(for: form)
+        texts.withLock { texts in
+            // One proxy has a few names; whoever invents more has them made anew.
+            if texts.count >= Self.mostTexts { texts = [:] }
+            texts[form] = made
+        }
+        return made
+    }
+
+    private static let mostTexts = 4
+
+    /// Whether `text(for:)` takes no time.
+    package func hasText(for form: PlaylistForm) -> Bool {
+        text.count <= 64 << 10 || texts.withLock { $0[form] != nil }
+    }
+
+    private func makeText(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
+        let edits = try edits(for: form.proxyForm, at: form.client) + filterEdits(keeping: form.kept)
+        return PlaylistText(edits.isEmpty ? text : edits.applied(to: text), isOriginal: edits.isEmpty)
+    }
+
+    private func filterEdits(keeping kept: PlaylistForm.Kept?) -> [AddressEdit] {
+        switch (content, kept) {
+        case (.hls(let playlist), .playlists(let kept)?): playlist.multivariant?.edits(keeping: kept) ?? []
+        case (.dash(let mpd), .representations(let kept)?): mpd.edits(keeping: kept) ?? []
+        default: []
         }
     }
 
