@@ -25,6 +25,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
 
         // Pure values and decisions
@@ -66,10 +67,18 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
+            name: "Presentations",
+            dependencies: [
+                "CXXHash", "CZlib", "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Metrics",
+                "Playlists",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        .target(
             name: "Downloads",
             dependencies: [
                 "Units",
-                "CachePolicy", "CacheFill", "DiskCache", "EventIO", "HTTPModel", "Upstream",
+                "CachePolicy", "CacheFill", "DiskCache", "EventIO", "HTTPModel", "Presentations", "Playlists",
+                "Upstream",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
@@ -77,7 +86,7 @@ let package = Package(
             name: "MediaProxy",
             dependencies: [
                 "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill",
-                .product(name: "Logging", package: "swift-log"),
+                "Playlists", "Presentations", .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
             name: "ControlAPI",
@@ -89,7 +98,7 @@ let package = Package(
             dependencies: [
                 "Units",
                 "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache",
-                "CacheFill", "MediaProxy",
+                "CacheFill", "MediaProxy", "Playlists", "Presentations",
                 "ControlAPI", "Downloads", .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -139,6 +148,9 @@ let package = Package(
         .testTarget(
             name: "AdministrationTests", dependencies: ["Administration", "CachePolicy", "Reelcache", "TestSupport"]),
         .testTarget(name: "PlaylistsTests", dependencies: ["Playlists", "CachePolicy", "HTTPModel", "TestSupport"]),
+        .testTarget(
+            name: "PresentationsTests",
+            dependencies: ["Presentations", "CachePolicy", "HTTPModel", "Playlists", "TestSupport"]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "CacheFillTests",

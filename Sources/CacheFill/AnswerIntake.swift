@@ -109,6 +109,10 @@ struct AnswerIntake {
         // What is stored is no longer what its origin has, though that must not be stored.
         if !isKept, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept)
+        if let former = validated?.head, former.isListing {
+            // Until it is read: the next state of the same stream.
+            generation.setHead { $0.ofPlaylist(former.live?.answered(at: filler.settings.clock())) }
+        }
         let isUnresumable = answer.first.isUnresumable(
             isStored: generation.isStored, condition: generation.head.rangeCondition, isAskedForPart: span != nil)
         let start = answer.first.start(generation.geometry)

@@ -11,7 +11,10 @@ extension CacheFiller {
         let receivedAt = now()
         let times = ResponseTimes(head.fields, requestedAt: requestedAt, receivedAt: receivedAt)
         let fields = head.keptFields(receivedAt: receivedAt)
-        generation.freshen { $0.freshened(by: fields, isPublic: head.isFromPublicAddress, times: times) }
+        let instant = settings.clock()
+        generation.freshen {
+            $0.freshened(by: fields, isPublic: head.isFromPublicAddress, times: times, instant: instant)
+        }
     }
 
     /// Judges a stored generation by the answer to a client's HEAD (RFC 9111 §4.3.5).

@@ -36,6 +36,8 @@ package final class CacheFiller: Sendable {
     package let policy: Current<ProxyPolicy>
     /// The time in seconds since 1970, by which responses age.
     package let now: @Sendable () -> Int64
+    /// A clock that never goes back, in nanoseconds.
+    package var instant: UInt64 { settings.clock() }
     package let backoff: OriginBackoff
     let metrics: ProxyMetrics
     package let logger: Logger

@@ -9,10 +9,13 @@ package final class Demand: Sendable {
     package let span: ByteRangeSpec?
     package let resolvedRule: ResolvedRule
     package let directives: RequestDirectives
+    /// The presentation that it is a part of; nil for what stands alone.
+    package let whole: CacheKey?
     /// The client's; nil where there is none.
     private let request: RequestHead?
     private let isTransparent: Bool
     private let passesCookies: Bool
+    private let passesCredentials: Bool
     private let referrer: Referrer
     private let passedFields = Mutex<HeaderFields?>(nil)
 
@@ -21,39 +24,68 @@ package final class Demand: Sendable {
     ///   - passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its
     ///     cookies are meant for
     ///     it.
+    ///   - passesCredentials: whether `Authorization` is meant for it.
     ///   - referrer: what the origin is told in `Referer`.
     package init(
         url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives,
-        resolvedRule: ResolvedRule = ResolvedRule(),
-        isTransparent: Bool = false, passesCookies: Bool = false, referrer: Referrer = .asSent
+        resolvedRule: ResolvedRule = ResolvedRule(), whole: CacheKey? = nil,
+        isTransparent: Bool = false, passesCookies: Bool = false, passesCredentials: Bool = true,
+        referrer: Referrer = .asSent
     ) {
         self.url = url
         self.span = span
         self.request = request
         self.resolvedRule = resolvedRule
+        self.whole = whole
         self.isTransparent = isTransparent
         self.passesCookies = passesCookies
+        self.passesCredentials = passesCredentials
         self.referrer = referrer
         self.directives = directives
     }
 
     /// What the proxy fetches of its own accord.
-    convenience init(url: OriginURL, span: ByteRangeSpec?, resolvedRule: ResolvedRule) {
+    package convenience init(
+        url: OriginURL, span: ByteRangeSpec?, resolvedRule: ResolvedRule, whole: CacheKey? = nil
+    ) {
         self.init(
             url: url, span: span, request: nil, directives: RequestDirectives(cacheControl: nil, pragma: nil),
-            resolvedRule: resolvedRule)
+            resolvedRule: resolvedRule, whole: whole)
     }
 
     /// The same demand, for another part.
     func of(_ span: ByteRangeSpec) -> Demand {
         Demand(
-            url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
+            url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
             isTransparent: isTransparent,
-            passesCookies: passesCookies, referrer: referrer)
+            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
+    }
+
+    /// The same demand, for the whole.
+    package var ofWhole: Demand {
+        Demand(
+            url: url, span: nil, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
+            isTransparent: isTransparent,
+            passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
+    }
+
+    /// What the same client is about to ask for: with its fields, but for those that were about this request alone.
+    /// Credentials go no further than to the origin that it has named.
+    package func next(
+        _ url: OriginURL, span: ByteRangeSpec?, resolvedRule: ResolvedRule, whole: CacheKey?
+    ) -> Demand {
+        let isSame = OriginURL.areSameOrigin(url, self.url)
+        return Demand(
+            url: url, span: span, request: request, directives: RequestDirectives(), resolvedRule: resolvedRule,
+            whole: whole, isTransparent: isTransparent, passesCookies: passesCookies && isSame,
+            passesCredentials: passesCredentials && isSame, referrer: referrer)
     }
 
     /// Whether media is asked for, so that a web page cannot be the answer.
-    var expectsMedia: Bool { StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields()) }
+    var expectsMedia: Bool {
+        // What a playlist names, whatever it is called.
+        whole != nil || StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields())
+    }
 
     /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak
     /// itself.
@@ -73,6 +105,7 @@ package final class Demand: Sendable {
         fields.removeHopByHop()
         fields.remove(allOf: Self.withheld)
         if !passesCookies { fields.remove("Cookie") }
+        if !passesCredentials { for name in HeaderFields.credentials { fields.remove(name) } }
         if !isTransparent { fields.lines.removeAll { SiteFields.isOfClient($0.name) } }
         referrer.replace(in: &fields)
         return fields

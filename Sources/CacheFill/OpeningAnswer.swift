@@ -28,7 +28,9 @@ struct OpeningAnswer {
         }
         storing = Storing.decide(
             status: answer.status, fields: answer.fields, total: first.total, request: demand.directives,
-            expectsMedia: demand.expectsMedia, demand.resolvedRule)
+            expectsMedia: demand.expectsMedia,
+            isCodedPlaylist: !first.isPart && ContentEncoding.isCodedPlaylist(answer.fields, at: demand.url),
+            demand.resolvedRule)
         let fields = answer.keptFields(receivedAt: times.validatedAt)
         // Of a part, the rest has the same status as the whole.
         head = GenerationHead(

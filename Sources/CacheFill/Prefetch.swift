@@ -92,7 +92,7 @@ package final class Prefetch {
     private func proceed() {
         guard onEnd != nil else { return }
         let view = loop.filler.look(at: resource, wake: wake { $0.proceed() })
-        act(on: resolver.resolve(view, for: .presence, now: loop.filler.now(), selection: selection))
+        act(on: resolver.resolve(view, for: .presence, now: loop.filler.now(), instant: now, selection: selection))
     }
 
     private func act(on resolution: Resolution) {

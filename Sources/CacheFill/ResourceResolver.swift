@@ -68,10 +68,11 @@ package struct ResourceResolver {
     /// - Parameters:
     ///   - view: what is known of the resource that it has come to.
     ///   - now: seconds since 1970.
+    ///   - instant: nanoseconds of a clock that never goes back.
     ///   - selection: the request fields by which a variant was chosen, as this request has them.
     package mutating func resolve(
         _ view: OpenResource.View, for purpose: Purpose, now: @autoclosure () -> Int64,
-        selection: (Variant) -> Variant
+        instant: @autoclosure () -> UInt64, selection: (Variant) -> Variant
     ) -> Resolution {
         switch view {
         case .lookingUp: return .wait
@@ -83,7 +84,7 @@ package struct ResourceResolver {
             guard case .answer(let directives, let ttl, let isOffline) = purpose, generation !== accepted else {
                 return .use(generation, stored, .anyway)
             }
-            let freshness = head.freshness(ttl: ttl, now: now())
+            let freshness = head.freshness(ttl: ttl, now: now(), instant: instant())
             return switch Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: isOffline) {
             case .fresh: .use(generation, stored, .fresh(freshness))
             case .stale(let revalidates): .use(generation, stored, .stale(freshness, revalidates: revalidates))

@@ -2,7 +2,7 @@ import HTTPModel
 
 /// A path of the proxy behind which a part of one origin is: with `/tv/` for `https://origin/vod/`, the target
 /// `/tv/film.mp4` means `https://origin/vod/film.mp4`.
-package struct Mount: Sendable, Equatable {
+package struct Mount: Sendable, Hashable {
     /// Begins and ends with "/".
     package let path: String
     /// Its path ends with "/", and it has no query.

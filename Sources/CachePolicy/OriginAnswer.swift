@@ -72,7 +72,7 @@ extension Combining {
         switch answer.status {
         case 206: return part(answer, of: known, from: offset)
         case 200:
-            guard Storing.isUncoded(answer.fields), answer.contentLength == known.length,
+            guard ContentEncoding.isUncoded(answer.fields), answer.contentLength == known.length,
                 isSameVersion(answer.fields, isPart: false, stored: known.fields), known.condition != nil
             else { return .anotherVersion }
             return .whole
@@ -84,7 +84,7 @@ extension Combining {
 
     private static func part(_ answer: OriginAnswer, of known: KnownVersion, from offset: Int64) -> Brought {
         // RFC 9110 §8.4: a range counts bytes of the encoded form.
-        guard Storing.isUncoded(answer.fields) else { return .unusable("the part is encoded") }
+        guard ContentEncoding.isUncoded(answer.fields) else { return .unusable("the part is encoded") }
         // §15.3.7.1: without one nobody knows which part it is.
         guard let part = answer.contentRange, let range = part.range else {
             return .unusable(OriginAnswer.lacksRange)

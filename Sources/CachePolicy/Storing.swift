@@ -26,9 +26,10 @@ package enum Storing: Sendable, Equatable {
     ///   - fields: of the response.
     ///   - total: the length of the whole, where it is known.
     ///   - expectsMedia: whether media was asked for.
+    ///   - isCodedPlaylist: whether it is a playlist in a coding that can be taken off, and all of it comes.
     package static func decide(
         status: Int, fields: HeaderFields, total: Int64?, request: RequestDirectives, expectsMedia: Bool,
-        _ resolvedRule: ResolvedRule
+        isCodedPlaylist: Bool = false, _ resolvedRule: ResolvedRule
     ) -> Storing {
         if resolvedRule.bypasses { return .pass(.rule) }
         // §3: of final status codes this cache understands those of media. Errors of an origin are not kept, however
@@ -44,17 +45,10 @@ package enum Storing: Sendable, Equatable {
         // §4.1: nothing would ever match it.
         if Variant.names(in: fields) == nil { return .pass(.varyAny) }
         // RFC 9110 §8.4: ranges count bytes of the encoded form, which another answer may not share.
-        guard isUncoded(fields) else { return .pass(.encoded) }
+        guard ContentEncoding.isUncoded(fields) || isCodedPlaylist else { return .pass(.encoded) }
         if expectsMedia, !resolvedRule.storesPages, StrayPage.isPage(fields) { return .pass(.page) }
         guard fields.canBeKept else { return .pass(.fields) }
         if let most = resolvedRule.largestStored, let total, total > most { return .pass(.tooLong) }
         return .store
-    }
-
-    package static func isUncoded(_ fields: HeaderFields) -> Bool {
-        let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map {
-            ASCII.lowercased(ASCII.trimmed($0))
-        }
-        return codings.allSatisfy { ["", "identity"].contains($0) }
     }
 }

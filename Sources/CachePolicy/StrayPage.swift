@@ -17,7 +17,12 @@ package enum StrayPage {
 
     /// Whether something is a playlist, by its `Content-Type` or by the extension in its URL.
     static func isPlaylist(type: String, _ url: OriginURL) -> Bool {
-        playlistTypes.contains(essence(of: type)) || fileExtension(of: url).map(playlistExtensions.contains) ?? false
+        playlistTypes.contains(essence(of: type)) || isPlaylist(url)
+    }
+
+    /// Whether a URL names a playlist, by its extension.
+    package static func isPlaylist(_ url: OriginURL) -> Bool {
+        fileExtension(of: url).map(playlistExtensions.contains) ?? false
     }
 
     /// Whether what a URL names, or what a browser asks for, is media. Other URLs may well be those of pages.

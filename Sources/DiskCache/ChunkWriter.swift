@@ -146,6 +146,7 @@ package final class ChunkWriter: @unchecked Sendable {
     }
 
     private func write(_ part: UnsafeRawBufferPointer, of chunk: Int, endingAt end: Int64) -> StoreError? {
+        if position == 0, let first = part.first { generation.begins(with: first) }
         if !isPassingOver {
             do { try generation.file.write(part, at: position) } catch { return error }
             digest.update(part)

@@ -17,6 +17,7 @@ package final class Generation: Sendable {
     /// Whether somebody had pinned or downloaded its resource when it was opened.
     private let wasKept: Bool
     private let state: Mutex<GenerationState>
+    private let firstByte = Atomic<Beginning>(.unknown)
 
     /// - Parameters:
     ///   - chunks: what is there of it.
@@ -88,6 +89,22 @@ package final class Generation: Sendable {
             state.head = change(state.head)
             state.news.isHeadChanged = true
         }
+    }
+
+    /// What its bytes, or the generation before it, have told of it: nothing that the index keeps.
+    package func setHead(_ change: (GenerationHead) -> GenerationHead) {
+        state.withLock { $0.head = change($0.head) }
+    }
+
+    /// What its first byte tells: a text, such as a playlist, or what cannot be one.
+    package enum Beginning: UInt8, Sendable, AtomicRepresentable { case unknown, text, other }
+
+    /// Known once the first byte has been written or looked at.
+    package var beginning: Beginning { firstByte.load(ordering: .relaxed) }
+
+    /// - Parameter byte: its first.
+    package func begins(with byte: UInt8) {
+        firstByte.store(PlaylistKind.mayBegin(with: byte) ? .text : .other, ordering: .relaxed)
     }
 
     /// What is known of its chunks at this moment.

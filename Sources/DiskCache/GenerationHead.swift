@@ -18,6 +18,13 @@ package final class GenerationHead: Sendable, Equatable {
     package let storedAt: Int64
     /// From when its age counts.
     package let times: ResponseTimes
+    /// Whether it is a playlist or a feed, whatever its origin calls it.
+    package let isListing: Bool
+    /// Whether its origin calls it a playlist.
+    package let isCertainPlaylist: Bool
+    /// Of a playlist that goes on: for how long it stands for its stream. Known to this process alone, and no part of
+    /// what is compared and saved.
+    package let live: LiveTiming?
 
     /// `fields` as they go out, each line ended by CRLF; those that speak for the origin as a site are apart.
     package let fieldBytes: [UInt8]
@@ -33,11 +40,13 @@ package final class GenerationHead: Sendable, Equatable {
     /// The value for `If-Range` by which a gap of this very generation is asked for.
     package let rangeCondition: String?
 
-    /// - Parameter times: nil where it was new when it was stored.
+    /// - Parameters:
+    ///   - times: nil where it was new when it was stored.
+    ///   - isListing: whether it is one although its fields do not say so.
     package init(
         status: Int, fields: HeaderFields, variant: Variant = Variant(), finalURL: String, isPublic: Bool = false,
         storedAt: Int64,
-        times: ResponseTimes? = nil
+        times: ResponseTimes? = nil, isListing: Bool = false, live: LiveTiming? = nil
     ) {
         self.status = status
         self.fields = fields
@@ -55,7 +64,11 @@ package final class GenerationHead: Sendable, Equatable {
         cacheControl = CacheControl(parsing: fields.combined("Cache-Control"))
         rangeCondition = Combining.condition(for: fields)
         hasDate = fields["Date"] != nil
-        freshnessAtFirst = .of(fields, self.times, ttl: nil, now: self.times.validatedAt)
+        self.isListing = isListing || Listing.isListing(fields)
+        isCertainPlaylist = fields["Content-Type"].map { PlaylistKind(mediaType: $0) != nil } ?? false
+        self.live = live
+        freshnessAtFirst = .of(
+            fields, self.times, ttl: nil, isListing: self.isListing, now: self.times.validatedAt)
     }
 
     private static func rendered(_ lines: [HeaderFields.Line]) -> [UInt8] {
@@ -70,8 +83,10 @@ package final class GenerationHead: Sendable, Equatable {
     /// - Parameters:
     ///   - ttl: what a rule says.
     ///   - now: seconds since 1970.
-    package func freshness(ttl: Int64?, now: Int64) -> Freshness {
+    ///   - instant: nanoseconds of a clock that never goes back.
+    package func freshness(ttl: Int64?, now: Int64, instant: @autoclosure () -> UInt64) -> Freshness {
         guard ttl == nil else { return .of(fields, times, ttl: ttl, now: now) }
+        if let live { return live.freshness(age: times.age(at: now), at: instant()) }
         let first = freshnessAtFirst
         return Freshness(
             lifetime: first.lifetime, age: times.age(at: now), source: first.source,
@@ -86,15 +101,26 @@ package final class GenerationHead: Sendable, Equatable {
         GenerationHead(
             status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: isPublic,
             storedAt: storedAt,
-            times: ResponseTimes(validatedAt: 1, initialAge: .max))
+            times: ResponseTimes(validatedAt: 1, initialAge: .max), isListing: isListing)
+    }
+
+    /// The head that takes its place when its bytes turn out to be a playlist.
+    /// - Parameter live: of one that goes on; nil for a film's.
+    package func ofPlaylist(_ live: LiveTiming?) -> GenerationHead {
+        GenerationHead(
+            status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: isPublic,
+            storedAt: storedAt, times: times, isListing: true, live: live)
     }
 
     /// The head that takes its place when its origin has said, in an answer with such fields, that it still holds.
-    package func freshened(by newer: HeaderFields, isPublic: Bool, times: ResponseTimes) -> GenerationHead {
+    /// - Parameter instant: nanoseconds of a clock that never goes back.
+    package func freshened(
+        by newer: HeaderFields, isPublic: Bool, times: ResponseTimes, instant: UInt64
+    ) -> GenerationHead {
         GenerationHead(
             status: status, fields: Freshening.updated(fields, with: newer).worthKeeping, variant: variant,
             finalURL: finalURL, isPublic: self.isPublic && isPublic,
-            storedAt: storedAt, times: times)
+            storedAt: storedAt, times: times, isListing: isListing, live: live?.answered(at: instant))
     }
 
     package static func == (a: GenerationHead, b: GenerationHead) -> Bool {

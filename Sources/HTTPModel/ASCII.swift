@@ -29,6 +29,11 @@ package enum ASCII {
     /// OWS, the white space that may surround values (RFC 9110 §5.6.3).
     @inlinable package static func isOptionalSpace(_ byte: UInt8) -> Bool { byte == space || byte == tab }
 
+    /// White space of XML (XML 1.0 §2.3, production S), and of lines of HLS playlists.
+    @inlinable package static func isXMLSpace(_ byte: UInt8) -> Bool {
+        isOptionalSpace(byte) || byte == lineFeed || byte == carriageReturn
+    }
+
     /// What may stand in a field value: visible characters, spaces, tabs and `obs-text` (RFC 9110 §5.5).
     @inlinable package static func isFieldContent(_ byte: UInt8) -> Bool {
         byte >= space && byte != 0x7F || byte == tab

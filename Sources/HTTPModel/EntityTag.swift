@@ -14,6 +14,10 @@ package struct EntityTag: Sendable, Hashable {
         self = tag
     }
 
+    /// A strong one.
+    /// - Parameter opaque: without quotes, control characters and spaces.
+    package init(opaque: String) { (isWeak, self.opaque) = (false, opaque) }
+
     fileprivate init?(_ scanner: inout FieldScanner) {
         isWeak = scanner.take("W/")
         guard scanner.take(ASCII.quote) else { return nil }

@@ -13,6 +13,9 @@ extension MediaAnswer {
         opening = nil
         let view = view ?? generation.snapshot, head = view.head
         guard head.status == 200 else { return relay(generation, view, following: status) }
+        if !isAsStored, library.isPlaylist(generation, view) {
+            return answerPlaylist(from: generation, view, following: status)
+        }
         switch Conditional.evaluate(request, against: head.validators) {
         case .notModified: return close(304, generation, view, following: status)
         case .failed: return close(412, generation, view, following: status)
@@ -82,6 +85,9 @@ extension MediaAnswer {
             exchange.onAbort = { [self] in abandon() }
             reader.onReady = { [self] in sendFirst(of: reader, body: body, head: head) }
             return
+        case .bytes(let bytes, _, _)
+        where begins(reader) && body == nil && library.isPlaylist(bytes, of: reader.generation):
+            return answerPlaylist(from: reader.generation, beginning: bytes, by: reader, isNews: !outcome.isHit)
         case .failed(.changed):
             reader.finish()
             self.reader = nil
@@ -103,6 +109,13 @@ extension MediaAnswer {
         endWaiting()
         exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
         exchange.respond(head(), body: body?(step) ?? self)
+    }
+
+    /// Whether its first bytes are the resource's, and all others follow; not where these have been looked at before.
+    private func begins(_ reader: CacheReader) -> Bool {
+        guard !isAsStored, reader.offset == reader.given.stored +| reader.given.fetched else { return false }
+        return reader.generation.head.status == 200
+            && (wanted == nil || reader.remaining.map { $0 +| reader.offset } == reader.generation.length)
     }
 
     /// A short answer goes out in one piece. Of a long one the first piece is small: who seeks waits for the first
@@ -140,7 +153,7 @@ extension MediaAnswer {
         return response
     }
 
-    private func addFields(of generation: Generation, _ view: Generation.Snapshot, to response: inout Response) {
+    func addFields(of generation: Generation, _ view: Generation.Snapshot, to response: inout Response) {
         let head = view.head
         if response.status == 304 {
             for line in head.fields.lines where Self.notModifiedFields.contains(line.name) {

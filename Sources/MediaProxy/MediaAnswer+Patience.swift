@@ -1,3 +1,4 @@
+import HTTPModel
 import CacheFill
 import EventIO
 import Upstream
@@ -22,10 +23,18 @@ extension MediaAnswer {
         case .running: return true
         case .fresh:
             let timer = LoopTimer(on: exchange.loop) { [unowned self] in losePatience() }
-            timer.schedule(afterSeconds: max(Self.shortest, filler.upstream.settings.stallTimeout * Self.stallsWaited))
+            timer.schedule(afterSeconds: max(Self.shortest, min(usual, untilSilent ?? usual)))
             patience = .running(timer)
             return true
         }
+    }
+
+    private var usual: Double { filler.upstream.settings.stallTimeout * Self.stallsWaited }
+
+    /// Of a live playlist, until players that get the same again would wait in vain.
+    private var untilSilent: Double? {
+        guard let live = doubted?.generation.head.live else { return nil }
+        return Double(live.answeredAt +| live.silentAfter -| filler.filler.instant) / 1e9
     }
 
     private static let stallsWaited = 1.5

@@ -68,6 +68,7 @@ extension MediaAnswer {
             return fail(
                 error, status: 504, advice: "it is cached, but the request wants nothing that stale (stale-if-error)")
         }
+        doubt = error
         outcome.ttl = freshness.remaining
         outcome.detail = error.kind.rawValue
         resolver.accepted = generation
@@ -147,6 +148,12 @@ extension MediaAnswer {
             case let status where Reuse.isGone(status: status): filler.filler.discard(validated, of: resource)
             default: break
             }
+        }
+        // What a GET would get is made of it.
+        if head.status == 200, head.fields["Content-Type"].map({ PlaylistKind(mediaType: $0) != nil }) ?? false,
+            !resolvedRule.bypasses, !isReadingPlaylist
+        {
+            return open(alone: false)
         }
         var fields = head.fields
         fields.removeUnfitForClients()

@@ -5,6 +5,7 @@ import EventIO
 import HTTPModel
 import HTTPTransport
 import Metrics
+import Presentations
 import Upstream
 
 /// One request for media on its way to its answer, and then the answer's body. Loop-bound.
@@ -34,6 +35,15 @@ final class MediaAnswer: BodySource {
     var outcome = CacheStatus.hit()
     /// What is stored and may no longer hold: it answers where its origin cannot tell.
     var doubted: (generation: Generation, freshness: Freshness)?
+    /// Why what is stored is given out although it may no longer hold.
+    var doubt: FillError?
+    /// Its playlist is given out as it is stored.
+    private(set) var isAsStored = false
+    var isReadingPlaylist = false
+    /// Given out of memory.
+    var isAnswered = false
+    /// To what it belongs, where a playlist names it.
+    private(set) lazy var membership = findMembership()
     /// How long it waits yet for the first byte.
     var patience = Patience.fresh
     /// A generation may be replaced while its first byte is awaited: then the answer is given from the next one.
@@ -93,7 +103,25 @@ final class MediaAnswer: BodySource {
         if resolvedRule.bypasses { return act(on: directives.control.onlyIfCached ? .refuse : .bypass(.rule)) }
         let view = filler.filler.look(at: resource, wake: wake { $0.proceed() })
         act(
-            on: resolver.resolve(view, for: purpose, now: filler.filler.now(), selection: { selection(of: $0) }))
+            on: resolver.resolve(
+                view, for: purpose, now: filler.filler.now(), instant: filler.filler.instant,
+                selection: { selection(of: $0) }))
+    }
+
+    /// The playlist leads where it should: it goes out like any file.
+    func answer(fromFile generation: Generation) {
+        isAsStored = true
+        answer(from: generation)
+    }
+
+    private func findMembership() -> Membership? {
+        let first: Int64? =
+            switch wanted {
+            case .bounded(let first, _), .from(let first): first
+            case .suffix, nil: nil
+            }
+        let filler = filler.filler
+        return handler.library.shelf.membership(of: route.url, at: first) { .seconds(filler.now()) }
     }
 
     /// Does what is to be done by what is known of the resource.
@@ -107,6 +135,8 @@ final class MediaAnswer: BodySource {
             outcome = .hit()
             resource = filler.filler.resource(key)
             proceed()
+        // The head of a playlist is that of the text which is made of it.
+        case .open where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: false)
         case .open where request.method == .head, .bypass where request.method == .head: passHead()
         case .open:
             trace("nothing of it is known")
@@ -145,12 +175,14 @@ final class MediaAnswer: BodySource {
     func makeDemand(_ span: ByteRangeSpec?) -> Demand {
         Demand(
             url: route.url, span: span, request: request, directives: directives, resolvedRule: resolvedRule,
-            isTransparent: route.form.isTransparent,
+            whole: membership?.whole, isTransparent: route.form.isTransparent,
             passesCookies: route.passesCookies, referrer: handler.referrer(of: exchange, route))
     }
 
     /// Whoever has a copy already probably needs no more than to hear that it still holds: the rest is fetched if not.
     private var openingSpan: ByteRangeSpec? {
+        // It is read as a whole; and of one that changes each second a part would be nobody's.
+        guard !isOfPlaylist else { return nil }
         guard wanted == nil, request.method == .get,
             request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil
         else {
@@ -158,6 +190,11 @@ final class MediaAnswer: BodySource {
         }
         // no trap: a chunk has at least 4 KiB
         return .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)
+    }
+
+    /// Whether a playlist is asked for, by its URL or by what is stored.
+    private var isOfPlaylist: Bool {
+        StrayPage.isPlaylist(route.url) || doubted?.generation.head.isCertainPlaylist == true
     }
 
     // MARK: Unknown
@@ -277,6 +314,7 @@ final class MediaAnswer: BodySource {
         headFetch = nil
         reader?.finish()
         reader = nil
+        isAnswered = true
     }
 
     // MARK: The body

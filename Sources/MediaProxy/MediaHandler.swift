@@ -4,10 +4,12 @@ import EventIO
 import HTTPModel
 import HTTPTransport
 import Metrics
+import Presentations
 
 /// Answers players' requests. One for each loop, loop-bound.
 package final class MediaHandler: RequestHandler {
     let filler: LoopFiller
+    let library: PlaylistLibrary
     let metrics: ProxyMetrics
     /// Which private origins are allowed.
     let addresses: Current<AddressPolicy>
@@ -18,14 +20,16 @@ package final class MediaHandler: RequestHandler {
     private var acceptedHost: String?
 
     /// - Parameters:
+    ///   - shelf: of playlists, which all loops share.
     ///   - via: this proxy among others, the same that its requests to origins carry.
     ///   - control: answers requests that are not for media.
     package init(
-        _ filler: LoopFiller, policy: Current<ProxyPolicy>, addresses: Current<AddressPolicy>, via: Via,
+        _ filler: LoopFiller, shelf: PlaylistShelf, policy: Current<ProxyPolicy>, addresses: Current<AddressPolicy>, via: Via,
         hosts: HostPolicy, metrics: ProxyMetrics,
         control: any RequestHandler
     ) {
         self.filler = filler
+        library = PlaylistLibrary(shelf, on: filler)
         self.addresses = addresses
         self.via = via
         self.hosts = hosts

@@ -1,6 +1,20 @@
 import CachePolicy
+import HTTPModel
 
 /// One segment of a rendition, as it is asked for.
+///
+/// The words of this module, the same for both kinds:
+/// - An **address** is a place in a playlist's text that names something else: a byte range and the reference that
+///   stands there.
+/// - A **rendition** is one sequence of segments that can be played by itself or beside others: an HLS media
+///   playlist, a DASH representation.
+/// - A **segment** is the unit that a player asks for: a file, or a range of bytes of one. Its **position** counts
+///   from 0 within what is listed; its **number** is the one that the playlist gives it, and stays the same when a
+///   live window moves on.
+/// - An **initialization section** is what a decoder needs before a segment (`EXT-X-MAP`, `Initialization`).
+/// - An **edit** replaces bytes of the original text. What no edit names stays byte for byte.
+///
+/// Nothing here reads a clock, a file or a socket: bytes come in, values come out.
 package struct MediaSegment: Sendable, Equatable {
     /// What the playlist calls it: HLS's media sequence number, DASH's `$Number$`. Stays the same while a live window
     /// moves on.
@@ -48,10 +62,20 @@ package protocol SegmentSequence: Sendable {
     /// Where a request lies: the first segment at this URL that has the byte.
     /// - Parameter byte: the first that is asked for; nil for a request without a range.
     func position(of url: OriginURL, at byte: Int64?) -> Int?
+    /// Of all segments' URLs.
+    var hosts: Set<String> { get }
 }
 
 extension SegmentSequence {
     package var isEmpty: Bool { count == 0 }
+
+    /// Where the segment with a number is; nil where it is not listed, or not any more.
+    package func position(number: Int64) -> Int? {
+        guard !isEmpty, let position = Int(exactly: number -| self[0].number), (0..<count).contains(position) else {
+            return nil
+        }
+        return self[position].number == number ? position : nil
+    }
 
     /// The next segments after one, in order. Those that cannot be fetched, or are known to be missing, are passed
     /// over.

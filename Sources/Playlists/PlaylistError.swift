@@ -25,7 +25,7 @@ package struct PlaylistError: Error, Sendable, Equatable, CustomStringConvertibl
     /// Counted from 1; nil where it is about no line.
     package let line: Int?
 
-    init(_ kind: Kind, _ reason: String, line: Int? = nil) {
+    package init(_ kind: Kind, _ reason: String, line: Int? = nil) {
         self.kind = kind
         self.reason = reason
         self.line = line

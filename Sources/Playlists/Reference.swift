@@ -14,8 +14,8 @@ enum Reference {
     }
 
     private static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
-        let tail = bytes.drop(while: isXMLSpace)
-        guard let last = tail.lastIndex(where: { !isXMLSpace($0) }) else { return tail }
+        let tail = bytes.drop(while: ASCII.isXMLSpace)
+        guard let last = tail.lastIndex(where: { !ASCII.isXMLSpace($0) }) else { return tail }
         return tail[...last]
     }
 

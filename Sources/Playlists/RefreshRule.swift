@@ -1,3 +1,6 @@
+import CachePolicy
+import HTTPModel
+
 /// How long a playlist that goes on may be taken for the stream's present state.
 ///
 ///     answered ──── fresh ────┤──── asked again ────┤ silent: an error, rather than the same segments for ever
@@ -18,6 +21,22 @@ package struct RefreshRule: Sendable, Equatable {
     init(freshFor: Duration, unit: Duration) {
         self.freshFor = min(freshFor, Self.longest)
         silentAfter = min(unit, Self.longest) * 3 / 2
+    }
+}
+
+extension LiveTiming {
+    /// - Parameter now: when the origin answered with the playlist: nanoseconds of a clock that never goes back.
+    package init(_ rule: RefreshRule, answeredAt now: UInt64) {
+        self.init(
+            freshFor: rule.freshFor.nanoseconds, silentAfter: rule.silentAfter.nanoseconds, answeredAt: now)
+    }
+}
+
+extension Duration {
+    /// 0 for one below zero; held at the greatest.
+    fileprivate var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        return UInt64(clamping: seconds) *| 1_000_000_000 +| UInt64(clamping: attoseconds / 1_000_000_000)
     }
 }
 

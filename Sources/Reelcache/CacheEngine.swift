@@ -6,6 +6,7 @@ import Foundation
 import HTTPModel
 import Logging
 import Metrics
+import Presentations
 import Units
 import Upstream
 
@@ -16,6 +17,8 @@ struct CacheEngine: Sendable {
     let filler: CacheFiller
     let fillers: [LoopBound<LoopFiller>]
     let metrics = ProxyMetrics()
+    /// Playlists that were served lately.
+    let shelf = PlaylistShelf()
     let addresses: Current<AddressPolicy>
     private let networks: LoopBound<NetworkWatch>
     let policy: Current<ProxyPolicy>

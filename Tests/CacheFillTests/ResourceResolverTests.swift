@@ -49,7 +49,7 @@ import Testing
     ) -> String {
         store(control: control, language: language)
         return Self.text(
-            resolver.resolve(.generation(generation), for: purpose, now: 1000) { _ in Self.variant(own) })
+            resolver.resolve(.generation(generation), for: purpose, now: 1000, instant: 0) { _ in Self.variant(own) })
     }
 
     private func store(control: String, language: String?) {
@@ -77,7 +77,7 @@ import Testing
         ] as [(OpenResource.View, ResourceResolver.Purpose, String)])
     func whatIsNotKnownIsOpened(view: OpenResource.View, purpose: ResourceResolver.Purpose, resolution: String) {
         var resolver = resolver
-        let found = resolver.resolve(view, for: purpose, now: 1000) { variant in
+        let found = resolver.resolve(view, for: purpose, now: 1000, instant: 0) { variant in
             Issue.record("nothing was chosen by fields")
             return variant
         }

@@ -11,6 +11,12 @@ package struct Freshness: Sendable, Equatable {
         case heuristic
         /// A rule of this proxy.
         case rule
+        /// The stream that the response is a playlist of (`LiveTiming`). What its origin says of lifetimes does not
+        /// count: players ask as often as the playlist itself says.
+        case stream
+
+        /// Whether it goes before what the origin said of asking again.
+        var overrulesOrigin: Bool { self == .rule || self == .stream }
     }
 
     /// The age at which it becomes stale.
@@ -40,8 +46,11 @@ package struct Freshness: Sendable, Equatable {
     ///   - fields: those of the stored response.
     ///   - times: from when its age counts.
     ///   - ttl: what a rule says; it goes before what the origin said, also before its `no-cache`.
+    ///   - isListing: whether it is a playlist or a feed: no lifetime is guessed for these.
     ///   - now: seconds since 1970.
-    package static func of(_ fields: HeaderFields, _ times: ResponseTimes, ttl: Int64?, now: Int64) -> Freshness {
+    package static func of(
+        _ fields: HeaderFields, _ times: ResponseTimes, ttl: Int64?, isListing: Bool = false, now: Int64
+    ) -> Freshness {
         let age = times.age(at: now)
         if let ttl {
             // A rule counts from when this proxy had it from the origin, however old it was then.
@@ -49,8 +58,9 @@ package struct Freshness: Sendable, Equatable {
         }
         let control = CacheControl(parsing: fields.combined("Cache-Control"))
         let explicit = control.maxAge ?? expiry(fields, receivedAt: times.validatedAt)
+        let guessed = isListing ? 0 : heuristicLifetime(fields, receivedAt: times.validatedAt)
         return Freshness(
-            lifetime: explicit ?? heuristicLifetime(fields, receivedAt: times.validatedAt), age: age,
+            lifetime: explicit ?? guessed, age: age,
             source: explicit == nil ? .heuristic : .explicit,
             isAskedEachTime: control.noCache)
     }
@@ -89,6 +99,7 @@ package struct Freshness: Sendable, Equatable {
         case .explicit: return span
         case .heuristic: return span + " (the origin gave no lifetime)"
         case .rule: return span + " (by a rule)"
+        case .stream: return span + " (a live stream)"
         }
     }
 

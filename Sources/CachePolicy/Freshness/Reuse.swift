@@ -55,7 +55,7 @@ package enum Reuse: Sendable, Equatable {
         // §5.2.1.4; RFC 8246 §2: the word by which a client overrides `immutable`.
         if request.noCache { return .request }
         // §5.2.2.4
-        if response.noCache && freshness.source != .rule { return .stale }
+        if response.noCache && !freshness.source.overrulesOrigin { return .stale }
         let need: Need = freshness.isFresh ? .request : .stale
         // §5.2.1.1
         if let maxAge = request.maxAge, freshness.age > maxAge, !isImmutable(response, freshness) { return need }
@@ -76,16 +76,17 @@ package enum Reuse: Sendable, Equatable {
 
     /// Whether the origin says that, once stale, it may not be given out without asking (§5.2.2.2, §5.2.2.4).
     private static func forbidsStale(_ response: CacheControl, _ freshness: Freshness) -> Bool {
-        guard freshness.source != .rule else { return false }
+        guard !freshness.source.overrulesOrigin else { return false }
         return response.noCache || response.mustRevalidate && !freshness.isFresh
     }
 
-    /// RFC 5861 §3. Where the client named an age, it is to have it (§5.2.1.1, §5.2.1.3).
+    /// RFC 5861 §3. Where the client named an age, it is to have it (§5.2.1.1, §5.2.1.3). A playlist of a live stream
+    /// that is no longer its present state makes players wait for the next segments.
     private static func mayRevalidateMeanwhile(
         _ request: CacheControl, _ response: CacheControl, _ freshness: Freshness
     ) -> Bool {
         guard let window = response.staleWhileRevalidate, !forbidsStale(response, freshness) else { return false }
-        guard request.maxAge == nil, request.minFresh == nil else { return false }
+        guard request.maxAge == nil, request.minFresh == nil, freshness.source != .stream else { return false }
         return freshness.staleness <= window
     }
 

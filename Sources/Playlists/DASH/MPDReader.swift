@@ -101,7 +101,7 @@ extension MPDElement {
     /// something else, such as a time.
     var timeReferences: [String] {
         guard self["schemeIdUri"]?.hasPrefix("urn:mpeg:dash:utc:http-") == true else { return [] }
-        return (self["value"] ?? "").utf8.split(whereSeparator: isXMLSpace).map { Reference.text(Array($0)) }
+        return (self["value"] ?? "").utf8.split(whereSeparator: ASCII.isXMLSpace).map { Reference.text(Array($0)) }
     }
 }
 

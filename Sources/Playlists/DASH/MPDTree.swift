@@ -227,10 +227,10 @@ enum StartTag {
     /// - Returns: the offsets of the values, without quotes.
     static func values(of names: [String], in bytes: [UInt8], _ tag: Range<Int>) -> [String: Range<Int>] {
         var found: [String: Range<Int>] = [:]
-        var rest = bytes[tag].drop { !isXMLSpace($0) }
+        var rest = bytes[tag].drop { !ASCII.isXMLSpace($0) }
         while let equals = rest.firstIndex(of: UInt8(ascii: "=")) {
-            let name = rest[..<equals].drop(while: isXMLSpace).prefix { !isXMLSpace($0) }
-            let value = rest[(equals + 1)...].drop(while: isXMLSpace)
+            let name = rest[..<equals].drop(while: ASCII.isXMLSpace).prefix { !ASCII.isXMLSpace($0) }
+            let value = rest[(equals + 1)...].drop(while: ASCII.isXMLSpace)
             guard let quote = value.first, let end = value.dropFirst().firstIndex(of: quote) else { break }
             let text = String(decoding: name, as: UTF8.self)
             if names.contains(text) { found[text] = (value.startIndex + 1)..<end }

@@ -69,6 +69,13 @@ package struct RepresentationSegments: SegmentSequence {
         case .whole: return base.isEquivalent(to: url) ? 0 : nil
         }
     }
+
+    package var hosts: Set<String> {
+        switch source {
+        case .template, .whole, .file: Set(isEmpty ? [] : [self[0].url?.host ?? base.host])
+        case .list(let entries, _, _): Set(entries.compactMap { url(of: $0)?.host })
+        }
+    }
 }
 
 extension RepresentationSegments {

@@ -1,3 +1,4 @@
+import CachePolicy
 import Glibc
 import HTTPModel
 
@@ -42,8 +43,8 @@ struct HLSLines: Sequence, IteratorProtocol {
 
     private func trimmed(_ range: Range<Int>) -> Range<Int> {
         var (start, end) = (range.lowerBound, range.upperBound)
-        while start < end, isXMLSpace(bytes[end - 1]) { end -= 1 }
-        while start < end, isXMLSpace(bytes[start]) { start += 1 }
+        while start < end, ASCII.isXMLSpace(bytes[end - 1]) { end -= 1 }
+        while start < end, ASCII.isXMLSpace(bytes[start]) { start += 1 }
         return start..<end
     }
 }

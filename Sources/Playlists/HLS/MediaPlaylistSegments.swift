@@ -32,6 +32,15 @@ package struct MediaPlaylistSegments: SegmentSequence {
         }
     }
 
+    package var hosts: Set<String> {
+        var hosts: Set<String> = [base.host]
+        // Most are relative.
+        for segment in playlist.segments where segment.reference.contains("//") {
+            if let host = base.resolving(segment.reference)?.host { hosts.insert(host) }
+        }
+        return hosts
+    }
+
     /// The segment that a part is a piece of: the one being made, behind all that are listed, where it is a part of
     /// that.
     /// - Returns: nil for what is no part, or one that only `EXT-X-PRELOAD-HINT` names.

@@ -1,19 +1,7 @@
 import HTTPModel
 
-/// Playlists of segmented media: HLS (RFC 8216 and draft-pantos-hls-rfc8216bis) and DASH (ISO/IEC 23009-1).
-///
-/// The words of this module, the same for both kinds:
-/// - An **address** is a place in a playlist's text that names something else: a byte range and the reference that
-///   stands there.
-/// - A **rendition** is one sequence of segments that can be played by itself or beside others: an HLS media
-///   playlist, a DASH representation.
-/// - A **segment** is the unit that a player asks for: a file, or a range of bytes of one. Its **position** counts
-///   from 0 within what is listed; its **number** is the one that the playlist gives it, and stays the same when a
-///   live window moves on.
-/// - An **initialization section** is what a decoder needs before a segment (`EXT-X-MAP`, `Initialization`).
-/// - An **edit** replaces bytes of the original text. What no edit names stays byte for byte.
-///
-/// Nothing here reads a clock, a file or a socket: bytes come in, values come out.
+/// Kinds of playlists of segmented media: HLS (RFC 8216 and draft-pantos-hls-rfc8216bis) and DASH (ISO/IEC 23009-1), by
+/// their names and by what they begin with.
 package enum PlaylistKind: Sendable, Equatable, CaseIterable {
     case hls, dash
 
@@ -45,34 +33,36 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
         return rootName(text).map(localName) == "MPD" ? .dash : nil
     }
 
+    /// Whether a playlist can begin with a byte: what cannot need not be looked at any further.
+    package static func mayBegin(with byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "#") || byte == UInt8(ascii: "<") || byte == byteOrderMark[0] || ASCII.isXMLSpace(byte)
+    }
+
     /// UTF-8's.
-    static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// RFC 8216 §4.3.1.1: the tag is a line of its own. Some write attributes behind it.
-    static func isM3U(_ text: ArraySlice<UInt8>) -> Bool {
+    package static func isM3U(_ text: ArraySlice<UInt8>) -> Bool {
         guard text.starts(with: "#EXTM3U".utf8) else { return false }
         return text.dropFirst(7).first.map { $0 <= ASCII.space } ?? true
     }
 
     /// The name of the first element, behind a declaration, comments and processing instructions.
     private static func rootName(_ text: ArraySlice<UInt8>) -> String? {
-        var rest = text.drop(while: isXMLSpace)
+        var rest = text.drop(while: ASCII.isXMLSpace)
         while rest.starts(with: "<?".utf8) || rest.starts(with: "<!--".utf8) {
             let end: [UInt8] = rest.starts(with: "<?".utf8) ? Array("?>".utf8) : Array("-->".utf8)
             guard let next = rest.firstRange(of: end) else { return nil }
-            rest = rest[next.upperBound...].drop(while: isXMLSpace)
+            rest = rest[next.upperBound...].drop(while: ASCII.isXMLSpace)
         }
         guard rest.first == UInt8(ascii: "<") else { return nil }
-        let name = rest.dropFirst().prefix { !isXMLSpace($0) && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/") }
+        let name = rest.dropFirst().prefix {
+            !ASCII.isXMLSpace($0) && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/")
+        }
         return String(decoding: name, as: UTF8.self)
     }
 
     private static func localName(_ name: String) -> String {
         String(name.split(separator: ":", omittingEmptySubsequences: false).last ?? "")
     }
-}
-
-/// XML 1.0 §2.3, production S.
-func isXMLSpace(_ byte: UInt8) -> Bool {
-    ASCII.isOptionalSpace(byte) || byte == ASCII.lineFeed || byte == ASCII.carriageReturn
 }

@@ -1,0 +1,22 @@
+import HTTPModel
+
+/// Content codings of responses (RFC 9110 §8.4). Origins are asked for none.
+package enum ContentEncoding {
+    package static func isUncoded(_ fields: HeaderFields) -> Bool { codings(fields).isEmpty }
+
+    /// Whether a response is a playlist in a coding that can be taken off: then its bytes are kept as they come, though
+    /// nobody can have ranges of them.
+    package static func isCodedPlaylist(_ fields: HeaderFields, at url: OriginURL) -> Bool {
+        let codings = codings(fields)
+        guard !codings.isEmpty, codings.allSatisfy(isDecodable) else { return false }
+        return StrayPage.isPlaylist(type: fields["Content-Type"] ?? "", url)
+    }
+
+    package static func isDecodable(_ coding: String) -> Bool { ["gzip", "x-gzip", "deflate"].contains(coding) }
+
+    private static func codings(_ fields: HeaderFields) -> [String] {
+        fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }.map {
+            ASCII.lowercased(ASCII.trimmed($0))
+        }.filter { !["", "identity"].contains($0) }
+    }
+}

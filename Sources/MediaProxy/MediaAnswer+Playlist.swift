@@ -1,0 +1,209 @@
+import CacheFill
+import CachePolicy
+import DiskCache
+import HTTPModel
+import HTTPTransport
+import Playlists
+import Presentations
+
+/// Playlists: read as a whole, and given out so that all they name leads through the proxy.
+extension MediaAnswer {
+    var library: PlaylistLibrary { handler.library }
+
+    /// Has the playlist read, then answers with it.
+    func answerPlaylist(
+        from generation: Generation, _ view: Generation.Snapshot, following status: SharedFetch?
+    ) {
+        let isOpening = status != nil
+        let coverage = view.length.map { generation.coverage(of: 0..<$0) } ?? .part
+        if directives.control.onlyIfCached, coverage != .whole {
+            status?.leave(follower)
+            return refuseToAsk()
+        }
+        classify(coverage, generation, isOpening: isOpening)
+        if let document = library.document(of: generation, at: route.url) {
+            status?.leave(follower)
+            return answer(with: document, from: generation, isNews: isOpening)
+        }
+        awaitReading { [self] end in
+            library.read(generation, of: resource, demand, follower: follower, following: status, then: end)
+        } then: { [self] in take($0, of: generation, isNews: isOpening) }
+    }
+
+    /// The first bytes turn out to be a playlist's.
+    /// - Parameters:
+    ///   - reader: has given `beginning`, which begins with the first byte, and goes on to the last.
+    func answerPlaylist(
+        from generation: Generation, beginning: UnsafeRawBufferPointer, by reader: CacheReader, isNews: Bool
+    ) {
+        let beginning = Array(beginning)
+        self.reader = nil
+        reader.onReady = nil
+        awaitReading { [self] end in
+            library.read(
+                generation, of: resource, at: route.url, by: reader, after: beginning, then: end)
+        } then: { [self] in take($0, of: generation, isNews: isNews) }
+    }
+
+    /// Whoever goes away meanwhile is not answered; others may wait for the same.
+    private func awaitReading(
+        _ read: (@escaping (PlaylistLibrary.Outcome) -> Void) -> Void,
+        then end: @escaping (PlaylistLibrary.Outcome) -> Void
+    ) {
+        guard beginWaiting() else { return failSilent() }
+        exchange.onAbort = { [self] in abandon() }
+        isReadingPlaylist = true
+        read { [self] outcome in
+            isReadingPlaylist = false
+            guard exchange.isOpen, !isAnswered else { return }
+            end(outcome)
+        }
+    }
+
+    private func take(_ outcome: PlaylistLibrary.Outcome, of generation: Generation, isNews: Bool) {
+        switch outcome {
+        case .document(let document): answer(with: document, from: generation, isNews: isNews)
+        case .refused where generation.isStored: answer(from: generation)
+        case .refused(let bytes, let why):
+            // Nothing is left of it but what was read.
+            guard generation.length == Int64(bytes.count) || generation.length == nil && bytes.count < PlaylistLimits.bytes
+            else { return fail(.unusable(why)) }
+            respondOriginal(bytes, from: generation)
+        case .failed(.changed): restart(after: .changed)
+        case .failed(let error): doubted == nil ? fail(error) : answerInDoubt(after: error)
+        }
+    }
+
+    // MARK: How old it may be
+
+    /// - Parameter isNews: whether it has just come from its origin.
+    private func answer(with document: PlaylistDocument, from generation: Generation, isNews: Bool) {
+        let isNews = isNews || resolver.accepted === generation && doubt == nil
+        note(document, of: generation, isNews: isNews)
+        if !isNews, doubt == nil, let need = needOfValidation(generation) {
+            return validate(generation, need.freshness, need.need)
+        }
+        if let doubt, !filler.isOffline, let live = generation.head.live, live.isSilent(at: filler.filler.instant) {
+            return fail(doubt, status: 504, advice: "the stream's playlist would not go on")
+        }
+        guard document.hasText(for: form(of: document)) else { return makeText(of: document, from: generation) }
+        respond(with: document, from: generation)
+    }
+
+    /// By what it says, it may be no longer the present state of its stream.
+    private func note(_ document: PlaylistDocument, of generation: Generation, isNews: Bool) {
+        let head = generation.head, now = filler.filler.instant
+        guard let rule = document.refreshRule else {
+            if head.live != nil || !head.isListing { generation.setHead { $0.ofPlaylist(nil) } }
+            return
+        }
+        let age = UInt64(clamping: max(0, filler.filler.now() -| head.times.validatedAt)) *| 1_000_000_000
+        let timing = LiveTiming(rule, answeredAt: head.live?.answeredAt ?? (isNews ? now : now -| age))
+        if head.live != timing { generation.setHead { $0.ofPlaylist(timing) } }
+    }
+
+    /// What is known of it only now may change what was decided before.
+    private func needOfValidation(_ generation: Generation) -> (freshness: Freshness, need: Reuse.Need)? {
+        let head = generation.head
+        let freshness = head.freshness(
+            ttl: resolvedRule.ttl, now: filler.filler.now(), instant: filler.filler.instant)
+        let reuse = Reuse.decide(directives, response: head.cacheControl, freshness, isOffline: filler.isOffline)
+        if case .validate(let need) = reuse, resolver.accepted !== generation { return (freshness, need) }
+        return nil
+    }
+
+    // MARK: The text
+
+    /// As this client reaches what the playlist names.
+    private func form(of document: PlaylistDocument) -> PlaylistForm {
+        let own = route.form == .absolute ? route.url : handler.clientURL(of: exchange) ?? route.url
+        let style: PlaylistForm.Style =
+            switch route.form {
+            case .absolute: .absolute
+            case .path: .path
+            case .mount: .mount(servesAnyOrigin: handler.policy.servesAnyOrigin)
+            }
+        return PlaylistForm(client: own, style: style, mounts: handler.policy.mounts)
+    }
+
+    private func makeText(of document: PlaylistDocument, from generation: Generation) {
+        let form = form(of: document), wake = wake { [generation] in $0.respond(with: document, from: generation) }
+        let isRun = filler.filler.store.perform {
+            // What it throws is thrown again, and told, when it is asked for.
+            _ = try? document.text(for: form)
+            wake()
+        }
+        if !isRun { fail(.offline) }
+    }
+
+    private func respond(with document: PlaylistDocument, from generation: Generation) {
+        guard exchange.isOpen, !isAnswered else { return }
+        let text: PlaylistText
+        do { text = try document.text(for: form(of: document)) } catch {
+            return fail(.unusable("\(error)"))
+        }
+        endWaiting()
+        guard !text.isOriginal else {
+            return generation.isStored ? answer(fromFile: generation) : respondOriginal(text.bytes, from: generation)
+        }
+        // RFC 9110 §10.2.2: whoever takes the proxy for the way to the origin resolves against what the origin says.
+        guard route.form != .absolute else { return redirect(to: document.base, from: generation) }
+        respond(text, from: generation)
+    }
+
+    private func redirect(to url: OriginURL, from generation: Generation) {
+        respond(302, [], from: generation) { $0.field("Location", url.absolute) }
+    }
+
+    /// Its own representation: of its own length, with a validator of its own, and ranges (RFC 9110 §8, §13, §14).
+    private func respond(_ text: PlaylistText, from generation: Generation) {
+        let validators = RepresentationValidators(etag: text.etag)
+        let describe = { (response: inout Response) in
+            response.field("ETag", text.etag.fieldValue)
+            response.field("Accept-Ranges", "bytes")
+        }
+        let length = Int64(text.bytes.count)
+        switch Conditional.evaluate(request, against: validators) {
+        case .notModified: return respond(304, nil, from: generation, describe)
+        case .failed: return respond(412, [], from: generation, describe)
+        case .proceed: break
+        }
+        guard let wanted, several.isEmpty, request.method == .get,
+            Conditional.rangeApplies(request, against: validators)
+        else { return respond(200, text.bytes, from: generation, describe) }
+        guard let range = wanted.resolve(length: length) else {
+            return refuseRange(length, generation, following: nil)
+        }
+        let part = Array(text.bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+        respond(206, part, from: generation) { response in
+            response.contentRange(range, total: length)
+            describe(&response)
+        }
+    }
+
+    /// What passes by and is not stored, byte for byte.
+    private func respondOriginal(_ bytes: [UInt8], from generation: Generation) {
+        respond(200, bytes, from: generation, keepsValidators: true) { _ in }
+    }
+
+    private func respond(
+        _ status: Int, _ bytes: [UInt8]?, from generation: Generation, keepsValidators: Bool = false,
+        _ describe: (inout Response) -> Void
+    ) {
+        isAnswered = true
+        endWaiting()
+        handler.metrics.bytesFromCache.add(outcome.isHit ? Int64(bytes?.count ?? 0) : 0)
+        exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
+        var response = Response(status, length: bytes.map { Int64($0.count) })
+        addFields(of: generation, generation.snapshot, to: &response)
+        if !keepsValidators { for name in Self.ofTheOriginal { response.remove(name) } }
+        describe(&response)
+        exchange.respond(response, body: bytes.map { BytesSource($0) })
+    }
+
+    /// Fields that are true of the origin's bytes alone.
+    private static let ofTheOriginal = [
+        "ETag", "Last-Modified", "Content-Encoding", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest",
+        "Accept-Ranges", "Content-Length",
+    ]
+}

@@ -1,0 +1,62 @@
+import CZlib
+import CachePolicy
+import HTTPModel
+import Playlists
+
+/// Takes the content coding off a text that its origin encodes although nobody asked for that (RFC 9110 §8.4.1).
+package enum ContentCoding {
+    /// Why a text cannot be had.
+    package enum Problem: Error, Sendable, Equatable {
+        case unknown(String)
+        case broken
+        case tooLong
+    }
+
+    /// - Parameter limit: bytes of the text.
+    /// - Throws: where the coding is none of `gzip` and `deflate`, the bytes are not of it, or are too many.
+    package static func decoded(
+        _ bytes: [UInt8], _ fields: HeaderFields, limit: Int = PlaylistLimits.bytes
+    ) throws(Problem) -> [UInt8] {
+        let codings = fields.all("Content-Encoding").flatMap { $0.split(separator: ",") }
+            .map { ASCII.lowercased(ASCII.trimmed($0)) }.filter { !["", "identity"].contains($0) }
+        var bytes = bytes
+        for coding in codings.reversed() {
+            guard ContentEncoding.isDecodable(coding) else { throw .unknown(coding) }
+            bytes = try inflated(bytes, limit: limit)
+        }
+        return bytes
+    }
+
+    /// Both of zlib's own framings are recognised (RFC 1950, RFC 1952).
+    private static func inflated(_ bytes: [UInt8], limit: Int) throws(Problem) -> [UInt8] {
+        var stream = z_stream()
+        let either: Int32 = 15 + 32
+        guard inflateInit2_(&stream, either, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+            throw .broken
+        }
+        defer { inflateEnd(&stream) }
+        var (text, source) = ([UInt8](), bytes)
+        let problem = source.withUnsafeMutableBufferPointer { source -> Problem? in
+            stream.next_in = source.baseAddress
+            stream.avail_in = UInt32(source.count)
+            return inflate(&stream, into: &text, limit: limit)
+        }
+        if let problem { throw problem }
+        return text
+    }
+
+    private static func inflate(_ stream: inout z_stream, into text: inout [UInt8], limit: Int) -> Problem? {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64 << 10) { piece in
+            var result = Z_OK
+            while result == Z_OK {
+                stream.next_out = piece.baseAddress
+                stream.avail_out = UInt32(piece.count)
+                result = CZlib.inflate(&stream, Z_NO_FLUSH)
+                text += piece[..<(piece.count - Int(stream.avail_out))]
+                // Memory follows what comes out of it, up to the limit.
+                if text.count > limit { return .tooLong }
+            }
+            return result == Z_STREAM_END ? nil : .broken
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import CachePolicy
+import Playlists
+import Synchronization
+
+/// The place of a request in a rendition.
+package struct SegmentPlace: Sendable {
+    package let rendition: RenditionID
+    package let segments: any SegmentSequence
+    /// Of the segment, in `segments`.
+    package let position: Int
+
+    package var segment: MediaSegment { segments[position] }
+}
+
+/// To what a resource belongs, as playlists tell that were served lately.
+package struct Membership: Sendable {
+    /// The presentation's first playlist.
+    package let whole: CacheKey
+    /// Nil for what is no segment: an initialization section, a key, a piece of a segment.
+    package let place: SegmentPlace?
+    /// Whether the playlist goes on.
+    package let isLive: Bool
+}
+
+/// The playlists that were served lately: by these it is known which segment a request is for, and what comes after it.
+/// From any thread.
+package final class PlaylistShelf: Sendable {
+    private let state = Mutex(State())
+    /// So that where nobody plays a stream no request waits for the lock.
+    private let isEmpty = Atomic<Bool>(true)
+
+    /// Documents at most, and bytes of their texts: parsed, each takes some four times as many.
+    fileprivate static let (mostDocuments, mostBytes) = (64, 32 << 20)
+
+    fileprivate struct Entry {
+        let document: PlaylistDocument
+        var whole: CacheKey
+        var renditions: [(id: RenditionID, segments: any SegmentSequence)]
+        let companions: Set<OriginURL>
+        let playlists: Set<OriginURL>
+        /// Where its segments are.
+        let hosts: Set<String>
+        /// Since 1970: when its segments were counted.
+        var countedAt: Duration
+        var lastUse: UInt64
+    }
+
+    fileprivate struct State {
+        var entries: [CacheKey: Entry] = [:]
+        /// Whose segments are on a host.
+        var keys: [String: [CacheKey]] = [:]
+        var uses: UInt64 = 0
+    }
+
+    package init() {}
+
+    /// Takes a document up, in the place of the one that its resource had before.
+    /// - Parameter now: since 1970.
+    /// - Returns: the presentation that it belongs to, and what turns out to belong to it: wholes by themselves until
+    ///   now.
+    @discardableResult
+    package func put(_ document: PlaylistDocument, at now: Duration) -> (whole: CacheKey, joined: [CacheKey]) {
+        // Outside of the lock: a long playlist takes its time.
+        let renditions = document.renditions(at: now)
+        let entry = Entry(
+            document: document, whole: document.key, renditions: renditions,
+            companions: document.companions(of: renditions), playlists: Set(document.playlists),
+            hosts: document.segmentHosts(renditions), countedAt: now, lastUse: 0)
+        let result = state.withLock { $0.put(entry) }
+        isEmpty.store(false, ordering: .releasing)
+        return result
+    }
+
+    /// The document that a resource had last, as far as it is still here.
+    package func document(_ key: CacheKey) -> PlaylistDocument? {
+        state.withLock { $0.entries[key]?.document }
+    }
+
+    /// The multivariant playlist that names a media playlist.
+    package func parent(of url: OriginURL) -> PlaylistDocument? { state.withLock { $0.parent(of: url)?.document } }
+
+    /// The segments of a rendition, as its playlist had them last.
+    /// - Parameter now: since 1970.
+    package func segments(of rendition: RenditionID, at now: Duration) -> (any SegmentSequence)? {
+        state.withLock { state in
+            state.count(rendition.playlist, at: now)
+            return state.entries[rendition.playlist]?.renditions.first { $0.id == rendition }?.segments
+        }
+    }
+
+    /// What a URL belongs to; nil where no playlist names it. Costs a look at one word where no playlist is here.
+    /// - Parameters:
+    ///   - byte: the first that is asked for; nil for a request without a range.
+    ///   - now: since 1970; asked for only where a playlist is on the URL's host.
+    package func membership(of url: OriginURL, at byte: Int64?, now: () -> Duration) -> Membership? {
+        guard !isEmpty.load(ordering: .acquiring) else { return nil }
+        return state.withLock { $0.membership(of: url, at: byte, now: now) }
+    }
+}
+
+extension PlaylistShelf.State {
+    fileprivate mutating func put(_ entry: PlaylistShelf.Entry) -> (CacheKey, [CacheKey]) {
+        var entry = entry
+        uses &+= 1
+        entry.lastUse = uses
+        let document = entry.document
+        remove(document.key)
+        if let parent = parent(of: document.url), document.playlists.isEmpty { entry.whole = parent.document.key }
+        entries[document.key] = entry
+        for host in entry.hosts { keys[host, default: []].append(document.key) }
+        let joined = entries.filter { $0.value.whole == $0.key && $0.key != document.key }
+            .filter { entry.playlists.contains($0.value.document.url.withoutDeliveryDirectives) }.map(\.key)
+        for key in joined { entries[key]?.whole = document.key }
+        shrink(keeping: document.key)
+        return (entry.whole, joined)
+    }
+
+    private mutating func remove(_ key: CacheKey) {
+        guard let entry = entries.removeValue(forKey: key) else { return }
+        for host in entry.hosts { keys[host]?.removeAll { $0 == key } }
+        for host in entry.hosts where keys[host]?.isEmpty == true { keys[host] = nil }
+    }
+
+    private mutating func shrink(keeping key: CacheKey) {
+        var bytes = entries.values.reduce(0) { $0 + $1.document.text.count }
+        while entries.count > PlaylistShelf.mostDocuments || bytes > PlaylistShelf.mostBytes {
+            let oldest = entries.filter { $0.key != key }.min { $0.value.lastUse < $1.value.lastUse }
+            guard let oldest else { return }
+            bytes -= oldest.value.document.text.count
+            remove(oldest.key)
+        }
+    }
+
+    fileprivate func parent(of url: OriginURL) -> PlaylistShelf.Entry? {
+        let url = url.withoutDeliveryDirectives
+        return entries.values.filter { $0.playlists.contains(url) }.max { $0.lastUse < $1.lastUse }
+    }
+
+    /// Of a dynamic MPD that makes its segments by a rule, there are others each moment.
+    fileprivate mutating func count(_ key: CacheKey, at now: Duration) {
+        guard let entry = entries[key], entry.document.isLive, case .dash = entry.document.content,
+            now - entry.countedAt >= .milliseconds(500) || now < entry.countedAt
+        else { return }
+        entries[key]?.renditions = entry.document.renditions(at: now)
+        entries[key]?.countedAt = now
+    }
+
+    fileprivate mutating func membership(of url: OriginURL, at byte: Int64?, now: () -> Duration) -> Membership? {
+        guard let found = keys[url.host] else { return nil }
+        for key in found.reversed() {
+            count(key, at: now())
+            guard let entry = entries[key] else { continue }
+            let place = entry.renditions.lazy.compactMap { id, segments in
+                segments.position(of: url, at: byte).map {
+                    SegmentPlace(rendition: id, segments: segments, position: $0)
+                }
+            }.first
+            guard place != nil || entry.companions.contains(url) else { continue }
+            uses &+= 1
+            entries[key]?.lastUse = uses
+            return Membership(whole: entry.whole, place: place, isLive: entry.document.isLive)
+        }
+        return nil
+    }
+}
+
+extension PlaylistDocument {
+    /// Where its segments and what goes with them are.
+    fileprivate func segmentHosts(_ renditions: [(id: RenditionID, segments: any SegmentSequence)]) -> Set<String> {
+        var hosts = Set(companions(of: renditions).map(\.host))
+        for (_, segments) in renditions { hosts.formUnion(segments.hosts) }
+        return hosts
+    }
+}
+
+extension OriginURL {
+    /// Without what asks for one state of a live playlist (draft-pantos-hls-rfc8216bis §6.2.5): that is the same
+    /// playlist.
+    package var withoutDeliveryDirectives: OriginURL {
+        guard pathAndQuery.contains("_HLS_") else { return self }
+        let parts = pathAndQuery.split(separator: "?", maxSplits: 1)
+        guard let path = parts.first, let query = parts.dropFirst().first else { return self }
+        let kept = query.split(separator: "&").filter { !$0.hasPrefix("_HLS_") }
+        let text = kept.isEmpty ? String(path) : path + "?" + kept.joined(separator: "&")
+        return (try? OriginURL(url: scheme.rawValue + "://" + authority + text)) ?? self
+    }
+}

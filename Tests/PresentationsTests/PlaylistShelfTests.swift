@@ -1,0 +1,88 @@
+import CachePolicy
+import Playlists
+import Testing
+
+@testable import Presentations
+
+@Suite struct PlaylistShelfTests {
+    private let shelf = PlaylistShelf()
+
+    private func url(_ text: String) throws -> OriginURL { try OriginURL(url: text) }
+
+    private func document(_ address: String, _ lines: String...) throws -> PlaylistDocument {
+        let url = try url(address)
+        return try PlaylistDocument(
+            Array((["#EXTM3U"] + lines).joined(separator: "\n").utf8), key: url.cacheKey, url: url, base: url)
+    }
+
+    private func film(_ address: String) throws -> PlaylistDocument {
+        try document(
+            address, "#EXT-X-TARGETDURATION:2", "#EXT-X-MAP:URI=\"init.mp4\"", "#EXT-X-KEY:METHOD=AES-128,URI=\"key\"",
+            "#EXTINF:2,", "1.ts", "#EXTINF:2,", "https://cdn.example/2.ts", "#EXT-X-ENDLIST")
+    }
+
+    private func membership(_ address: String) throws -> Membership? {
+        shelf.membership(of: try url(address), at: nil) { .zero }
+    }
+
+    @Test func segmentsAreFoundWhereverTheyAre() throws {
+        shelf.put(try film("https://a.example/v/film.m3u8"), at: .zero)
+        let second = try #require(try membership("https://cdn.example/2.ts"))
+        #expect(second.place?.position == 1)
+        #expect(second.place?.segments.count == 2)
+        #expect(second.whole.text == "https://a.example/v/film.m3u8")
+        #expect(!second.isLive)
+        #expect(try membership("https://a.example/v/1.ts")?.place?.segment.number == 0)
+        #expect(try membership("https://a.example/v/3.ts") == nil)
+        #expect(try membership("https://b.example/v/1.ts") == nil)
+    }
+
+    @Test func keysAndInitializationSectionsBelongToIt() throws {
+        shelf.put(try film("https://a.example/v/film.m3u8"), at: .zero)
+        for name in ["init.mp4", "key"] {
+            let found = try #require(try membership("https://a.example/v/\(name)"))
+            #expect(found.place == nil)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func mediaPlaylistsBelongToTheMultivariantOneWhicheverComesFirst(isFirst: Bool) throws {
+        let main = try document(
+            "https://a.example/v/main.m3u8", "#EXT-X-STREAM-INF:BANDWIDTH=1", "film.m3u8?token=1")
+        let film = try film("https://a.example/v/film.m3u8?token=1&_HLS_msn=4")
+        let whole = main.key
+        if isFirst { shelf.put(main, at: .zero) }
+        #expect(shelf.put(film, at: .zero).whole == (isFirst ? whole : film.key))
+        if !isFirst { #expect(shelf.put(main, at: .zero).joined == [film.key]) }
+        #expect(try membership("https://a.example/v/1.ts")?.whole == whole)
+        #expect(shelf.parent(of: film.url) === main)
+    }
+
+    @Test func theNextVersionTakesThePlaceOfTheOneBefore() throws {
+        let address = "https://a.example/live.m3u8"
+        let lines = { (first: Int) in
+            ["#EXT-X-TARGETDURATION:2", "#EXT-X-MEDIA-SEQUENCE:\(first)"]
+                + (first..<first + 3).flatMap { ["#EXTINF:2,", "\($0).ts"] }
+        }
+        for first in [4, 5] {
+            let url = try url(address)
+            let text = (["#EXTM3U"] + lines(first)).joined(separator: "\n")
+            shelf.put(
+                try PlaylistDocument(Array(text.utf8), key: url.cacheKey, url: url, base: url), at: .zero)
+        }
+        #expect(try membership("https://a.example/4.ts") == nil)
+        let last = try #require(try membership("https://a.example/7.ts"))
+        #expect(last.isLive)
+        let place = try #require(last.place)
+        #expect(place.segments.position(number: 7) == 2)
+        #expect(place.segments.position(number: 4) == nil)
+        #expect(place.segments.position(number: 8) == nil)
+        #expect(shelf.segments(of: place.rendition, at: .zero)?.count == 3)
+    }
+
+    @Test func noMoreAreKeptThanItsLimits() throws {
+        for number in 0..<70 { shelf.put(try film("https://host\(number).example/film.m3u8"), at: .zero) }
+        #expect(try membership("https://host0.example/1.ts") == nil)
+        #expect(try membership("https://host69.example/1.ts") != nil)
+    }
+}
