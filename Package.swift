@@ -133,6 +133,12 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
+        .target(
+            name: "FillTestSupport",
+            dependencies: [
+                "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Metrics", "TestSupport", "Upstream",
+                .product(name: "Logging", package: "swift-log"),
+            ], path: "Tests/FillTestSupport"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "UnitsTests", dependencies: ["Units", "TestSupport"]),
@@ -148,14 +154,16 @@ let package = Package(
         .testTarget(name: "PlaylistsTests", dependencies: ["Playlists", "CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(
             name: "PresentationsTests",
-            dependencies: ["Presentations", "CachePolicy", "HTTPModel", "Playlists", "TestSupport"]),
+            dependencies: [
+                "CacheFill", "Presentations", "CachePolicy", "FillTestSupport", "HTTPModel", "Playlists", "TestSupport",
+            ]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "CacheFillTests",
             dependencies: [
                 "Upstream",
                 "EventIO",
-                "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport",
+                "CacheFill", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Metrics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
