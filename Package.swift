@@ -92,7 +92,7 @@ let package = Package(
             name: "ControlAPI",
             dependencies: [
                 "Units", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads",
-                "Presentations",
+                "Playlists", "Presentations",
             ]),
         .target(
             name: "Reelcache",
@@ -124,6 +124,7 @@ let package = Package(
             dependencies: [
                 "Administration", "Configuration", "LocalFiles", "TerminalText", "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
+                "Playlists",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -136,6 +137,12 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
+        .target(
+            name: "FillTestSupport",
+            dependencies: [
+                "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Metrics", "TestSupport", "Upstream",
+                .product(name: "Logging", package: "swift-log"),
+            ], path: "Tests/FillTestSupport"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "UnitsTests", dependencies: ["Units", "TestSupport"]),
@@ -152,8 +159,8 @@ let package = Package(
         .testTarget(
             name: "PresentationsTests",
             dependencies: [
-                "Presentations", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "Playlists", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "CacheFill", "Presentations", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Metrics",
+                "Playlists", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
@@ -161,13 +168,13 @@ let package = Package(
             dependencies: [
                 "Upstream",
                 "EventIO",
-                "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport",
+                "CacheFill", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Metrics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "DownloadsTests",
             dependencies: [
-                "Downloads", "CachePolicy", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
+                "Downloads", "CachePolicy", "Playlists", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
@@ -188,7 +195,7 @@ let package = Package(
             dependencies: [
                 "Administration", "LocalFiles",
                 "Reelcache", "CacheFill", "ControlAPI", "DiskCache", "Downloads", "HTTPModel", "HTTPTransport",
-                "Upstream", "CachePolicy", "Metrics", "TestSupport",
+                "Upstream", "CachePolicy", "Metrics", "Playlists", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
