@@ -52,6 +52,11 @@ package struct EncryptionKey: Sendable, Hashable {
     package let initializationVector: String?
     /// `identity` where the file is the key itself; otherwise a DRM system's name.
     package let format: String
+
+    package init(method: String, url: OriginURL?, initializationVector: String?, format: String) {
+        (self.method, self.url, self.format) = (method, url, format)
+        self.initializationVector = initializationVector
+    }
 }
 
 /// The segments of one rendition, in order. They are made when asked for.

@@ -1,9 +1,9 @@
 import HTTPModel
 
 /// Which renditions of a presentation are wanted.
-package struct RenditionChoice: Sendable, Equatable {
+package struct RenditionChoice: Sendable, Hashable {
     /// How good a picture, or a sound where there is no picture.
-    package enum Quality: Sendable, Equatable {
+    package enum Quality: Sendable, Hashable {
         case best, worst
         /// As many lines, or the next below; the fewest where all have more. 1080 for `1080p`.
         case lines(Int)
@@ -15,6 +15,7 @@ package struct RenditionChoice: Sendable, Equatable {
 
         /// From `best`, `worst`, `1080p`, or bits per second: `4M`, `2.5M`, `800k`. Nil for anything else.
         package init?(_ text: String) {
+            guard text.utf8.count <= 32 else { return nil }
             let name = ASCII.lowercased(text)
             if name == "best" {
                 self = .best
@@ -27,10 +28,20 @@ package struct RenditionChoice: Sendable, Equatable {
                 self = .bandwidth(bandwidth)
             }
         }
+
+        /// As `init` reads it.
+        package var text: String {
+            switch self {
+            case .best: "best"
+            case .worst: "worst"
+            case .lines(let lines): "\(lines)p"
+            case .bandwidth(let bandwidth): "\(bandwidth)"
+            }
+        }
     }
 
     /// Which of the languages there are.
-    package enum Languages: Sendable, Equatable {
+    package enum Languages: Sendable, Hashable {
         /// The default, as a player takes it that has not been told.
         case standard
         case none
@@ -56,11 +67,38 @@ package struct RenditionChoice: Sendable, Equatable {
 }
 
 extension RenditionChoice.Languages {
-    /// From `all`, or languages separated by commas: `en,de`. Nil for an empty list.
+    /// How it is written.
+    package static let forms = "all, none, default, or languages such as en,de"
+    /// Languages that can be named, and letters of each: a BCP 47 tag has 35 (RFC 5646 §4.4.1).
+    private static let (mostNames, longestName) = (64, 35)
+
+    /// From `all`, `none`, `default`, or languages separated by commas: `en,de`. Nil for what is no list of language
+    /// tags.
     package init?(_ text: String) {
         let names = text.split(separator: ",").map { String(ASCII.trimmed($0)) }.filter { !$0.isEmpty }
-        guard !names.isEmpty else { return nil }
-        self = names == ["all"] ? .all : .only(names)
+        guard !names.isEmpty, names.count <= Self.mostNames, names.allSatisfy(Self.isTag) else { return nil }
+        self =
+            switch names {
+            case ["all"]: .all
+            case ["none"]: .none
+            case ["default"]: .standard
+            default: .only(names)
+            }
+    }
+
+    /// As `init` reads it.
+    package var text: String {
+        switch self {
+        case .standard: "default"
+        case .none: "none"
+        case .all: "all"
+        case .only(let names): names.joined(separator: ",")
+        }
+    }
+
+    private static func isTag(_ name: String) -> Bool {
+        name.utf8.count <= longestName
+            && name.utf8.allSatisfy { ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "-") }
     }
 
     /// RFC 4647 §3.3.1: a range matches a tag that begins with it, up to a hyphen.
