@@ -156,7 +156,9 @@ package final class FillPace: Sendable {
     private static let longestWindow: Int64 = 1 << 20
 
     /// How many of so many connections are of use: where a rate is to be kept, each brings its window over and above.
-    func connections(of count: Int) -> Int { rate.map { Int(max(1, min(Int64(count), $0 / Self.leastEach))) } ?? count }
+    package func connections(of count: Int) -> Int {
+        rate.map { Int(max(1, min(Int64(count), $0 / Self.leastEach))) } ?? count
+    }
 
     /// Bytes per second.
     private static let leastEach: Int64 = 1 << 20

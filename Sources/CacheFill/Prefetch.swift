@@ -27,14 +27,16 @@ package final class Prefetch {
         /// Whether it counts as downloaded: it ends when the index knows, and is pinned. Otherwise it ends when all is
         /// there, and may be evicted like what somebody has read.
         package let keeps: Bool
+        /// Whether its origin is asked first if what is there still holds, fresh or not.
+        package let isFresh: Bool
 
         package init(
             url: OriginURL, after former: Demand? = nil, range: Range<Int64>? = nil, connections: Int = 1,
-            isPinned: Bool = true, whole: CacheKey? = nil, keeps: Bool = true
+            isPinned: Bool = true, whole: CacheKey? = nil, keeps: Bool = true, isFresh: Bool = false
         ) {
             (self.url, self.former, self.connections, self.whole) = (url, former, connections, whole)
             self.range = range?.clamped(to: 0..<Int64.max)
-            (self.isPinned, self.keeps) = (isPinned && keeps, keeps)
+            (self.isPinned, self.keeps, self.isFresh) = (isPinned && keeps, keeps, isFresh)
         }
 
         /// A download.
@@ -69,6 +71,8 @@ package final class Prefetch {
     private var restarts = 0
     private static let maxRestarts = 4
     private var opening: SharedFetch?
+    /// What that asks about.
+    private var validated: Generation?
     /// Nil while nothing is being filled.
     private var shares: PrefetchShares?
     private var generation: Generation?
@@ -115,13 +119,21 @@ package final class Prefetch {
     private func proceed() {
         guard onEnd != nil else { return }
         let view = loop.filler.look(at: resource, wake: wake { $0.proceed() })
-        act(on: resolver.resolve(view, for: .presence, now: loop.filler.now(), instant: now, selection: selection))
+        act(on: resolver.resolve(view, for: purpose, now: loop.filler.now(), instant: now, selection: selection))
+    }
+
+    private var purpose: ResourceResolver.Purpose {
+        guard order.isFresh else { return .presence }
+        var directives = RequestDirectives()
+        directives.control.noCache = true
+        return .answer(directives, ttl: resolvedRule.ttl, isOffline: loop.isOffline)
     }
 
     private func act(on resolution: Resolution) {
         switch resolution {
         case .wait: break
-        case .use(let generation, _, _), .validate(let generation, _, _): consider(generation)
+        case .use(let generation, _, _): consider(generation)
+        case .validate(let generation, _, _): open(validating: generation)
         case .turn(let key):
             resource = loop.filler.resource(key)
             proceed()
@@ -174,16 +186,19 @@ package final class Prefetch {
 
     // MARK: Unknown
 
-    private func open() {
+    private func open(validating validated: Generation? = nil) {
         let part =
             mayAskForPart ? order.range ?? (order.connections > 1 ? 0..<Self.openingBytes : nil) : nil
         let span = part.map {
             ByteRangeSpec.bounded(first: $0.lowerBound, last: max($0.lowerBound, $0.upperBound -| 1))
         }
-        guard let (status, _) = loop.open(resource, demand(span), follower: follower, alone: false) else {
+        guard
+            let (status, _) = loop.open(
+                resource, demand(span), validating: validated, follower: follower, alone: false)
+        else {
             return restart(after: .fill(.changed))
         }
-        asksForPart = part != nil
+        (asksForPart, self.validated) = (part != nil, validated)
         opening = status
         awaitOpening()
     }
@@ -200,6 +215,10 @@ package final class Prefetch {
             return fill(generation, following: status)
         case .validated:
             leaveOpening()
+            if let validated {
+                resolver.accepted = validated
+                return proceed()
+            }
             return restart(after: .fill(.changed))
         case .passing(let generation, let owner, _, _):
             let (lacksRoom, reason) = (status.lacksRoom, status.passingReason)

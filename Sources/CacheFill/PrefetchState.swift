@@ -11,6 +11,7 @@ package final class PrefetchState: Sendable {
     private struct State {
         var generation: Generation?
         var disposition: String?
+        var key: CacheKey?
         var settled: Progress?
         /// As it was last; what is looked up anew has not come to nothing.
         var last = Progress()
@@ -25,6 +26,9 @@ package final class PrefetchState: Sendable {
         /// `Content-Disposition`, where the origin has sent one.
         package var disposition: String?
     }
+
+    /// Of the resource that it has come to: the URL's own, or a variant's. Nil before its head is known.
+    package var key: CacheKey? { state.withLock { $0.key } }
 
     init(range: Range<Int64>?) { self.range = range }
 
@@ -49,7 +53,10 @@ package final class PrefetchState: Sendable {
         state.withLock { state in
             state.last = last
             state.generation = generation
-            if let generation { state.disposition = generation.head.fields["Content-Disposition"] }
+            if let generation {
+                state.disposition = generation.head.fields["Content-Disposition"]
+                state.key = generation.key
+            }
         }
     }
 
