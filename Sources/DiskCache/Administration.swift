@@ -95,11 +95,17 @@ struct Administration: Sendable {
     }
 
     /// Notes that a resource was downloaded.
-    func setDownloaded(_ key: CacheKey) throws(StoreError) {
-        try queue.sync { work throws(StoreError) in
-            try core.index.pins.setDownloaded(key)
-            try work.pins.setDownloaded(key)
-            try noteKept(key)
+    func setDownloaded(_ key: CacheKey) throws(StoreError) { try setDownloaded([key]) }
+
+    /// The same for some, a page at a time, so that others get their turn on the queue.
+    func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
+        for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
+            let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
+            try queue.sync { work throws(StoreError) in
+                try core.index.pins.setDownloaded(some)
+                try work.pins.setDownloaded(some)
+                for key in some { try noteKept(key) }
+            }
         }
     }
 

@@ -71,10 +71,13 @@ struct IndexPins: Sendable {
     }
 
     /// Notes that somebody has had a resource downloaded.
-    func setDownloaded(_ key: CacheKey) throws(StoreError) {
-        try database.write {
-            try $0.execute(
-                sql: "UPDATE resource SET downloaded = 1 WHERE key = ? AND downloaded = 0", arguments: [key.text])
+    func setDownloaded(_ key: CacheKey) throws(StoreError) { try setDownloaded([key]) }
+
+    /// The same for some, in one transaction.
+    func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
+        try database.write { db in
+            let sql = "UPDATE resource SET downloaded = 1 WHERE key = ? AND downloaded = 0"
+            for key in keys { try db.cachedStatement(sql: sql).execute(arguments: [key.text]) }
         }
     }
 

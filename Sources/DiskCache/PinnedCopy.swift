@@ -41,7 +41,9 @@ final class PinnedCopy {
     }
 
     /// Notes of a resource that it has that somebody has had it downloaded.
-    func setDownloaded(_ key: CacheKey) throws(StoreError) { try copy?.pins.setDownloaded(key) }
+    func setDownloaded(_ key: CacheKey) throws(StoreError) { try setDownloaded([key]) }
+
+    func setDownloaded(_ keys: [CacheKey]) throws(StoreError) { try copy?.pins.setDownloaded(keys) }
 
     /// Takes over news of pinned generations. After one that failed, all of a resource is copied, as news alone would
     /// leave gaps.
