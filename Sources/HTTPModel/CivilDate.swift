@@ -23,7 +23,7 @@ package struct CivilDate: Equatable {
         self.day = day
     }
 
-    init(daysSince1970 days: Int64) {
+    package init(daysSince1970 days: Int64) {
         let shifted = days + Self.daysBefore1970
         let era = (shifted >= 0 ? shifted : shifted - (Self.daysPerEra - 1)) / Self.daysPerEra
         let dayOfEra = shifted - era * Self.daysPerEra

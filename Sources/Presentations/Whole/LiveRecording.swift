@@ -1,0 +1,260 @@
+import CacheFill
+import CachePolicy
+import DiskCache
+import EventIO
+import HTTPModel
+import Playlists
+
+/// What of a live stream is recorded.
+package struct RecordingOrder: Sendable {
+    package let name: RecordingName
+    /// Seconds since 1970: what comes from then on does not belong to it.
+    package let end: Int64
+
+    package init(began: Int64, seconds: Int64) { (name, end) = (RecordingName(began: began), began +| seconds) }
+}
+
+/// Records a live stream: asks for its playlists as a player does, fetches what is new, and writes playlists of what has
+/// come. Loop-bound.
+///
+///     ask ── read ── fetch what is new ── write, now and then ──┐
+///      ▲────────────── wait (RefreshRule) ──────────────────────┤
+///                                     its time is over, or the stream's ──▶ write, settle
+///
+/// What is written has an end at each time: it plays while it is recorded, and after a kill. The next process reads it
+/// and goes on.
+final class LiveRecording {
+    enum End {
+        case completed
+        case failed(PresentationFault)
+    }
+
+    private let document: PlaylistDocument
+    private let order: RecordingOrder
+    private unowned let fill: PresentationFill
+    private var onEnd: ((End) -> Void)?
+    private var renditions: [RecordedRendition] = []
+    /// What is new and not there yet.
+    private var pending: [PresentationItem] = []
+    private var group: PrefetchGroup?
+    private lazy var timer = LoopTimer(on: fill.loop.loop) { [unowned self] in ask() }
+    private var variables: [String: String] { document.variables }
+    /// How long to wait before the playlists are asked for again, in seconds.
+    private var interval = 2.0
+    private var hasStreamEnded = false
+    /// Asked in vain in a row.
+    private var failures = 0
+    private static let mostFailures = 5
+    /// Nanoseconds of a clock that never goes back: what is written more often than this is little.
+    private var writtenAt: UInt64?
+    private static let writingInterval: UInt64 = 10_000_000_000
+
+    /// - Parameter end: called once, on the loop, unless `stop` was called before.
+    init(
+        _ document: PlaylistDocument, _ order: RecordingOrder, _ fill: PresentationFill,
+        onEnd end: @escaping (End) -> Void
+    ) {
+        (self.document, self.order, self.fill, onEnd) = (document, order, fill, end)
+    }
+
+    func stop() {
+        onEnd = nil
+        timer.cancel()
+        group?.stop()
+        group = nil
+    }
+
+    // MARK: What was recorded before
+
+    func start() {
+        guard case .hls(let playlist) = document.content else {
+            return finish(.failed(.notRecordable("only HLS streams are recorded, and this is DASH: leave --for out")))
+        }
+        let urls: [OriginURL]
+        do throws(PresentationFault) {
+            let plan = try PresentationPlan(document, fill.order.renditions)
+            urls = playlist.media != nil ? [fill.order.url] : plan.playlists
+            fill.state.expect(nil, note: plan.note())
+        } catch { return finish(.failed(error)) }
+        let (name, policy) = (order.name, fill.loop.filler.policy)
+        fill.offLoop { stored throws(PresentationFault) in
+            try urls.map { url throws(PresentationFault) in
+                let recorded = name.url(of: url), key = policy.value.resolve(recorded).key
+                guard case .playlist(let document) = try stored.content(of: key, recorded),
+                    case .hls(let playlist) = document.content, let segments = playlist.segments
+                else { return RecordedRendition(url) }
+                return RecordedRendition(url, goingOnAfter: Array(segments.all))
+            }
+        } then: { fill, renditions in
+            fill.recording?.go(on: renditions)
+        }
+    }
+
+    private func go(on renditions: [RecordedRendition]) {
+        self.renditions = renditions
+        let isNew = renditions.allSatisfy(\.segments.isEmpty)
+        guard !isNew || document.isLive || document.playlists.count > 0 else {
+            return finish(.failed(Self.isOver))
+        }
+        fill.state.came(segments: renditions.reduce(0) { $0 +| Int64($1.segments.count) })
+        ask()
+    }
+
+    private static let isOver = PresentationFault.notRecordable(
+        "it is no live stream, but complete: leave --for out to download all of it")
+
+    // MARK: What is new
+
+    private func ask() {
+        guard onEnd != nil else { return }
+        guard fill.loop.filler.now() < order.end else { return conclude() }
+        var keys: [OriginURL: CacheKey] = [:]
+        let playlists = renditions.map { PresentationItem(kind: .playlist, url: $0.url) }
+        run(PresentationParts(playlists)) { item in
+            Prefetch.Order(url: item.url, isPinned: false, keeps: false, isFresh: true)
+        } came: { item, part in
+            keys[item.url] = part.key
+        } onEnd: { [self] end in
+            switch end {
+            case .completed: read(keys)
+            case .failed(let item, let error): missed(item, error)
+            }
+        }
+    }
+
+    /// A stream that cannot be reached for a moment goes on.
+    private func missed(_ item: PresentationItem, _ error: PrefetchError) {
+        failures += 1
+        guard failures >= Self.mostFailures else { return timer.schedule(afterSeconds: interval) }
+        let fault = PresentationFault.part(name: item.name(of: nil), item.url, error)
+        write { recording in recording.finish(.failed(fault)) }
+    }
+
+    private func read(_ keys: [OriginURL: CacheKey]) {
+        let variables = variables
+        fill.offLoop { stored throws(PresentationFault) in
+            var documents: [OriginURL: PlaylistDocument] = [:]
+            for (url, key) in keys {
+                if case .playlist(let document) = try stored.content(of: key, url, importing: variables) {
+                    documents[url] = document
+                }
+            }
+            return documents
+        } then: { fill, documents in
+            fill.recording?.take(documents)
+        }
+    }
+
+    private func take(_ documents: [OriginURL: PlaylistDocument]) {
+        if let other = renditions.first(where: { documents[$0.url] == nil }) {
+            return missed(PresentationItem(kind: .playlist, url: other.url), .notStorable(.page))
+        }
+        failures = 0
+        let isFirst = renditions.allSatisfy(\.segments.isEmpty)
+        hasStreamEnded = documents.values.allSatisfy { !$0.isLive }
+        if isFirst, hasStreamEnded { return finish(.failed(Self.isOver)) }
+        for place in renditions.indices {
+            guard case .hls(let playlist)? = documents[renditions[place].url]?.content,
+                let segments = playlist.segments
+            else { continue }
+            let new = renditions[place].take(segments)
+            for segment in new {
+                pending += segment.companions.filter { !pending.contains($0) }
+                segment.url.map {
+                    pending.append(PresentationItem(kind: .segment, url: $0, range: segment.range, segments: 1))
+                }
+            }
+        }
+        let waits = documents.values.compactMap { $0.refreshRule?.freshFor.seconds }
+        interval = max(0.2, waits.min() ?? interval)
+        fetch()
+    }
+
+    private func fetch() {
+        var rest = pending[...]
+        run(PresentationParts(next: { rest.popFirst() }, count: nil)) { [self] item in
+            fill.partOrder(item, of: whole)
+        } came: { [self] item, _ in
+            pending.removeAll { $0 == item }
+        } onEnd: { [self] end in
+            guard case .failed(let item, let error) = end else { return fetched() }
+            // What the stream has dropped already, nobody can have; whatever else may come yet.
+            guard case .status(let code, _) = error, code == 404 || code == 410 else {
+                let fault = PresentationFault.part(name: item.name(of: nil), item.url, error)
+                return write { $0.finish(.failed(fault)) }
+            }
+            pending.removeAll { $0 == item }
+            for place in renditions.indices { renditions[place].lose(item) }
+            fetch()
+        }
+    }
+
+    private func fetched() {
+        if hasStreamEnded || fill.loop.filler.now() >= order.end { return conclude() }
+        let now = MonotonicClock.nanoseconds()
+        guard writtenAt.map({ now -| $0 >= Self.writingInterval }) ?? true else {
+            return timer.schedule(afterSeconds: interval)
+        }
+        writtenAt = now
+        write { recording in recording.timer.schedule(afterSeconds: recording.interval) }
+    }
+
+    private func run(
+        _ parts: PresentationParts, order: @escaping (PresentationItem) -> Prefetch.Order,
+        came: @escaping (PresentationItem, PrefetchState) -> Void, onEnd end: @escaping (PrefetchGroup.End) -> Void
+    ) {
+        group = PrefetchGroup(
+            on: fill.loop, pace: fill.pace, connections: fill.order.connections, state: fill.state, parts, order: order,
+            came: came
+        ) { [self] result in
+            group = nil
+            end(result)
+        }
+        group?.start()
+    }
+
+    // MARK: What is written
+
+    /// Where it plays.
+    private var recordedURL: OriginURL { order.name.url(of: fill.order.url) }
+
+    private var whole: CacheKey { key(recordedURL) }
+
+    private func key(_ url: OriginURL) -> CacheKey { fill.loop.filler.policy.value.resolve(url).key }
+
+    static let nothing = "nothing of the stream has come in the time of the recording"
+
+    static func note(_ recording: OriginURL) -> String { "it plays at \(recording.absolute)" }
+
+    private func conclude() {
+        guard renditions.contains(where: { !$0.segments.isEmpty }) else {
+            return finish(.failed(.notRecordable(Self.nothing)))
+        }
+        fill.state.note(Self.note(recordedURL))
+        write { $0.finish(.completed) }
+    }
+
+    /// Writes the playlists of what has come, and makes that parts of the recording.
+    private func write(then proceed: @escaping @Sendable (LiveRecording) -> Void) {
+        let writing = RecordingWriting(
+            store: fill.loop.filler.store, key: { [policy = fill.loop.filler.policy] in policy.value.resolve($0).key },
+            name: order.name, document: document, url: fill.order.url, isPinned: fill.order.isPinned)
+        let (renditions, lacking) = (renditions, Set(pending))
+        fill.offLoop(isLong: true) { _ throws(PresentationFault) in
+            try writing.write(renditions.map { $0.without(lacking) })
+        } then: { fill, _ in
+            guard let recording = fill.recording, recording.onEnd != nil else { return }
+            proceed(recording)
+        }
+    }
+
+    private func finish(_ end: End) {
+        let tell = onEnd
+        stop()
+        tell?(end)
+    }
+}
+
+extension Duration {
+    fileprivate var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}

@@ -1,0 +1,113 @@
+import CacheFill
+import EventIO
+
+/// Some things that are fetched together.
+struct PresentationParts {
+    /// What comes next; nil at the end.
+    let next: () -> PresentationItem?
+    /// Segments among them; nil where nobody counts.
+    let count: Int64?
+
+    init(next: @escaping () -> PresentationItem?, count: Int64?) { (self.next, self.count) = (next, count) }
+
+    init(_ items: [PresentationItem]) {
+        var rest = items[...]
+        self.init(next: { rest.popFirst() }, count: nil)
+    }
+}
+
+/// Several prefetches, a few at once: when one is done the next begins. It ends when all are done, or with the first
+/// that fails. Loop-bound.
+final class PrefetchGroup {
+    enum End {
+        case completed
+        case failed(PresentationItem, PrefetchError)
+    }
+
+    private let loop: LoopFiller
+    private let pace: FillPace
+    private let connections: Int
+    /// Where it is counted what has come.
+    private let state: PresentationState
+    private let parts: PresentationParts
+    /// How each is fetched.
+    private let order: (PresentationItem) -> Prefetch.Order
+    /// Told of each that is there.
+    private var came: ((PresentationItem, PrefetchState) -> Void)?
+    private var onEnd: ((End) -> Void)?
+    private var running: [ObjectIdentifier: Prefetch] = [:]
+    private var hasMore = true
+    private var isBeginning = false
+    /// What is there already comes without a wait: after so many, others on the loop have their turn.
+    private static let mostInARow = 32
+
+    /// - Parameter connections: how many at once, each with one transfer.
+    init(
+        on loop: LoopFiller, pace: FillPace, connections: Int, state: PresentationState, _ parts: PresentationParts,
+        order: @escaping (PresentationItem) -> Prefetch.Order,
+        came: @escaping (PresentationItem, PrefetchState) -> Void, onEnd end: @escaping (End) -> Void
+    ) {
+        (self.loop, self.pace, self.connections, self.state) = (loop, pace, connections, state)
+        (self.parts, self.order, self.came, onEnd) = (parts, order, came, end)
+    }
+
+    /// `onEnd` is not called from inside.
+    func start() { beginLater() }
+
+    /// Leaves what has come.
+    func stop() {
+        (onEnd, came) = (nil, nil)
+        let left = running.values
+        running = [:]
+        for prefetch in left {
+            prefetch.stop()
+            state.left(prefetch.state)
+        }
+    }
+
+    private func beginLater() { loop.loop.afterCallback { [self] in beginOthers() } }
+
+    private func beginOthers() {
+        guard !isBeginning, onEnd != nil else { return }
+        isBeginning = true
+        var begun = 0
+        while onEnd != nil, hasMore, begun < Self.mostInARow, running.count < max(1, pace.connections(of: connections))
+        {
+            if let item = parts.next() { begin(item) } else { hasMore = false }
+            begun += 1
+        }
+        isBeginning = false
+        guard onEnd != nil, running.isEmpty else { return }
+        if hasMore { beginLater() } else { end(.completed) }
+    }
+
+    private func begin(_ item: PresentationItem) {
+        var id: ObjectIdentifier?
+        let prefetch = Prefetch(order(item), pace: pace, on: loop) { [self] result in
+            guard let id, let done = running.removeValue(forKey: id) else { return }
+            ended(item, done.state, result)
+        }
+        id = ObjectIdentifier(prefetch)
+        running[ObjectIdentifier(prefetch)] = prefetch
+        state.began(prefetch.state)
+        prefetch.start()
+    }
+
+    private func ended(_ item: PresentationItem, _ part: PrefetchState, _ result: Prefetch.End) {
+        switch result {
+        case .failed(let error):
+            state.left(part)
+            end(.failed(item, error))
+        case .completed:
+            state.came(part, segments: item.segments)
+            came?(item, part)
+            beginOthers()
+        }
+    }
+
+    private func end(_ end: End) {
+        let tell = onEnd
+        stop()
+        tell?(end)
+    }
+}

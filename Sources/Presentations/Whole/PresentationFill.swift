@@ -1,0 +1,334 @@
+import CacheFill
+import CachePolicy
+import DiskCache
+import EventIO
+import HTTPModel
+import Playlists
+
+/// Downloads a resource, and where that turns out to be a playlist, all that is chosen of its presentation.
+/// Loop-bound.
+///
+///     first resource ── a file ───────────────────────────────────────────────────────────────────▶ completed
+///        └── a playlist ── further playlists ── indexes ── items, several at once ── settle ───────────┤
+///                                                            ▲────── what is not there any more ──────┘
+///
+/// What has come is there already when it goes on after a pause or a kill: it is found, and passed by.
+package final class PresentationFill {
+    package struct Order: Sendable {
+        package let url: OriginURL
+        /// How many bytes of its beginning; nil for all. Only for what is no playlist.
+        package let first: Int64?
+        /// How many transfers at once.
+        package let connections: Int
+        package let isPinned: Bool
+        package let renditions: RenditionChoice
+        /// Of a live stream, what is recorded; nil for nothing.
+        package let recording: RecordingOrder?
+
+        package init(
+            url: OriginURL, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true,
+            renditions: RenditionChoice = RenditionChoice(), recording: RecordingOrder? = nil
+        ) {
+            (self.url, self.first, self.connections, self.isPinned) = (url, first, connections, isPinned)
+            (self.renditions, self.recording) = (renditions, recording)
+        }
+    }
+
+    package enum End: Sendable {
+        /// All that is wanted is in the cache, and the index knows.
+        case completed
+        case failed(PresentationFault)
+    }
+
+    /// How far it is, for any thread.
+    package let state = PresentationState()
+    let order: Order
+    let pace: FillPace
+    let loop: LoopFiller
+    private var onEnd: ((End) -> Void)?
+    /// What runs.
+    private var first: Prefetch?
+    private var group: PrefetchGroup?
+    private(set) var recording: LiveRecording?
+    private let isOver = Wish()
+
+    /// What is known of the presentation so far.
+    private var document: PlaylistDocument?
+    private var plan: PresentationPlan?
+    private var documents: [OriginURL: PlaylistDocument] = [:]
+    private var items = PresentationItems([])
+    /// Whether live playlists were asked for anew: those that are cached may be from before their stream's end.
+    private var hasRefreshed = false
+    /// How often something was not there any more in the end.
+    private var repairs = 0
+    private static let mostRepairs = 2
+
+    /// - Parameter end: called once, on the loop, unless `stop` was called before.
+    package init(_ order: Order, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void) {
+        (self.order, self.pace, self.loop, onEnd) = (order, pace, loop, end)
+    }
+
+    package func start() {
+        guard let recording = order.recording, loop.filler.now() >= recording.end else {
+            return fetchFirst(isFresh: order.recording != nil)
+        }
+        takeUp(recording)
+    }
+
+    /// Leaves what has come.
+    package func stop() { finish() }
+
+    // MARK: The first resource
+
+    private func fetchFirst(isFresh: Bool) {
+        let wanted = Prefetch.Order(
+            url: order.url, range: order.first.map { 0..<max(0, $0) }, connections: order.connections,
+            isPinned: order.isPinned && order.recording == nil, keeps: order.recording == nil, isFresh: isFresh)
+        let prefetch = Prefetch(wanted, pace: pace, on: loop) { [self] result in
+            let state = first?.state
+            first = nil
+            switch result {
+            case .completed: state.flatMap(\.key).map(read) ?? complete()
+            case .failed(let error): fail(.first(error))
+            }
+        }
+        first = prefetch
+        state.begin(prefetch.state)
+        prefetch.start()
+    }
+
+    private func read(_ key: CacheKey) {
+        let url = order.url
+        offLoop { stored throws(PresentationFault) in
+            try stored.content(of: key, url)
+        } then: { fill, content in
+            switch content {
+            case .file: fill.order.recording == nil ? fill.complete() : fill.fail(.notRecordable(Self.noPlaylist))
+            case .playlist(let document): fill.take(document)
+            }
+        }
+    }
+
+    private static let noPlaylist = "there is nothing to record, as it is no playlist: leave --for out"
+
+    private func take(_ document: PlaylistDocument) {
+        guard order.first == nil else { return fail(.firstBytes) }
+        self.document = document
+        if let recorded = order.recording { return record(document, recorded) }
+        guard !document.isLive else {
+            guard !hasRefreshed else { return fail(.live) }
+            hasRefreshed = true
+            return fetchFirst(isFresh: true)
+        }
+        state.beginSegments()
+        do throws(PresentationFault) {
+            let plan = try PresentationPlan(document, order.renditions)
+            self.plan = plan
+            fetchPlaylists(plan.playlists, isFresh: false)
+        } catch { fail(error) }
+    }
+
+    private func record(_ document: PlaylistDocument, _ recorded: RecordingOrder) {
+        state.beginSegments()
+        let recording = LiveRecording(document, recorded, self) { [self] end in
+            self.recording = nil
+            switch end {
+            case .completed: complete()
+            case .failed(let fault): fail(fault)
+            }
+        }
+        self.recording = recording
+        recording.start()
+    }
+
+    /// Its time has passed while no process ran: what has come by then is all of it, whatever has become of the stream.
+    private func takeUp(_ recording: RecordingOrder) {
+        let url = recording.name.url(of: order.url), whole = loop.filler.policy.value.resolve(url).key
+        offLoop { stored throws(PresentationFault) in
+            guard case .playlist = try stored.content(of: whole, url) else { return [PartReport]?.none }
+            do throws(StoreError) { return try stored.store.parts(of: whole) } catch { throw .cache("\(error)") }
+        } then: { fill, parts in
+            guard let parts else { return fill.fail(.notRecordable(LiveRecording.nothing)) }
+            fill.state.beginSegments()
+            fill.state.came(
+                segments: Int64(parts.count), bytes: parts.reduce(0) { $0 +| $1.cached })
+            fill.state.expect(nil, note: LiveRecording.note(url))
+            fill.complete()
+        }
+    }
+
+    // MARK: Playlists and indexes
+
+    /// Of the presentation's first playlist.
+    private var whole: CacheKey { loop.filler.policy.value.resolve(order.url).key }
+
+    private func fetchPlaylists(_ urls: [OriginURL], isFresh: Bool) {
+        var keys: [OriginURL: CacheKey] = [:]
+        let playlists = urls.map { PresentationItem(kind: .playlist, url: $0) }
+        fetch(PresentationParts(playlists), isFresh: isFresh) { item, part in
+            keys[item.url] = part.key
+        } then: { [self] in
+            readPlaylists(keys)
+        }
+    }
+
+    private func readPlaylists(_ keys: [OriginURL: CacheKey]) {
+        let variables = document?.variables
+        offLoop { stored throws(PresentationFault) in
+            var documents: [OriginURL: PlaylistDocument] = [:]
+            for (url, key) in keys {
+                guard case .playlist(let document) = try stored.content(of: key, url, importing: variables) else {
+                    throw .unreadable(url, PlaylistError(.notAPlaylist, "it is none"))
+                }
+                documents[url] = document
+            }
+            return documents
+        } then: { fill, documents in
+            fill.documents.merge(documents) { $1 }
+            fill.tookPlaylists()
+        }
+    }
+
+    private func tookPlaylists() {
+        guard let plan else { return }
+        let live = documents.filter { $0.value.isLive }.map(\.key)
+        if !live.isEmpty {
+            guard !hasRefreshed else { return fail(.live) }
+            hasRefreshed = true
+            return fetchPlaylists(live, isFresh: true)
+        }
+        var keys: [MPD.RepresentationID: CacheKey] = [:]
+        let ids = Dictionary(plan.indexes.map { ($0.item, $0.id) }) { a, _ in a }
+        fetch(PresentationParts(plan.indexes.map(\.item))) { item, part in
+            if let id = ids[item] { keys[id] = part.key }
+        } then: { [self] in
+            makeItems(plan, keys)
+        }
+    }
+
+    private func makeItems(_ plan: PresentationPlan, _ keys: [MPD.RepresentationID: CacheKey]) {
+        let documents = documents
+        offLoop { stored throws(PresentationFault) in
+            var boxes: [MPD.RepresentationID: SegmentIndexBox] = [:]
+            for index in plan.indexes {
+                guard let key = keys[index.id] else { continue }
+                boxes[index.id] = try stored.index(index.item, key)
+            }
+            let items = try plan.items(documents, boxes)
+            return (items, items.reduce(Int64(0)) { $0 +| $1.segments })
+        } then: { fill, found in
+            fill.items = found.0
+            fill.state.expect(found.1, note: plan.note(documents))
+            fill.fetchItems(found.0, of: found.1)
+        }
+    }
+
+    // MARK: Segments
+
+    private func fetchItems(_ items: PresentationItems, of total: Int64) {
+        var items = items
+        fetch(PresentationParts(next: { items.next() }, count: total)) { _, _ in
+        } then: { [self] in
+            settle()
+        }
+    }
+
+    func partOrder(_ item: PresentationItem, of whole: CacheKey? = nil, isFresh: Bool = false) -> Prefetch.Order {
+        Prefetch.Order(
+            url: item.url, range: item.range, isPinned: false, whole: whole ?? self.whole, keeps: false,
+            isFresh: isFresh)
+    }
+
+    private func settle() {
+        let settling = PresentationSettling(
+            store: loop.filler.store, policy: loop.filler.policy.value, whole: whole, isPinned: order.isPinned,
+            isWanted: { [isOver] in isOver.holds })
+        let (items, playlists) = (items, Array(documents.keys))
+        offLoop(isLong: true) { _ throws(PresentationFault) in
+            do throws(StoreError) { return try settling.settle(items, playlists: playlists) } catch {
+                throw .cache("\(error)")
+            }
+        } then: { fill, missing in
+            if missing.isEmpty { return fill.complete() }
+            fill.repair(missing)
+        }
+    }
+
+    /// Fetches what is not there any more.
+    private func repair(_ missing: [PresentationItem]) {
+        repairs += 1
+        if repairs > Self.mostRepairs, let item = missing.first {
+            let error = PrefetchError.noRoom("it was evicted before the rest had come")
+            return fail(.part(name: item.name(of: nil), item.url, error))
+        }
+        state.lost(segments: missing.reduce(0) { $0 +| $1.segments })
+        fetch(PresentationParts(missing)) { _, _ in
+        } then: { [self] in
+            settle()
+        }
+    }
+
+    // MARK: What all phases do
+
+    private func fetch(
+        _ parts: PresentationParts, isFresh: Bool = false,
+        came: @escaping (PresentationItem, PrefetchState) -> Void, then proceed: @escaping () -> Void
+    ) {
+        group = PrefetchGroup(on: loop, pace: pace, connections: order.connections, state: state, parts) {
+            [self] item in
+            partOrder(item, isFresh: isFresh)
+        } came: { item, part in
+            came(item, part)
+        } onEnd: { [self] end in
+            group = nil
+            switch end {
+            case .completed: proceed()
+            case .failed(let item, let error): fail(.part(name: item.name(of: parts.count), item.url, error))
+            }
+        }
+        group?.start()
+    }
+
+    /// Does what waits for the disk, or takes long, elsewhere.
+    func offLoop<Value: Sendable>(
+        isLong: Bool = false, _ work: @escaping @Sendable (StoredPlaylists) throws(PresentationFault) -> Value,
+        then proceed: @escaping @Sendable (PresentationFill, Value) -> Void
+    ) {
+        let (store, bound) = (loop.filler.store, LoopBound(self, on: loop.loop))
+        let job: @Sendable () -> Void = {
+            let result = Result { () throws(PresentationFault) in try work(StoredPlaylists(store: store)) }
+            bound.post { fill in
+                guard fill.onEnd != nil else { return }
+                switch result {
+                case .success(let value): proceed(fill, value)
+                case .failure(let fault): fill.fail(fault)
+                }
+            }
+        }
+        _ = isLong ? store.performLong(job) : store.perform(job)
+    }
+
+    // MARK: The end
+
+    private func complete() {
+        state.complete()
+        end(.completed)
+    }
+
+    private func fail(_ fault: PresentationFault) { end(.failed(fault)) }
+
+    private func end(_ end: End) {
+        let tell = onEnd
+        finish()
+        tell?(end)
+    }
+
+    private func finish() {
+        onEnd = nil
+        isOver.end()
+        first?.stop()
+        group?.stop()
+        recording?.stop()
+        (first, group, recording) = (nil, nil, nil)
+    }
+}

@@ -1,0 +1,146 @@
+import CachePolicy
+import HTTPModel
+import Playlists
+
+/// What of a presentation is to be fetched, by its first playlist and a choice of renditions. A value.
+///
+///     first playlist ─ choice ─▶ further playlists (HLS), indexes of files (DASH) ─▶ items
+package struct PresentationPlan: Sendable {
+    /// Where the index of a file is that is one rendition.
+    package struct FileIndex: Sendable {
+        package let id: MPD.RepresentationID
+        package let item: PresentationItem
+    }
+
+    /// Media playlists that are wanted, each once.
+    package private(set) var playlists: [OriginURL] = []
+    package private(set) var indexes: [FileIndex] = []
+    /// The renditions that were chosen, for people, such as `1080p 4.2 Mbit/s`, `audio en`.
+    package private(set) var names: [String] = []
+    /// Languages that were asked for and are not there.
+    package private(set) var missingLanguages: [String] = []
+    private let first: PlaylistDocument
+    private var representations: [MPD.RepresentationID] = []
+    private var sessionKeys: [PresentationItem] = []
+    private var isProtected = false
+
+    /// - Parameter document: the first playlist; no plain list of addresses.
+    package init(_ document: PlaylistDocument, _ choice: RenditionChoice) throws(PresentationFault) {
+        first = document
+        switch document.content {
+        case .hls(let playlist): try take(playlist, choice)
+        case .dash(let mpd): try take(mpd, choice)
+        }
+    }
+
+    private mutating func take(_ playlist: HLSPlaylist, _ choice: RenditionChoice) throws(PresentationFault) {
+        guard let multivariant = playlist.multivariant else { return }
+        let chosen = multivariant.choose(choice)
+        playlists = choice.isEverything ? multivariant.playlists : chosen.playlists
+        guard !playlists.isEmpty else { throw .empty }
+        names = chosen.variants.map(\.title) + chosen.renditions.map(\.title)
+        missingLanguages = chosen.missingLanguages
+        sessionKeys = multivariant.sessionKeys.filter(\.isFile).compactMap(\.url).map {
+            PresentationItem(kind: .key, url: $0)
+        }
+    }
+
+    private mutating func take(_ mpd: MPD, _ choice: RenditionChoice) throws(PresentationFault) {
+        guard !mpd.periods.contains(where: { $0.remote != nil || $0.adaptationSets.contains { $0.remote != nil } })
+        else { throw .remote }
+        let chosen = mpd.choose(choice)
+        (representations, missingLanguages) = (chosen.representations, chosen.missingLanguages)
+        guard !representations.isEmpty else { throw .empty }
+        isProtected = representations.contains { mpd[$0]?.isProtected ?? false }
+        // Those of one period speak for all.
+        names = representations.filter { $0.period == representations.first?.period }.compactMap { mpd.title(of: $0) }
+        indexes = representations.compactMap { id in
+            mpd.segmentIndex(of: id).map { index in
+                FileIndex(id: id, item: PresentationItem(kind: .index, url: index.url, range: index.range))
+            }
+        }
+    }
+
+    /// What is to be fetched, once the further playlists and the indexes are there.
+    /// - Parameters:
+    ///   - documents: of `playlists`, by their URLs.
+    ///   - boxes: what the `indexes` say. A file without one comes as a whole.
+    package func items(
+        _ documents: [OriginURL: PlaylistDocument] = [:], _ boxes: [MPD.RepresentationID: SegmentIndexBox] = [:]
+    ) throws(PresentationFault) -> PresentationItems {
+        var tracks: [PresentationItems.Track] = []
+        for playlist in mediaPlaylists(documents) {
+            guard let segments = playlist.segments else { continue }
+            tracks.append(PresentationItems.Track(segments))
+        }
+        if case .dash(let mpd) = first.content {
+            for id in representations { tracks.append(try Self.track(of: id, mpd, boxes[id], first.url)) }
+        }
+        return PresentationItems(tracks, before: sessionKeys + indexes.map(\.item))
+    }
+
+    private static func track(of id: MPD.RepresentationID, _ mpd: MPD, _ box: SegmentIndexBox?, _ url: OriginURL)
+        throws(PresentationFault) -> PresentationItems.Track
+    {
+        // An index of indexes does not say where all media is.
+        let box = box.flatMap { $0.entries.contains(where: \.isIndex) ? nil : $0 }
+        do throws(PlaylistError) {
+            return PresentationItems.Track(
+                try mpd.segments(of: id, index: box), from: mpd.periods[id.period].start ?? .zero)
+        } catch { throw .unreadable(url, error) }
+    }
+
+    private func mediaPlaylists(_ documents: [OriginURL: PlaylistDocument]) -> [HLSPlaylist] {
+        guard case .hls(let playlist) = first.content else { return [] }
+        if playlist.media != nil { return [playlist] }
+        return playlists.compactMap { url in
+            if case .hls(let playlist)? = documents[url]?.content { playlist } else { nil }
+        }
+    }
+
+    /// Whether more than what can be fetched is needed to play it: a DRM system's licences.
+    private func needsLicence(_ documents: [OriginURL: PlaylistDocument]) -> Bool {
+        isProtected
+            || mediaPlaylists(documents).contains { playlist in
+                playlist.media?.keySets.contains { !$0.isEmpty && !$0.contains(where: \.isFile) } ?? false
+            }
+    }
+
+    /// What is to be said of it when it is there, in one line; nil for nothing.
+    package func note(_ documents: [OriginURL: PlaylistDocument] = [:]) -> String? {
+        var parts = names.isEmpty ? [] : [names.prefix(Self.mostNames).joined(separator: ", ")]
+        if names.count > Self.mostNames { parts[0] += " and \(names.count - Self.mostNames) more" }
+        if !missingLanguages.isEmpty {
+            parts.append("there is nothing in \(missingLanguages.joined(separator: ", "))")
+        }
+        if needsLicence(documents) {
+            parts.append("it is encrypted for a DRM system, and plays only where that gets its licence")
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ").printable
+    }
+
+    private static let mostNames = 8
+}
+
+extension Playlists.Variant {
+    fileprivate var title: String { RenditionName.video(resolution, bandwidth: bandwidth, isVideo: hasVideo) }
+}
+
+extension AlternativeRendition {
+    /// `audio en`
+    fileprivate var title: String { "\(kind.rawValue.lowercased()) \(language ?? name)" }
+}
+
+extension MPD {
+    fileprivate func title(of id: RepresentationID) -> String? {
+        guard let representation = self[id] else { return nil }
+        let set = periods[id.period].adaptationSets[id.adaptationSet]
+        switch set.kind {
+        case .video:
+            return RenditionName.video(representation.resolution, bandwidth: representation.bandwidth, isVideo: true)
+        case .audio, .text, .image:
+            let kind = set.kind == .text ? "subtitles" : set.kind.rawValue
+            return set.language.map { "\(kind) \($0)" } ?? kind
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import CachePolicy
+import HTTPModel
+import Playlists
+
+/// What a recording has of one rendition. A value.
+struct RecordedRendition: Sendable {
+    /// Of the stream's media playlist.
+    let url: OriginURL
+    /// In order; also those that are still to be fetched.
+    private(set) var segments: [MediaSegment] = []
+    /// The number of the segment that follows the last one, as the stream counts; nil where only its URL is known.
+    private var next: Int64?
+    /// Something is missing before the next one.
+    private var hasGap = false
+
+    /// RFC 8216 §6.3.3: players begin three segments before the end.
+    private static let first = 3
+
+    /// - Parameter recorded: what an earlier process has recorded.
+    init(_ url: OriginURL, goingOnAfter recorded: [MediaSegment] = []) {
+        (self.url, segments) = (url, recorded)
+        hasGap = !recorded.isEmpty
+    }
+
+    /// Takes up what the stream's playlist has by now.
+    /// - Returns: what is new.
+    mutating func take(_ listed: some SegmentSequence) -> [MediaSegment] {
+        guard !listed.isEmpty else { return [] }
+        let start = start(in: listed)
+        let new = (start..<max(start, listed.count)).map { listed[$0] }
+        for segment in new {
+            guard segment.url != nil, !segment.isGap else {
+                hasGap = true
+                continue
+            }
+            var segment = segment
+            if hasGap { segment.isDiscontinuity = true }
+            hasGap = false
+            segments.append(segment)
+        }
+        // An older state of the playlist, from another server, has nothing new.
+        if start < listed.count { next = listed[listed.count - 1].number +| 1 }
+        return new.filter { $0.url != nil && !$0.isGap }
+    }
+
+    /// The position of the first one that is new.
+    private mutating func start(in listed: some SegmentSequence) -> Int {
+        let edge = max(0, listed.count - Self.first)
+        guard let last = segments.last else { return next.map { position(of: $0, in: listed) } ?? edge }
+        if let next { return position(of: next, in: listed) }
+        // Another process has recorded the last one: it may be listed yet.
+        guard let url = last.url, let place = listed.position(of: url, at: last.range?.lowerBound) else { return edge }
+        hasGap = false
+        return place + 1
+    }
+
+    private mutating func position(of number: Int64, in listed: some SegmentSequence) -> Int {
+        let first = listed[0].number
+        // The stream counts anew.
+        if number -| first > Int64(listed.count) +| Int64(listed.count) {
+            hasGap = true
+            return max(0, listed.count - Self.first)
+        }
+        if number < first { hasGap = true }
+        return Int(clamping: max(0, number -| first))
+    }
+
+    /// The same without what has not come yet.
+    func without(_ items: Set<PresentationItem>) -> RecordedRendition {
+        guard !items.isEmpty else { return self }
+        var rendition = self
+        for item in items { rendition.lose(item) }
+        return rendition
+    }
+
+    /// What could not be had: it is missing from here on.
+    mutating func lose(_ item: PresentationItem) {
+        func needs(_ segment: MediaSegment) -> Bool {
+            item.kind == .segment
+                ? segment.url == item.url && segment.range == item.range : segment.companions.contains(item)
+        }
+        guard let place = segments.lastIndex(where: needs) else { return }
+        segments.remove(at: place)
+        if place < segments.count { segments[place].isDiscontinuity = true } else { hasGap = true }
+    }
+}

@@ -1,0 +1,35 @@
+import CachePolicy
+import HTTPModel
+
+/// What tells a recording from the stream that it is of: a further parameter in its URL, the time of its beginning.
+///
+///     https://example.org/live.m3u8?reelcache-recording=20261123T052147Z
+package struct RecordingName: Sendable, Equatable {
+    /// UTC.
+    package let text: String
+
+    /// No origin has a parameter of this name.
+    static let parameter = "reelcache-recording"
+
+    /// - Parameter began: seconds since 1970; what has no year of four digits becomes the nearest that has.
+    package init(began: Int64) {
+        let time = min(max(began, 0), 253_402_300_799)
+        let (days, second) = time.quotientAndRemainder(dividingBy: 86400) // no trap: not 0
+        let date = CivilDate(daysSince1970: days)
+        let clock = [second / 3600, second / 60 % 60, second % 60].map { Self.padded($0, 2) }.joined()
+        text = Self.padded(date.year, 4) + Self.padded(date.month, 2) + Self.padded(date.day, 2) + "T" + clock + "Z"
+    }
+
+    private static func padded(_ number: Int64, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+
+    /// Where the recording of what is at a URL plays.
+    package func url(of stream: OriginURL) -> OriginURL {
+        let mark = stream.pathAndQuery.contains("?") ? "&" : "?"
+        let text = "\(stream.absolute)\(mark)\(Self.parameter)=\(text)"
+        // It can only be too long.
+        return (try? OriginURL(url: text)) ?? stream
+    }
+}

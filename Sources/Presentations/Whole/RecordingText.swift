@@ -1,0 +1,103 @@
+import CachePolicy
+import HTTPModel
+import Playlists
+
+/// What a recording's playlists say. Pure.
+enum RecordingText {
+    /// A media playlist of segments that have come, each at its origin's URL, with an end (RFC 8216 §4.3.3.4).
+    /// - Throws: where a segment cannot be named, as what it needs is in no file.
+    static func media(_ segments: [MediaSegment]) throws(PresentationFault) -> [UInt8] {
+        var text = header(segments)
+        var (keys, section): ([EncryptionKey], InitializationSection?) = ([], nil)
+        for segment in segments {
+            if segment.isDiscontinuity { text += "#EXT-X-DISCONTINUITY\n" }
+            let own = segment.keys.map { $0.withVector(of: segment.number) }
+            if own != keys { text += try keyLines(own) }
+            if segment.initialization != section { text += try mapLine(segment.initialization) }
+            (keys, section) = (own, segment.initialization)
+            text += try lines(segment)
+        }
+        return Array((text + "#EXT-X-ENDLIST\n").utf8)
+    }
+
+    private static func header(_ segments: [MediaSegment]) -> String {
+        let longest = segments.map(\.duration).max() ?? .zero
+        let target = longest.components.seconds +| (longest.components.attoseconds > 0 ? 1 : 0)
+        return """
+            #EXTM3U
+            #EXT-X-VERSION:7
+            #EXT-X-TARGETDURATION:\(max(1, target))
+            #EXT-X-MEDIA-SEQUENCE:\(max(0, segments.first?.number ?? 0))
+            #EXT-X-PLAYLIST-TYPE:VOD
+
+            """
+    }
+
+    /// `NONE` ends what holds; others follow it, as a key without one would stay.
+    private static func keyLines(_ keys: [EncryptionKey]) throws(PresentationFault) -> String {
+        var text = "#EXT-X-KEY:METHOD=NONE\n"
+        if !keys.isEmpty { text = "" }
+        for key in keys {
+            guard let url = key.url else {
+                throw .notRecordable("it is encrypted for a DRM system, and cannot be recorded")
+            }
+            text += "#EXT-X-KEY:METHOD=\(key.method),URI=\"\(url.absolute)\""
+            if let vector = key.initializationVector { text += ",IV=\(vector)" }
+            text += key.format == "identity" ? "\n" : ",KEYFORMAT=\"\(key.format)\"\n"
+        }
+        return text
+    }
+
+    private static func mapLine(_ section: InitializationSection?) throws(PresentationFault) -> String {
+        guard let url = section?.url else {
+            throw .notRecordable("its initialization section is in no file, so that it cannot be recorded")
+        }
+        let range = section?.range.map { ",BYTERANGE=\"\($0.count)@\($0.lowerBound)\"" } ?? ""
+        return "#EXT-X-MAP:URI=\"\(url.absolute)\"\(range)\n"
+    }
+
+    private static func lines(_ segment: MediaSegment) throws(PresentationFault) -> String {
+        guard let url = segment.url else {
+            throw .notRecordable("a segment is in the playlist itself, so that it cannot be recorded")
+        }
+        let range = segment.range.map { "#EXT-X-BYTERANGE:\($0.count)@\($0.lowerBound)\n" } ?? ""
+        return "#EXTINF:\(seconds(segment.duration)),\n\(range)\(url.absolute)\n"
+    }
+
+    /// `6.006`, to the nanosecond.
+    private static func seconds(_ duration: Duration) -> String {
+        let (seconds, rest) = duration.components
+        let digits = String(max(0, rest) / 1_000_000_000) // no trap: not 0
+        let fraction = String(repeating: "0", count: max(0, 9 - digits.count)) + digits
+        let significant = fraction.reversed().drop { $0 == "0" }.reversed()
+        return "\(max(0, seconds))" + (significant.isEmpty ? "" : "." + String(significant))
+    }
+
+    /// A multivariant playlist that leads to the recorded media playlists, and to those alone.
+    /// - Parameter kept: the stream's media playlists that are recorded.
+    /// - Returns: nil where no variant would be left.
+    static func multivariant(_ document: PlaylistDocument, keeping kept: Set<OriginURL>, _ name: RecordingName)
+        -> [UInt8]?
+    {
+        guard case .hls(let playlist) = document.content,
+            let removals = playlist.multivariant?.edits(keeping: kept)
+        else { return nil }
+        let edits = playlist.addresses.compactMap { address -> AddressEdit? in
+            guard let url = playlist.url(of: address) else { return nil }
+            let target = kept.contains(url) ? name.url(of: url) : url
+            return AddressEdit(range: address.range, replacement: target.absolute)
+        }
+        return (removals + edits).applied(to: document.text)
+    }
+}
+
+extension EncryptionKey {
+    /// Of a key without a vector that is the segment's number (RFC 8216 §5.2), which is another where segments are
+    /// missing.
+    fileprivate func withVector(of number: Int64) -> EncryptionKey {
+        guard method == "AES-128", isFile, initializationVector == nil else { return self }
+        let digits = String(max(0, number), radix: 16, uppercase: true)
+        let vector = "0x" + String(repeating: "0", count: max(0, 32 - digits.count)) + digits
+        return EncryptionKey(method: method, url: url, initializationVector: vector, format: format)
+    }
+}

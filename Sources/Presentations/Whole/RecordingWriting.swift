@@ -1,0 +1,58 @@
+import CachePolicy
+import DiskCache
+import HTTPModel
+import Playlists
+
+/// Takes the playlists of a recording into the cache, and makes its segments parts of it. Blocks.
+struct RecordingWriting: Sendable {
+    let store: CacheStore
+    /// Under which key a URL is cached.
+    let key: @Sendable (OriginURL) -> CacheKey
+    let name: RecordingName
+    /// The stream's first playlist, and its URL.
+    let document: PlaylistDocument
+    let url: OriginURL
+    let isPinned: Bool
+
+    func write(_ renditions: [RecordedRendition]) throws(PresentationFault) {
+        let renditions = renditions.filter { !$0.segments.isEmpty }
+        guard !renditions.isEmpty else { return }
+        for rendition in renditions {
+            try take(RecordingText.media(rendition.segments), at: name.url(of: rendition.url))
+        }
+        if case .hls(let playlist) = document.content, playlist.multivariant != nil {
+            guard let text = RecordingText.multivariant(document, keeping: Set(renditions.map(\.url)), name) else {
+                throw .notRecordable("nothing has come yet of what it takes to play it")
+            }
+            try take(text, at: name.url(of: url))
+        }
+        do throws(StoreError) {
+            for rendition in renditions {
+                try store.settle([key(name.url(of: rendition.url))] + keys(of: rendition), partsOf: whole)
+            }
+            try store.settle(whole: whole, isPinned: isPinned)
+        } catch { throw .cache("\(error)") }
+    }
+
+    private var whole: CacheKey { key(name.url(of: url)) }
+
+    private func keys(of rendition: RecordedRendition) -> [CacheKey] {
+        var known: Set<PresentationItem> = []
+        let companions = rendition.segments.flatMap(\.companions).filter { known.insert($0).inserted }
+        return companions.map { key($0.url) } + rendition.segments.compactMap(\.url).map(key)
+    }
+
+    private func take(_ text: [UInt8], at url: OriginURL) throws(PresentationFault) {
+        var fields = HeaderFields()
+        fields.append("Content-Type", "application/vnd.apple.mpegurl")
+        fields.append("Cache-Control", "max-age=31536000")
+        do throws(ImportError) {
+            let importer = try store.importer(key(url), length: Int64(text.count), fields: fields, replaces: true)
+            let result = text.withUnsafeBytes { bytes in
+                Result { () throws(ImportError) in try importer.write(bytes) }
+            }
+            try result.get()
+            _ = try importer.finish()
+        } catch { throw .cache("the recording cannot be written: \(error)") }
+    }
+}
