@@ -1,6 +1,8 @@
 import CachePolicy
 import Downloads
 import HTTPTransport
+import Playlists
+import Units
 
 extension ControlHandler {
     /// The most that a list of orders takes: ten thousand with long URLs.
@@ -163,7 +165,8 @@ private struct ReceivedOrder: Decodable {
     let order: DownloadOrder
 
     enum CodingKeys: String, CodingKey, CaseIterable {
-        case url, first, limitRate, priority, connections, category, pinned
+        case url, first, limitRate, priority, connections, category, pinned, quality, audio, subtitles, all
+        case recordFor = "for"
     }
 
     init(from decoder: any Decoder) throws {
@@ -188,13 +191,39 @@ private struct ReceivedOrder: Decodable {
         if let isPinned = try members.decodeIfThere(Bool.self, forKey: .pinned, form: "true or false") {
             order.isPinned = isPinned
         }
+        order.renditions = try Self.renditions(members)
+        order.recordFor = try members.decodeIfThere(ReceivedSpan.self, forKey: .recordFor)?.seconds
         self.order = order
+    }
+
+    private static func renditions(_ members: KeyedDecodingContainer<CodingKeys>) throws -> RenditionChoice {
+        typealias Languages = RenditionChoice.Languages
+        var choice = RenditionChoice()
+        if let quality = try members.text(
+            .quality, form: RenditionChoice.Quality.forms, RenditionChoice.Quality.init)
+        {
+            choice.quality = quality
+        }
+        if let audio = try members.text(.audio, form: Languages.forms, Languages.init) { choice.audio = audio }
+        if let subtitles = try members.text(.subtitles, form: Languages.forms, Languages.init) {
+            choice.subtitles = subtitles
+        }
+        choice.isEverything =
+            try members.decodeIfThere(Bool.self, forKey: .all, form: "true or false") ?? choice.isEverything
+        return choice
     }
 
     private static func order(_ url: String) throws(ControlError) -> DownloadOrder {
         do throws(DownloadError) { return DownloadOrder(url: try OriginURL(ordered: url)) } catch {
             throw ControlError(error)
         }
+    }
+}
+
+extension KeyedDecodingContainer<ReceivedOrder.CodingKeys> {
+    /// What a text stands for.
+    fileprivate func text<Value>(_ key: Key, form: String, _ read: (String) -> Value?) throws -> Value? {
+        try decodeIfThere(String.self, forKey: key, form: form) { read($0) != nil }.flatMap(read)
     }
 }
 
@@ -213,6 +242,12 @@ package struct SentOrder: Encodable {
         try members.encode(order.connections, forKey: .connections)
         try members.encodeIfPresent(order.category, forKey: .category)
         try members.encode(order.isPinned, forKey: .pinned)
+        let choice = order.renditions, standard = RenditionChoice()
+        if choice.quality != standard.quality { try members.encode(choice.quality.text, forKey: .quality) }
+        if choice.audio != standard.audio { try members.encode(choice.audio.text, forKey: .audio) }
+        if choice.subtitles != standard.subtitles { try members.encode(choice.subtitles.text, forKey: .subtitles) }
+        if choice.isEverything { try members.encode(true, forKey: .all) }
+        try members.encodeIfPresent(order.recordFor, forKey: .recordFor)
     }
 }
 

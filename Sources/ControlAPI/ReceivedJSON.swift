@@ -83,6 +83,21 @@ struct ReceivedSize: Decodable {
     }
 }
 
+/// A number of seconds, or a length of time as people write it.
+struct ReceivedSpan: Decodable {
+    let seconds: Int64
+
+    init(from decoder: any Decoder) throws {
+        let value = try decoder.singleValueContainer()
+        let seconds =
+            (try? value.decode(Int64.self)) ?? (try? value.decode(String.self)).flatMap { TimeSpan($0)?.seconds }
+        guard let seconds, seconds > 0 else {
+            throw ControlError(422, "\(decoder.place ?? "it") is a number of seconds, or a time such as \"30m\"")
+        }
+        self.seconds = seconds
+    }
+}
+
 extension Decoder {
     /// Where in what was sent, such as `downloads[2].first`; nil for the whole.
     var place: String? { codingPath.isEmpty ? nil : codingPath.place }

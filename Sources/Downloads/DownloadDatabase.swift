@@ -72,6 +72,13 @@ final class DownloadDatabase {
                         retry_at REAL, added REAL NOT NULL, started REAL, finished REAL, message TEXT, key TEXT, claim TEXT);
                     """)
         }
+        // What of a playlist is wanted (NULL where it is as nobody has asked), and how many segments of it are there.
+        migrator.registerMigration("2: presentations") { db in
+            for column in [
+                "quality TEXT", "audio TEXT", "subtitles TEXT", "everything INTEGER", "record_for INTEGER",
+                "segments INTEGER", "total_segments INTEGER",
+            ] { try db.execute(sql: "ALTER TABLE download ADD COLUMN \(column)") }
+        }
         return migrator
     }
 

@@ -3,22 +3,27 @@ import DiskCache
 import Foundation
 import GRDB
 import HTTPModel
+import Playlists
 
 extension DownloadJob {
     static let columnNames = [
         "id", "url", "first", "priority", "connections", "limit_rate", "category", "pinned", "state", "place", "ended",
         "bytes", "total", "file_name",
         "network_failures", "busy_failures", "retry_at", "added", "started", "finished", "message", "key", "claim",
+        "quality", "audio", "subtitles", "everything", "record_for", "segments", "total_segments",
     ]
 
     /// What stands in the columns of those names.
     var columns: [(any DatabaseValueConvertible)?] {
         get throws {
             let restorePoint = try restorePoint.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
+            let report = report
             return [
                 id, url, order.first, order.priority.rawValue, order.connections, order.limitRate, order.category,
                 order.isPinned, state.rawValue, place, ended, progress.bytes, progress.total, progress.fileName,
                 networkFailures, busyFailures, retryAt, added, started, finished, message, key, restorePoint,
+                report.quality, report.audio, report.subtitles, report.all, order.recordFor, progress.segments,
+                progress.totalSegments,
             ]
         }
     }
@@ -42,17 +47,24 @@ extension DownloadJob {
         guard let url = try? OriginURL(url: try row.text("url")) else {
             throw RowDamage(column: "url", reason: "is none")
         }
-        let order = DownloadOrder(
+        var order = DownloadOrder(
             url: url, first: try row.optional("first", whole), priority: priority,
             connections: Int(try row.integer("connections", in: 1...Int64(DownloadOrder.maxConnections))),
             limitRate: try row.optional("limit_rate", whole),
             category: try row.optional("category", row.text), isPinned: try row.flag("pinned"))
+        order.renditions = try RenditionChoice(row)
+        order.recordFor = try row.optional("record_for") { (column) throws(RowDamage) in
+            try row.integer(column, in: 1...DownloadOrder.longestRecording)
+        }
         self.init(
             id: try row.integer("id", in: 1...Self.lastID), order: order,
             place: try row.real("place", in: -1e15...1e15), added: try time("added"))
         self.state = state
         (progress.bytes, progress.total, progress.fileName) = (
             try whole("bytes"), try row.optional("total", whole), try row.optional("file_name", row.text)
+        )
+        (progress.segments, progress.totalSegments) = (
+            try row.optional("segments", whole), try row.optional("total_segments", whole)
         )
         (networkFailures, busyFailures) = (
             Int(try row.integer("network_failures", in: 0...1 << 30)),
@@ -72,6 +84,30 @@ extension DownloadJob {
         guard restorePoint?.isOrdered != false else {
             throw RowDamage(column: "claim", reason: "has runs that cannot be")
         }
+    }
+}
+
+extension RenditionChoice {
+    fileprivate init(_ row: StoredRow) throws(RowDamage) {
+        func languages(_ column: String) throws(RowDamage) -> Languages? {
+            try row.optional(column) { (column) throws(RowDamage) in
+                guard let value = Languages(try row.text(column)) else {
+                    throw RowDamage(column: column, reason: "is none")
+                }
+                return value
+            }
+        }
+        self.init()
+        quality =
+            try row.optional("quality") { (column) throws(RowDamage) in
+                guard let value = Quality(try row.text(column)) else {
+                    throw RowDamage(column: column, reason: "is none")
+                }
+                return value
+            } ?? quality
+        audio = try languages("audio") ?? audio
+        subtitles = try languages("subtitles") ?? subtitles
+        isEverything = try row.optional("everything", row.flag) ?? false
     }
 }
 

@@ -1,16 +1,23 @@
 import CachePolicy
 import HTTPModel
+import Playlists
 
 /// A download as the queue keeps it, and its row in the database.
 struct DownloadJob: Sendable, Equatable {
     /// What no two downloads have in common that have not ended.
     struct Identity: Hashable {
-        var url: OriginURL
-        var first: Int64?
+        let url: OriginURL
+        let first: Int64?
+        let renditions: RenditionChoice
+        let recordFor: Int64?
+
+        init(_ order: DownloadOrder) {
+            (url, first, renditions, recordFor) = (order.url, order.first, order.renditions, order.recordFor)
+        }
     }
 
     let id: Int64
-    /// As it was given last. Which bytes are meant, its URL and `first`, stays.
+    /// As it was given last. Which bytes are meant (`Identity`) stays.
     var order: DownloadOrder
     var state = DownloadState.waiting
     /// Of two that wait with the same priority, the one whose place is the smaller goes first.
@@ -50,7 +57,14 @@ struct DownloadJob: Sendable, Equatable {
     /// As it is known by to people, and to resources whose key is their URL.
     var url: String { order.url.absolute }
 
-    var identity: Identity { Identity(url: order.url, first: order.first) }
+    var identity: Identity { Identity(order) }
+
+    /// As it is carried out.
+    var dated: DownloadOrder {
+        var order = order
+        if order.recordFor != nil { order.recordedFrom = Int64(saturating: started ?? added) }
+        return order
+    }
 
     /// By which others are found that want the same bytes: the same key means that, and the same URL where the key is
     /// not known yet.
@@ -73,15 +87,18 @@ struct DownloadJob: Sendable, Equatable {
 
     var report: DownloadReport {
         let rate = state == .downloading ? rate.bytesPerSecond : nil
-        return DownloadReport(
+        var report = DownloadReport(
             id: id, url: url, state: state, priority: order.priority, category: order.category, first: order.first,
             connections: order.connections, limitRate: order.limitRate, isPinned: order.isPinned,
             bytes: progress.bytes, total: progress.total, rate: rate,
-            eta: TransferRate.seconds(for: progress.total.map { $0 -| progress.bytes }, at: rate),
+            eta: TransferRate.seconds(for: progress.rest, at: rate),
             failures: failures, retryAt: retryAt.map { Int64(saturating: $0.rounded(.up)) },
             added: Int64(saturating: added),
             started: started.map(Int64.init(saturating:)),
             finished: finished.map(Int64.init(saturating:)), message: message, fileName: progress.fileName)
+        report.take(order)
+        (report.segments, report.totalSegments) = (progress.segments, progress.totalSegments)
+        return report
     }
 
     /// As it is told.
@@ -95,5 +112,17 @@ struct DownloadJob: Sendable, Equatable {
         // The newest first, whatever its priority was.
         case .completed, .failed, .cancelled: .init(group: 3, priority: .high, order: -Double(ended ?? 0))
         }
+    }
+}
+
+extension DownloadReport {
+    /// What of a playlist was ordered, where it is not what comes without being asked for.
+    fileprivate mutating func take(_ order: DownloadOrder) {
+        let standard = RenditionChoice(), choice = order.renditions
+        quality = choice.quality == standard.quality ? nil : choice.quality.text
+        audio = choice.audio == standard.audio ? nil : choice.audio.text
+        subtitles = choice.subtitles == standard.subtitles ? nil : choice.subtitles.text
+        all = choice.isEverything ? true : nil
+        recordFor = order.recordFor
     }
 }

@@ -261,7 +261,7 @@ package actor DownloadManager {
         guard let source, let job = queue[id], job.state == .downloading else { return }
         attemptCount += 1 // no trap: a count of events
         let number = attemptCount
-        let running = source.begin(job.order) { [weak self] end in self?.post { $0.attemptEnded(id, number, end) } }
+        let running = source.begin(job.dated) { [weak self] end in self?.post { $0.attemptEnded(id, number, end) } }
         attempts[id] = Attempt(number: number, running: running)
     }
 
@@ -280,7 +280,7 @@ package actor DownloadManager {
         for case .begin(let id) in effects {
             guard let job = queue[id], job.restorePoint == nil else { continue }
             do {
-                queue.setRestorePoint(id, try restorePoints.restorePoint(job.order.url))
+                queue.setRestorePoint(id, try restorePoints.restorePoint(job.dated.subject))
                 unsavedRestorePointIDs.insert(id)
             } catch {
                 faults[id] = DownloadFault(.network, "cannot look at what is cached of it: \(error)")

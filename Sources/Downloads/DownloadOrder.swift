@@ -1,4 +1,6 @@
 import CachePolicy
+import Playlists
+import Presentations
 
 /// What somebody wants to have downloaded, and how.
 package struct DownloadOrder: Sendable, Equatable {
@@ -17,10 +19,20 @@ package struct DownloadOrder: Sendable, Equatable {
     package var category: String?
     /// Whether what is downloaded is kept from being evicted.
     package var isPinned: Bool
+    /// Of a playlist: which renditions come with it.
+    package var renditions: RenditionChoice
+    /// Of a live stream: for so many seconds it is recorded; nil for none.
+    package var recordFor: Int64?
+    /// When the recording was begun, in seconds since 1970: it is named by that. Nil before the order is carried out.
+    package var recordedFrom: Int64?
+
+    /// A week.
+    package static let longestRecording: Int64 = 7 * 86400
 
     package init(
         url: OriginURL, first: Int64? = nil, priority: DownloadPriority = .normal, connections: Int = 1,
-        limitRate: Int64? = nil, category: String? = nil, isPinned: Bool = true
+        limitRate: Int64? = nil, category: String? = nil, isPinned: Bool = true,
+        renditions: RenditionChoice = RenditionChoice(), recordFor: Int64? = nil
     ) {
         self.url = url
         self.first = first
@@ -29,6 +41,8 @@ package struct DownloadOrder: Sendable, Equatable {
         self.limitRate = limitRate
         self.category = category
         self.isPinned = isPinned
+        self.renditions = renditions
+        self.recordFor = recordFor
     }
 }
 
@@ -44,6 +58,12 @@ extension OriginURL {
 
 extension DownloadOrder {
     private static let longestCategory = 100
+
+    /// What it brings into the cache: a recording is a presentation beside the stream.
+    package var subject: OriginURL {
+        guard recordFor != nil, let recordedFrom else { return url }
+        return RecordingName(began: recordedFrom).url(of: url)
+    }
 
     /// - Throws: `.invalid` for what makes no sense.
     func check() throws(DownloadError) {
@@ -61,7 +81,17 @@ extension DownloadOrder {
             throw .invalid(
                 "cannot download \(name) at \(limitRate) bytes per second: ask for 1 at least, or leave the limit out")
         }
+        if let recordFor { try check(recordFor, of: name) }
+        guard first == nil || recordFor == nil && renditions == RenditionChoice() else {
+            throw .invalid("cannot download the first bytes of \(name) and its renditions: leave one of them out")
+        }
         if let category { try Self.check(category, of: name) }
+    }
+
+    private func check(_ seconds: Int64, of name: String) throws(DownloadError) {
+        guard (1...Self.longestRecording).contains(seconds) else {
+            throw .invalid("cannot record \(name) for \(seconds) seconds: choose 1 to \(Self.longestRecording)")
+        }
     }
 
     private static func check(_ category: String, of name: String) throws(DownloadError) {

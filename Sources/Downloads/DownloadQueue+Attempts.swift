@@ -31,7 +31,7 @@ extension DownloadQueue {
         case .completed(let progress):
             job.take(progress)
             job.forgetFailures()
-            (job.message, job.restorePoint) = (nil, nil)
+            (job.message, job.restorePoint) = (progress.note, nil)
             self.end(job, as: .completed, now: now)
         case .failed(let fault, let progress):
             job.take(progress)
@@ -62,7 +62,8 @@ extension DownloadJob {
     fileprivate mutating func take(_ progress: DownloadProgress) {
         let known = self.progress
         self.progress = progress
-        if progress.total == nil { self.progress.total = known.total }
+        // What was a playlist's own length is not the presentation's.
+        if progress.total == nil, progress.segments == nil { self.progress.total = known.total }
         if progress.fileName == nil { self.progress.fileName = known.fileName }
         guard progress.bytes > best else { return }
         best = progress.bytes

@@ -17,7 +17,7 @@ extension DownloadQueue {
         plan.ids.reserveCapacity(orders.count)
         for order in orders {
             try order.check()
-            let identity = DownloadJob.Identity(url: order.url, first: order.first)
+            let identity = DownloadJob.Identity(order)
             let job = planned(order, identity, now: now, in: &plan)
             plan.jobs[job.id] = job
             plan.planned[identity] = job.id
@@ -38,7 +38,8 @@ extension DownloadQueue {
         plan.nextPlace += 1
         // It goes on with what a failed one has brought: what was there before that one is what was there before this
         // one.
-        if var former = failedOne(identity) {
+        // Another recording is another presentation.
+        if order.recordFor == nil, var former = failedOne(identity) {
             (job.restorePoint, job.key) = (former.restorePoint, former.key)
             (job.progress, job.best) = (former.progress, former.progress.bytes)
             former.restorePoint = nil

@@ -62,6 +62,20 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var message: String?
     /// How the origin calls the file, in a field or by its URL; nil while unknown. Not yet safe to be a file's name.
     package var fileName: String?
+    // Of a playlist alone, and each nil where it is as nobody has asked
+    /// `best`, `1080p`, bits per second.
+    package var quality: String?
+    /// Languages, `all`, `none`, `default`.
+    package var audio: String?
+    package var subtitles: String?
+    /// Whether all renditions are wanted.
+    package var all: Bool?
+    /// Seconds.
+    package var recordFor: Int64?
+    /// So many of its segments are cached; nil for a file.
+    package var segments: Int64?
+    /// Of so many; nil while unknown, and of a recording.
+    package var totalSegments: Int64?
 }
 
 extension DownloadReport {

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// What brings bytes into the cache for a download.
 package protocol DownloadSource: Sendable {
@@ -31,8 +32,22 @@ package struct DownloadProgress: Sendable, Equatable {
     package var total: Int64?
     /// The origin's name for the file, as it sent it; nil where it has none.
     package var fileName: String?
+    /// Of a presentation, so many segments are there; nil for a file.
+    package var segments: Int64?
+    /// Of so many; nil while unknown.
+    package var totalSegments: Int64?
+    /// What is to be said of it when it is complete, in one line.
+    package var note: String?
 
     package init() {}
+
+    /// Bytes that are to come; nil while that cannot be told. Of a presentation: if those to come are like those that
+    /// have come.
+    var rest: Int64? {
+        guard total == nil, let segments, let totalSegments, segments > 0 else { return total.map { $0 -| bytes } }
+        let rest = Double(bytes) / Double(segments) * Double(max(0, totalSegments -| segments))
+        return Int64(whole: rest.rounded())
+    }
 }
 
 package enum DownloadEnd: Sendable, Equatable {

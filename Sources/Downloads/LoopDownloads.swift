@@ -2,6 +2,7 @@ import CacheFill
 import CachePolicy
 import EventIO
 import HTTPModel
+import Presentations
 import Synchronization
 import Upstream
 
@@ -25,48 +26,66 @@ package final class LoopDownloads: DownloadSource {
     {
         let loop = loops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % loops.count]
         let pace = FillPace(line, rate: order.limitRate)
-        let wanted = Prefetch.Order(
-            url: order.url, first: order.first, connections: order.connections, isPinned: order.isPinned)
+        let wanted = PresentationFill.Order(
+            url: order.url, first: order.first, connections: order.connections, isPinned: order.isPinned,
+            renditions: order.renditions, recording: order.recording)
         let words = filler.policy.value.adviceWords
         return loop.loop.sync {
-            var state: PrefetchState?
-            let prefetch = Prefetch(wanted, pace: pace, on: loop.value) { result in
+            var state: PresentationState?
+            let fill = PresentationFill(wanted, pace: pace, on: loop.value) { result in
                 let progress = state.map { DownloadProgress($0.progress) } ?? DownloadProgress()
                 switch result {
                 case .completed: end(.completed(progress))
-                case .failed(let error): end(.failed(DownloadFault(error, adviceWords: words), progress))
+                case .failed(let fault): end(.failed(DownloadFault(fault, adviceWords: words), progress))
                 }
             }
-            state = prefetch.state
+            state = fill.state
             // What it finds at once would come before the caller knows it.
-            loop.loop.afterCallback { prefetch.start() }
-            return Running(prefetch: LoopBound(prefetch, on: loop.loop), state: prefetch.state, pace: pace)
+            loop.loop.afterCallback { fill.start() }
+            return Running(fill: LoopBound(fill, on: loop.loop), state: fill.state, pace: pace)
         }
     }
 
     package func limitAll(to rate: Int64?) { line.limit(to: rate) }
 
     private struct Running: RunningDownload {
-        let prefetch: LoopBound<Prefetch>
-        let state: PrefetchState
+        let fill: LoopBound<PresentationFill>
+        let state: PresentationState
         let pace: FillPace
 
         var progress: DownloadProgress { DownloadProgress(state.progress) }
         func limit(to rate: Int64?) { pace.limit(to: rate) }
-        func stop() { prefetch.loop.sync { prefetch.value.stop() } }
+        func stop() { fill.loop.sync { fill.value.stop() } }
     }
 }
 
 extension DownloadProgress {
-    init(_ progress: PrefetchState.Progress) {
+    init(_ progress: PresentationState.Progress) {
         self.init()
         bytes = progress.bytes
         total = progress.total
+        (segments, totalSegments, note) = (progress.segments, progress.totalSegments, progress.note)
         fileName = progress.disposition.flatMap { ContentDisposition(parsing: $0)?.fileName }
     }
 }
 
+extension DownloadOrder {
+    fileprivate var recording: RecordingOrder? {
+        recordFor.flatMap { seconds in recordedFrom.map { RecordingOrder(began: $0, seconds: seconds) } }
+    }
+}
+
 extension DownloadFault {
+    init(_ fault: PresentationFault, adviceWords words: Advice.Words) {
+        switch fault {
+        case .first(let error): self.init(error, adviceWords: words)
+        case .part(let name, let url, let error):
+            let fault = DownloadFault(error, adviceWords: words)
+            self.init(fault.kind, "\(name), \(url.absolute.printable): \(fault.message)")
+        default: self.init(.final, "\(fault)")
+        }
+    }
+
     /// - Parameter words: what a person reads is kept as it is told here.
     init(_ error: PrefetchError, adviceWords words: Advice.Words = .settings) {
         switch error {

@@ -8,7 +8,7 @@ import Testing
     private static let columns = [
         "id", "first", "connections", "limit_rate", "place", "ended", "bytes", "total", "network_failures",
         "busy_failures", "retry_at", "added", "started",
-        "finished",
+        "finished", "record_for", "segments", "total_segments", "everything", "quality", "audio", "subtitles",
     ]
     private static let values = [
         "\(Int64.min)", "\(Int64.max)", "\(Int64.max - 1)", "9007199254740992", "-1", "0", "1", "1.7e308", "-1.7e308",

@@ -11,6 +11,7 @@ final class FakeRestorePoints: RestorePointKeeper {
     private struct State {
         var present: [String: RestorePoint] = [:]
         var noted: [String] = []
+        var notedURLs: [String] = []
         var released: [RestorePoint] = []
         var failure: Failure?
         var freed: Int64 = 1000
@@ -42,6 +43,7 @@ final class FakeRestorePoints: RestorePointKeeper {
             if let failure = state.failure { throw failure }
             let key = Self.key(url)
             state.noted.append(key)
+            state.notedURLs.append(url.absolute)
             return state.present[key] ?? RestorePoint(key: key, wasPinned: false, former: [])
         }
     }
@@ -57,6 +59,7 @@ final class FakeRestorePoints: RestorePointKeeper {
     }
 
     var noted: [String] { state.withLock { $0.noted } }
+    var notedURLs: [String] { state.withLock { $0.notedURLs } }
     var released: [RestorePoint] { state.withLock { $0.released } }
     var releasedKeys: [String] { released.map(\.key) }
 }

@@ -83,6 +83,8 @@ final class FakeTransfer: RunningDownload {
         state.withLock { ($0.progress.bytes, $0.progress.total, $0.progress.fileName) = (bytes, total, fileName) }
     }
 
+    func has(_ progress: DownloadProgress) { state.withLock { $0.progress = progress } }
+
     func complete(_ bytes: Int64 = 100) {
         has(bytes, of: bytes)
         end(.completed(progress))

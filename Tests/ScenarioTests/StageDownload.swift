@@ -1,6 +1,7 @@
 import CachePolicy
 import Downloads
 import Glibc
+import Playlists
 import Reelcache
 import TestSupport
 
@@ -11,11 +12,13 @@ final class StageDownload: Sendable {
 
     init(
         _ stage: Stage, _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true,
-        limitRate: Int64? = nil
+        limitRate: Int64? = nil, renditions: RenditionChoice = RenditionChoice(), recordFor: Int64? = nil,
+        recordedFrom: Int64? = nil
     ) throws {
-        let order = DownloadOrder(
+        var order = DownloadOrder(
             url: try OriginURL(url: stage.origin.url(path)), first: first, connections: connections,
-            limitRate: limitRate, isPinned: isPinned)
+            limitRate: limitRate, isPinned: isPinned, renditions: renditions, recordFor: recordFor)
+        order.recordedFrom = recordedFrom ?? stage.clock.now
         running = stage.proxy.cache.source.begin(order) { [end] result in end.update { $0 = result } }
     }
 
@@ -58,9 +61,12 @@ final class StageDownload: Sendable {
 extension Stage {
     /// Downloads a path of the origin.
     func download(
-        _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true, limitRate: Int64? = nil
+        _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true, limitRate: Int64? = nil,
+        renditions: RenditionChoice = RenditionChoice(), recordFor: Int64? = nil, recordedFrom: Int64? = nil
     ) throws -> StageDownload {
-        try StageDownload(self, path, first: first, connections: connections, isPinned: isPinned, limitRate: limitRate)
+        try StageDownload(
+            self, path, first: first, connections: connections, isPinned: isPinned, limitRate: limitRate,
+            renditions: renditions, recordFor: recordFor, recordedFrom: recordedFrom)
     }
 
     /// What is cached of a path before a download.

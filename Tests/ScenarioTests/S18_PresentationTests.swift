@@ -1,0 +1,372 @@
+import ControlAPI
+import DiskCache
+import Downloads
+import Playlists
+import Testing
+import TestSupport
+
+/// Playlists that are downloaded: all comes that it takes to play them, as one.
+extension Scenarios {
+    @Suite struct S18Presentation {
+        /// A film of an origin's: two qualities, sound in two languages, encrypted.
+        private struct Film {
+            let stage: Stage
+            static let main = "/v/main.m3u8"
+            static let segments = 6
+            static let media = (0..<100).map { Media(seed: 180 + UInt64($0), size: 150_000) }
+
+            init(_ stage: Stage) {
+                self.stage = stage
+                stage.origin.serve(
+                    Self.main,
+                    bytes: Array(
+                        """
+                        #EXTM3U
+                        #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="English",LANGUAGE="en",DEFAULT=YES,URI="en.m3u8"
+                        #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Deutsch",LANGUAGE="de",URI="de.m3u8"
+                        #EXT-X-STREAM-INF:BANDWIDTH=4000000,RESOLUTION=1920x1080,AUDIO="a"
+                        high.m3u8
+                        #EXT-X-STREAM-INF:BANDWIDTH=800000,RESOLUTION=640x360,AUDIO="a"
+                        low.m3u8
+                        """.utf8), contentType: "application/vnd.apple.mpegurl")
+                for (place, name) in ["high", "low", "en", "de"].enumerated() { serve(name, place) }
+                for name in ["high", "low", "en", "de"] {
+                    stage.origin.serve("/v/\(name).key", bytes: Array("0123456789abcdef".utf8))
+                }
+            }
+
+            private func serve(_ name: String, _ place: Int) {
+                let lines = (0..<Self.segments).map { "#EXTINF:4,\n\(name)\($0).ts" }.joined(separator: "\n")
+                let text = """
+                    #EXTM3U
+                    #EXT-X-TARGETDURATION:4
+                    #EXT-X-KEY:METHOD=AES-128,URI="\(name).key"
+                    \(lines)
+                    #EXT-X-ENDLIST
+                    """
+                stage.origin.serve("/v/\(name).m3u8", bytes: Array(text.utf8), contentType: "text/plain")
+                for number in 0..<Self.segments {
+                    stage.origin.serve("/v/\(name)\(number).ts", Self.media(place, number), contentType: "video/mp2t")
+                }
+            }
+
+            static func media(_ place: Int, _ number: Int) -> Media { media[place * 10 + number] }
+
+            /// All that plays without the origin, of these renditions.
+            func paths(_ names: [String]) -> [String] {
+                [Self.main]
+                    + names.flatMap { name in
+                        ["/v/\(name).m3u8", "/v/\(name).key"] + (0..<Self.segments).map { "/v/\(name)\($0).ts" }
+                    }
+            }
+
+            func requests(_ names: [String]) -> [Int] { paths(names).map { stage.origin.requestCount($0) } }
+        }
+
+        /// Everything answers with the origin gone, each byte as it was.
+        private func expectPlays(_ film: Film, _ names: [String]) throws {
+            let stage = film.stage
+            for path in film.paths(names) {
+                stage.origin.script(path) {
+                    $0.closesBeforeHead = true; $0.cutTimes = .max
+                }
+            }
+            for path in film.paths(names) { #expect(try stage.get(path).status == 200, "\(path)") }
+            for (place, name) in ["high", "low", "en", "de"].enumerated() where names.contains(name) {
+                for number in 0..<Film.segments {
+                    expectWhole(try stage.get("/v/\(name)\(number).ts"), Film.media(place, number))
+                }
+            }
+        }
+
+        private func choice(_ change: (inout RenditionChoice) -> Void) -> RenditionChoice {
+            var choice = RenditionChoice()
+            change(&choice)
+            return choice
+        }
+
+        private func isCached(_ stage: Stage, _ path: String) throws -> Bool {
+            try stage.control("GET", "/resources?" + stage.parameter(path)).status == 200
+        }
+
+        // MARK: What comes
+
+        @Test func theBestPictureAndItsSoundComeAndPlayWithoutTheOrigin() async throws {
+            try await scenario { stage in
+                let film = Film(stage)
+                let progress = try stage.download(Film.main, connections: 4).complete()
+                #expect((progress.segments, progress.totalSegments) == (12, 12))
+                #expect(progress.note == "1080p 4.0 Mbit/s, audio en")
+                #expect(progress.bytes == progress.total && progress.bytes > 12 * 150_000)
+                #expect(film.requests(["high", "en"]).allSatisfy { $0 == 1 })
+                #expect(film.requests(["low", "de"]).dropFirst().allSatisfy { $0 == 0 })
+                try expectPlays(film, ["high", "en"])
+            }
+        }
+
+        @Test func whatIsChosenComes() async throws {
+            try await scenario { stage in
+                let film = Film(stage)
+                let wanted = choice { ($0.quality, $0.audio) = (.lines(480), .only(["de", "fr"])) }
+                let progress = try stage.download(Film.main, renditions: wanted).complete()
+                #expect(progress.note == "360p 800 kbit/s, audio de; there is nothing in fr")
+                #expect(film.requests(["high", "en"]).dropFirst().allSatisfy { $0 == 0 })
+                try expectPlays(film, ["low", "de"])
+            }
+        }
+
+        @Test func itIsOneResourceThatIsPinnedAsAWhole() async throws {
+            try await scenario { stage in
+                _ = Film(stage)
+                // One part was there already, by itself.
+                _ = try stage.get("/v/high3.ts")
+                _ = try stage.download(Film.main).complete()
+                let listing = try stage.read(ResourceListing.self, "/resources")
+                #expect(listing.resources.map(\.url) == [stage.origin.url(Film.main)])
+                #expect(listing.resources.first?.isPinned == true)
+                #expect(listing.resources.first?.parts == 16)
+                #expect(stage.origin.requestCount("/v/high3.ts") == 1)
+                #expect(try stage.control("DELETE", "/resources?" + stage.parameter(Film.main)).status == 200)
+                #expect(try !isCached(stage, "/v/high3.ts"))
+            }
+        }
+
+        @Test func segmentsOfOneFileComeInFewRequests() async throws {
+            let file = Media(seed: 189, size: 1_000_000)
+            try await scenario { stage in
+                let lines = (0..<10).map { "#EXTINF:4,\n#EXT-X-BYTERANGE:100000@\($0 * 100_000)\nf.mp4" }
+                let text = ["#EXTM3U", "#EXT-X-TARGETDURATION:4"] + lines + ["#EXT-X-ENDLIST"]
+                stage.origin.serve("/v/film.m3u8", bytes: Array(text.joined(separator: "\n").utf8))
+                stage.origin.serve("/v/f.mp4", file)
+                let progress = try stage.download("/v/film.m3u8").complete()
+                #expect((progress.segments, progress.totalSegments) == (10, 10))
+                #expect(stage.origin.requestCount("/v/f.mp4") == 1)
+                expectWhole(try stage.get("/v/f.mp4"), file)
+            }
+        }
+
+        @Test func aDASHPresentationComes() async throws {
+            let (file, parts) = (
+                Media(seed: 188, size: 300_000), (1...3).map { Media(seed: 200 + UInt64($0), size: 99_999) }
+            )
+            try await scenario { stage in
+                let text = """
+                    <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT6S"><Period>
+                    <AdaptationSet contentType="video"><SegmentTemplate media="v$Number$.m4s" initialization="v.mp4" duration="2"/>
+                    <Representation id="1" bandwidth="4000000" width="1280" height="720"/></AdaptationSet>
+                    <AdaptationSet contentType="audio" lang="en"><Representation id="2" bandwidth="128000">
+                    <BaseURL>a.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>
+                    """
+                stage.origin.serve("/v/main.mpd", bytes: Array(text.utf8), contentType: "application/dash+xml")
+                stage.origin.serve("/v/v.mp4", bytes: [1, 2, 3])
+                stage.origin.serve("/v/a.mp4", file)
+                for (number, part) in parts.enumerated() { stage.origin.serve("/v/v\(number + 1).m4s", part) }
+                let progress = try stage.download("/v/main.mpd", connections: 2).complete()
+                #expect((progress.segments, progress.note) == (4, "720p 4.0 Mbit/s, audio en"))
+                for (number, part) in parts.enumerated() {
+                    let response = try stage.get("/v/v\(number + 1).m4s")
+                    #expect(response.isHit)
+                    expectWhole(response, part)
+                }
+                #expect(try stage.get("/v/a.mp4").isHit && stage.get("/v/v.mp4").isHit)
+            }
+        }
+
+        @Test func aListOfChannelsIsAFile() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/list.m3u", bytes: Array("#EXTM3U\n#EXTINF:-1,One\nhttp://127.0.0.1:1/one\n".utf8))
+                let progress = try stage.download("/list.m3u").complete()
+                #expect(progress.segments == nil && progress.total == progress.bytes)
+            }
+        }
+
+        // MARK: What goes wrong
+
+        @Test func aSegmentThatIsNotThereIsNamedAndARetryGoesOn() async throws {
+            try await scenario { stage in
+                let film = Film(stage)
+                stage.origin.script("/v/high3.ts") { ($0.status, $0.body) = (404, []) }
+                let fault = try #require(try stage.download(Film.main).fault())
+                #expect(fault.kind == .final)
+                #expect(
+                    fault.message
+                        == "segment 7 of 12, \(stage.origin.url("/v/high3.ts")): the origin answers 404, there is nothing at this URL"
+                )
+                #expect(try isCached(stage, "/v/high2.ts"), "what has come stays")
+                stage.origin.script("/v/high3.ts") { $0.status = nil }
+                stage.origin.serve("/v/high3.ts", Film.media(0, 3))
+                _ = try stage.download(Film.main).complete()
+                #expect(stage.origin.requestCount("/v/high2.ts") == 1)
+                try expectPlays(film, ["high", "en"])
+            }
+        }
+
+        @Test func aLiveStreamIsRefusedWithoutATime() async throws {
+            try await scenario { stage in
+                stage.origin.serve(
+                    "/live.m3u8", bytes: Array("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n0.ts".utf8))
+                let fault = try #require(try stage.download("/live.m3u8").fault())
+                #expect(fault.message.contains("--for 30m") && fault.kind == .final, "\(fault.message)")
+                #expect(stage.origin.requestCount("/0.ts") == 0)
+            }
+        }
+
+        // What was cached while it went on is no reason to refuse it.
+        @Test func aStreamThatIsOverByNowComes() async throws {
+            try await scenario { stage in
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n0.ts\n"
+                stage.origin.serve("/live.m3u8", bytes: Array(text.utf8), etag: "\"1\"")
+                stage.origin.serve("/0.ts", Film.media(0, 0))
+                _ = try stage.get("/live.m3u8")
+                stage.origin.serve("/live.m3u8", bytes: Array((text + "#EXT-X-ENDLIST\n").utf8), etag: "\"2\"")
+                #expect(try stage.download("/live.m3u8").complete().segments == 1)
+            }
+        }
+
+        @Test func theFirstBytesOfAPlaylistAreRefused() async throws {
+            try await scenario { stage in
+                _ = Film(stage)
+                let fault = try #require(try stage.download(Film.main, first: 20).fault())
+                #expect(fault.message.contains("--first"), "\(fault.message)")
+            }
+        }
+
+        // MARK: Pausing, killing, cancelling
+
+        @Test func whatWasStoppedGoesOnInTheNextProcess() async throws {
+            try await scenario { stage in
+                let film = Film(stage)
+                stage.origin.hold("/v/high4.ts")
+                let first = try stage.download(Film.main)
+                try stage.origin.waitForRequests("/v/high4.ts", count: 1)
+                #expect(first.progress.segments == 8 && first.progress.totalSegments == 12)
+                first.stop()
+                try stage.restart()
+                stage.origin.script("/v/high4.ts") { $0.holdBody = false }
+                _ = try stage.download(Film.main).complete()
+                #expect(film.requests(["high", "en"]).reduce(0, +) == film.paths(["high", "en"]).count + 1)
+                try expectPlays(film, ["high", "en"])
+            }
+        }
+
+        @Test func aCancelledOneLeavesWhatWasThereBefore() async throws {
+            try await scenario { stage in
+                _ = Film(stage)
+                _ = try stage.get("/v/high1.ts")
+                _ = try stage.get("/other.mp4")
+                stage.origin.hold("/v/high4.ts")
+                let body = "{\"downloads\": [{\"url\": \"\(stage.origin.url(Film.main))\", \"quality\": \"best\"}]}"
+                #expect(try stage.control("POST", "/downloads", body: body).status == 201)
+                try stage.origin.waitForRequests("/v/high4.ts", count: 1)
+                #expect(try stage.control("PATCH", "/downloads?id=1", body: "{\"action\": \"cancel\"}").status == 200)
+                for path in [Film.main, "/v/high.m3u8", "/v/high.key", "/v/high0.ts", "/v/en0.ts"] {
+                    #expect(try !isCached(stage, path), "\(path)")
+                }
+                #expect(try stage.control("GET", "/downloads?id=1").text.contains("cancelled"))
+            }
+        }
+
+        // MARK: Recording
+
+        private static func live(_ numbers: Range<Int>, ends: Bool = false) -> [UInt8] {
+            let lines = numbers.map { "#EXTINF:1,\n\($0).ts" }.joined(separator: "\n")
+            let text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:\(numbers.lowerBound)\n\(lines)\n"
+            return Array((text + (ends ? "#EXT-X-ENDLIST\n" : "")).utf8)
+        }
+
+        private func serve(_ stage: Stage, _ numbers: Range<Int>, ends: Bool = false) {
+            for number in numbers { stage.origin.serve("/\(number).ts", Film.media(0, number % 10)) }
+            stage.origin.serve(
+                "/live.m3u8", bytes: Self.live(numbers, ends: ends), etag: "\"\(numbers)\(ends)\"",
+                contentType: "application/vnd.apple.mpegurl")
+        }
+
+        @Test func aLiveStreamIsRecordedUntilItEnds() async throws {
+            try await scenario { stage in
+                serve(stage, 0..<4)
+                let recording = try stage.download("/live.m3u8", recordFor: 3600)
+                try stage.origin.waitForRequests("/3.ts", count: 1)
+                serve(stage, 2..<7)
+                try stage.origin.waitForRequests("/6.ts", count: 1)
+                serve(stage, 4..<8, ends: true)
+                let progress = try recording.complete()
+                #expect(stage.origin.requestCount("/0.ts") == 0 && stage.origin.requestCount("/1.ts") == 1)
+                #expect(progress.segments == 7)
+                let path = try #require(recordingPath(progress))
+                let text = try stage.get(path).text
+                #expect(text.contains("#EXT-X-ENDLIST") && text.contains("7.ts"), "\(text)")
+                #expect(try stage.get("/5.ts").isHit)
+                let whole = try stage.read(ResourceListing.self, "/resources").resources.first { $0.parts == 7 }
+                #expect(whole?.isPinned == true)
+            }
+        }
+
+        @Test func aRecordingEndsWithItsTime() async throws {
+            try await scenario { stage in
+                serve(stage, 0..<4)
+                let recording = try stage.download("/live.m3u8", recordFor: 60)
+                try stage.origin.waitForRequests("/3.ts", count: 1)
+                stage.wait(seconds: 61)
+                #expect(try recording.complete().segments == 3)
+            }
+        }
+
+        @Test func anotherProcessGoesOnWithARecording() async throws {
+            try await scenario { stage in
+                serve(stage, 0..<4)
+                let began = stage.clock.now
+                let first = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began)
+                try stage.origin.waitForRequests("/live.m3u8", count: 3)
+                first.stop()
+                try stage.restart()
+                serve(stage, 2..<6)
+                let second = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began)
+                try stage.origin.waitForRequests("/5.ts", count: 1)
+                stage.wait(seconds: 61)
+                let progress = try second.complete()
+                #expect(progress.segments == 5)
+                let text = try stage.get(try #require(recordingPath(progress))).text
+                #expect(text.contains("1.ts") && text.contains("5.ts") && !text.contains("DISCONTINUITY"), "\(text)")
+                #expect(stage.origin.requestCount("/2.ts") == 1)
+            }
+        }
+
+        // It is kept, whatever has become of the stream.
+        @Test func aRecordingWhoseTimePassesWithoutAProcessIsWhatHasCome() async throws {
+            try await scenario { stage in
+                serve(stage, 0..<4)
+                let began = stage.clock.now
+                let first = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began)
+                try stage.origin.waitForRequests("/live.m3u8", count: 3)
+                first.stop()
+                try stage.stop()
+                stage.wait(seconds: 61)
+                try stage.start()
+                stage.origin.script("/live.m3u8") { ($0.status, $0.body) = (404, []) }
+                let progress = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began).complete()
+                let text = try stage.get(try #require(recordingPath(progress))).text
+                #expect(text.contains("1.ts") && text.contains("3.ts"), "\(text)")
+                let never = try #require(
+                    try stage.download("/live.m3u8", recordFor: 1, recordedFrom: began - 1000).fault())
+                #expect(never.message == "nothing of the stream has come in the time of the recording")
+            }
+        }
+
+        @Test func whatIsNotLiveIsNotRecorded() async throws {
+            try await scenario { stage in
+                _ = Film(stage)
+                for path in [Film.main, "/v/high.m3u8", "/v/high0.ts"] {
+                    let fault = try #require(try stage.download(path, recordFor: 60).fault())
+                    #expect(fault.message.contains("--for") && fault.kind == .final, "\(fault.message)")
+                }
+            }
+        }
+
+        /// Where a recording plays, as its end says.
+        private func recordingPath(_ progress: DownloadProgress) -> String? {
+            progress.note?.split(separator: " ").last.flatMap { url in
+                url.split(separator: "/", maxSplits: 2).last.map { "/" + $0 }
+            }
+        }
+    }
+}
