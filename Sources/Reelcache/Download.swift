@@ -2,6 +2,7 @@ import CachePolicy
 import Downloads
 import Foundation
 import HTTPModel
+import Playlists
 
 /// A download as it is at a moment.
 public struct Download: Sendable, Equatable, Identifiable {
@@ -46,7 +47,7 @@ public struct Download: Sendable, Equatable, Identifiable {
         id: ID, url: String, state: State, options: DownloadOptions = DownloadOptions(), bytes: Int64 = 0,
         total: Int64? = nil, bytesPerSecond: Int64? = nil,
         timeLeft: Duration? = nil, added: Date = Date(), started: Date? = nil, finished: Date? = nil,
-        message: String? = nil, fileName: String? = nil
+        message: String? = nil, fileName: String? = nil, segments: Int64? = nil, totalSegments: Int64? = nil
     ) {
         let seconds = { (date: Date) in Int64(saturating: date.timeIntervalSince1970) }
         var report = DownloadReport(id: id, url: url, added: seconds(added))
@@ -61,6 +62,7 @@ public struct Download: Sendable, Equatable, Identifiable {
         (report.started, report.finished, report.message, report.fileName) = (
             started.map(seconds), finished.map(seconds), message, fileName
         )
+        (report.segments, report.totalSegments) = (segments, totalSegments)
         self.report = report
     }
 
@@ -82,8 +84,15 @@ public struct Download: Sendable, Equatable, Identifiable {
     public var bytes: Int64 { report.bytes }
     /// How many bytes are wanted: the resource's length, or less where only its beginning is; nil while unknown.
     public var total: Int64? { report.total }
-    /// How much of it is cached, 0 to 1; nil while the total is unknown.
+    /// Of a playlist: how many of its segments are cached; nil for a file.
+    public var segments: Int64? { report.segments }
+    /// Of a playlist: how many segments are wanted; nil for a file, for a recording, and while unknown.
+    public var totalSegments: Int64? { report.totalSegments }
+    /// How much of it is cached, 0 to 1; nil while the total is unknown. Of a playlist, in segments.
     public var fractionCompleted: Double? {
+        if report.total == nil, let segments, let totalSegments, totalSegments > 0 {
+            return min(1, Double(segments) / Double(totalSegments))
+        }
         guard let total else { return state == .completed ? 1 : nil }
         return total == 0 ? 1 : min(1, Double(bytes) / Double(total))
     }
@@ -123,6 +132,11 @@ public struct DownloadOptions: Sendable, Equatable {
     public var category: String?
     /// Whether what is downloaded is kept from being evicted.
     public var isPinned = true
+    /// Of a playlist (HLS, DASH): which renditions come with it.
+    public var renditions = Renditions()
+    /// Records a live stream for so long, a week at most; nil for none. `Download.message` says at the end where it
+    /// plays.
+    public var recordingTime: Duration?
 
     /// The whole, in its turn, over one connection, pinned.
     public init() {}
@@ -239,6 +253,8 @@ extension DownloadOrder {
         self.init(
             url: url, first: options.first, priority: DownloadPriority(options.priority),
             connections: options.connections,
-            limitRate: options.bytesPerSecond, category: options.category, isPinned: options.isPinned)
+            limitRate: options.bytesPerSecond, category: options.category, isPinned: options.isPinned,
+            renditions: RenditionChoice(options.renditions),
+            recordFor: options.recordingTime.map { Int64(saturating: $0.inSeconds.rounded(.up)) })
     }
 }

@@ -149,10 +149,16 @@ extension MediaCache {
     }
 
     /// Where a resource can be played from: through the proxy while that runs, else its file, as `fileURL(of:)` gives
-    /// it.
-    /// - Throws: `CacheError` as `proxiedURL(for:)` and `fileURL(of:)` do.
+    /// it. A playlist leads to its segments through the proxy alone.
+    /// - Throws: `CacheError` as `proxiedURL(for:)` and `fileURL(of:)` do; `.noProxy` for a playlist where none runs.
     public func localURL(of url: URL) async throws -> URL {
-        proxy == nil ? try await fileURL(of: url) : try proxiedURL(for: url)
+        guard proxy == nil else { return try proxiedURL(for: url) }
+        let origin = try Self.origin(url)
+        let hasParts = try await perform { cache throws(CacheError) in
+            try cache.find(origin) { store, key throws(StoreError) in try store.resource(key) }?.resource.parts != nil
+        }
+        guard !hasParts else { throw CacheError.noProxy }
+        return try await fileURL(of: url)
     }
 
     /// Reads everything again and compares checksums. Playing goes on meanwhile. Takes as long as the disk takes to

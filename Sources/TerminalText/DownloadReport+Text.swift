@@ -9,14 +9,25 @@ extension DownloadReport {
     package var name: String { SafeFileName(fileName, url: url).description.printable }
 
     /// 0 to 100, rounded down; nil while it is not known how much is wanted.
-    package var percent: Int? { total.map { Self.percent(bytes, of: $0) } }
+    package var percent: Int? {
+        if total == nil, let segments, let totalSegments { return Self.percent(segments, of: totalSegments) }
+        return total.map { Self.percent(bytes, of: $0) }
+    }
+
+    /// `120/300 segments`, or `120 segments` while it is not known of how many; nil for a file.
+    package var segmentText: String? {
+        segments.map { count in totalSegments.map { "\(count)/\($0) segments" } ?? "\(count) segments" }
+    }
 
     static func percent(_ bytes: Int64, of total: Int64) -> Int {
         total > 0 ? min(100, Int(saturating: Double(bytes) / Double(total) * 100)) : 100
     }
 
     /// `34.5 MB of 100 MB`, or `34.5 MB` while it is not known of how much.
-    package var amount: String { Self.amount(bytes, of: total) }
+    package var amount: String {
+        guard let segmentText, state != .completed else { return Self.amount(bytes, of: total) }
+        return "\(segmentText), \(ByteSize(bytes: bytes))"
+    }
 
     static func amount(_ bytes: Int64, of total: Int64?) -> String {
         guard let total, total != bytes else { return ByteSize(bytes: bytes).description }
@@ -31,7 +42,9 @@ extension DownloadReport {
         case .downloading: "downloading \(name)" + (bytes > 0 ? ", \(amount) there already" : "")
         // What nobody has looked at yet may be there all the same.
         case .paused: "paused \(name)" + (total == nil && bytes == 0 ? "" : ", \(amount)")
-        case .completed: "completed \(name), \(ByteSize(bytes: bytes))"
+        case .completed:
+            "completed \(name), \(ByteSize(bytes: bytes))" + (segments.map { " in \($0) segments" } ?? "")
+                + (note.map { ": \($0)" } ?? "")
         case .failed: "failed \(url.printable): \(reason)"
         case .cancelled: "cancelled \(url.printable)"
         }
@@ -42,6 +55,9 @@ extension DownloadReport {
         guard state == .waiting, let retryAt else { return nil }
         return "\(reason); next attempt " + (retryAt > now ? "in \(TimeSpan(seconds: retryAt -| now))" : "now")
     }
+
+    /// What is to be said of a playlist that is there, such as its renditions; nil for nothing.
+    var note: String? { state == .completed && segments != nil ? message?.printable : nil }
 
     package var reason: String { message?.printable ?? "its reason is not known" }
 }

@@ -65,7 +65,10 @@ private struct Cells {
     let eta: String
 
     init(_ report: DownloadReport, name: String) {
-        (self.name, bytes, total, amount) = (name, report.bytes, report.total, report.amount)
+        (self.name, amount) = (name, report.amount)
+        // Bars go by what percents go by.
+        let isCounted = report.total == nil && report.totalSegments != nil
+        (bytes, total) = isCounted ? (report.segments ?? 0, report.totalSegments) : (report.bytes, report.total)
         percent = report.percent.map { "\($0) %" } ?? ""
         rate = report.rate.map(ProgressText.rate) ?? ""
         eta = report.eta.map(ProgressText.time) ?? ""

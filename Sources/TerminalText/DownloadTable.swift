@@ -26,7 +26,8 @@ package struct DownloadTable {
                     "\(report.id)", report.state.rawValue, report.priority.rawValue, Self.progress(report),
                     report.rate.map(ProgressText.rate) ?? "",
                     report.eta.map(ProgressText.time) ?? "",
-                ], url: report.url, below: report.attempt(now: now) ?? (report.state == .failed ? report.reason : nil))
+                ], url: report.url,
+                below: report.attempt(now: now) ?? (report.state == .failed ? report.reason : report.note))
         }
         return lines(
             [
@@ -48,7 +49,7 @@ package struct DownloadTable {
                     report.finished.map(date) ?? "", report.state.rawValue, ByteSize(bytes: report.bytes).description,
                     seconds.map(ProgressText.time) ?? "", rate ?? "",
                     report.category?.printable ?? "",
-                ], url: report.url, below: report.state == .completed ? nil : report.message?.printable)
+                ], url: report.url, below: report.state == .completed ? report.note : report.message?.printable)
         }
         return lines(
             [
@@ -69,6 +70,9 @@ package struct DownloadTable {
     }
 
     private static func progress(_ report: DownloadReport) -> String {
+        if let segments = report.segmentText, report.state != .completed {
+            return report.percent.map { "\($0) %, \(segments)" } ?? segments
+        }
         guard let total = report.total, let percent = report.percent, report.state != .completed else {
             return ByteSize(bytes: report.bytes).description
         }

@@ -43,7 +43,10 @@ import Testing
         ["http://a/b", "--connections", "17"], ["http://a/b", "--limit-rate", "fast"],
         ["http://a/b", "--limit-rate", "0/s"], ["http://a/b", "--priority", "urgent"],
         ["http://a/b", "--category", " "], ["http://a/b", "-o", ""], ["http://a/b", "-o", "/tmp", "--first", "1MB"],
-        ["http://a/b", "-o", "/tmp", "--detach"],
+        ["http://a/b", "-o", "/tmp", "--detach"], ["http://a/b", "-o", "/tmp", "--quality", "best"],
+        ["http://a/b", "--quality", "good"], ["http://a/b", "--audio", ","], ["http://a/b", "--subtitles", "e n"],
+        ["http://a/b", "--for", "0s"], ["http://a/b", "--for", "8d"], ["http://a/b", "--for", "30"],
+        ["http://a/b", "--all", "--audio", "en"], ["http://a/b", "--first", "1MB", "--for", "1h"],
         ["http://a/b", "--detach", "--allow", "127.0.0.1"], ["http://a/b", "--allow", "10.0.0.0/99"],
     ])
     func wrongUsageIs2(arguments: [String]) throws {
@@ -246,6 +249,31 @@ import Testing
             "reelcache: \(shelf.origin.url("/show.m3u8")): what came is a playlist (application/vnd.apple.mpegurl), not the film: "
             + "the parts that it names are not fetched"
         #expect(Set(outcome.stderr.lines) == [page, playlist], "\(outcome.stderr)")
+    }
+
+    @Test(arguments: Ownership.allCases) func aPlaylistComesWithItsSegments(ownership: Ownership) throws {
+        let shelf = try Shelf(ownership)
+        let main = """
+            #EXTM3U
+            #EXT-X-STREAM-INF:BANDWIDTH=4000000,RESOLUTION=1920x1080
+            high.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=800000,RESOLUTION=640x360
+            low.m3u8
+            """
+        let media = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nlow0.ts\n#EXTINF:4,\nlow1.ts\n#EXT-X-ENDLIST\n"
+        shelf.origin.serve("/main.m3u8", bytes: Array(main.utf8), contentType: "application/vnd.apple.mpegurl")
+        shelf.origin.serve("/low.m3u8", bytes: Array(media.utf8))
+        for number in 0...1 { shelf.origin.serve("/low\(number).ts", Media(seed: 7, size: 100_000)) }
+        let outcome = try prefetch(shelf, ["/main.m3u8"], ["--quality", "480p"])
+        #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
+        #expect(
+            outcome.lines.last?.hasPrefix("completed main.m3u8, 200 kB in 2 segments: 360p 800 kbit/s") == true,
+            "\(outcome)")
+        let failure = try prefetch(shelf, ["/main.m3u8"])
+        #expect(failure.exit == .exited(1), "\(failure)")
+        #expect(
+            failure.stderr.contains("the playlist, \(shelf.origin.url("/high.m3u8")): the origin answers 404"),
+            "\(failure)")
     }
 
     @Test(arguments: Ownership.allCases) func aPageInThePlaceOfAFilmIsAFailure(ownership: Ownership) throws {

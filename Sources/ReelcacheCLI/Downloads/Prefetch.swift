@@ -5,6 +5,7 @@ import ControlAPI
 import Downloads
 import Foundation
 import LocalFiles
+import Playlists
 import Reelcache
 
 struct Prefetch: ParsableCommand {
@@ -13,6 +14,9 @@ struct Prefetch: ParsableCommand {
         discussion: """
             Uses the running proxy if there is one; otherwise fetches by itself. Ctrl-C pauses: the same command goes on where it was, also \
             after a crash. What is downloaded is pinned: it is not evicted until reelcache unpin.
+
+            Of a playlist (HLS, DASH) all comes that it takes to play it: the best picture with its default sound, unless --quality, --audio, \
+            --subtitles or --all say otherwise. It counts as one download. A live stream is recorded: --for 30m.
             """)
 
     @Argument(help: "Media URLs, or those that a player opens for them.")
@@ -40,6 +44,7 @@ struct Prefetch: ParsableCommand {
     var limitRate: Int64?
     @Option(help: ArgumentHelp("A word by which the history can be searched.", valueName: "name"))
     var category: String?
+    @OptionGroup(title: "OPTIONS FOR PLAYLISTS") var presentation: PresentationOptions
     @Flag(name: .customLong("no-pin"), help: "Let what is downloaded be evicted when the cache is full.")
     var noPin = false
     @Option(
@@ -76,11 +81,19 @@ struct Prefetch: ParsableCommand {
             guard first == nil else {
                 throw ValidationError("--first gets no whole file that --output could place: leave one of them away")
             }
+            guard presentation.isDefault else {
+                throw ValidationError(
+                    "a playlist is no file that --output could place: leave --output away, and use reelcache export later"
+                )
+            }
             guard !detach else {
                 throw ValidationError(
                     "with --detach nobody waits for the files that --output would place: leave one of them away, and use reelcache export later"
                 )
             }
+        }
+        guard first == nil || presentation.isDefault else {
+            throw ValidationError("--first is for files, and playlists come as a whole: leave one of the options away")
         }
         guard !(detach && !allow.isEmpty) else {
             throw ValidationError(
@@ -98,7 +111,8 @@ struct Prefetch: ParsableCommand {
             let orders = try configuration.urls(urls, file: input).map { url in
                 DownloadOrder(
                     url: url, first: first, priority: priority, connections: connections, limitRate: limitRate,
-                    category: category, isPinned: !noPin)
+                    category: category, isPinned: !noPin, renditions: presentation.choice,
+                    recordFor: presentation.recordFor)
             }
             let placement = try output.map { try FilePlacement(directory: $0) }
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)

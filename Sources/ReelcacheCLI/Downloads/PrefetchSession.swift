@@ -93,8 +93,21 @@ final class PrefetchSession {
         display.tell(report, change, isError: true, remark: remark)
         if change == .state, report.state == .completed { tellOfContent(report) }
         guard let placing, change != .nothing, files[report.id] == nil else { return }
+        guard report.segments == nil else { return leave(report, placing) }
         if report.state == .completed { files[report.id] = .wanted }
         placing.note(report)
+    }
+
+    /// A playlist is no file to be placed.
+    private func leave(_ report: DownloadReport, _ placing: Placing) {
+        guard report.state == .completed else { return }
+        files[report.id] = .failed
+        var left = report
+        left.state = .failed
+        placing.note(left)
+        let reason = "a playlist is no file that --output could place: make one of it with reelcache export"
+        display.event(FileEvent(id: report.id, url: report.url, error: reason))
+        display.warn("\(report.url): \(reason)")
     }
 
     private struct OfflineEvent: Encodable {
@@ -194,7 +207,8 @@ final class PrefetchSession {
     private func lookedUp(_ reports: [DownloadReport]) -> [DownloadReport] {
         var left = Self.mostLookedUp
         return reports.map { report in
-            guard report.state == .paused, report.total == nil, report.bytes == 0, left > 0 else { return report }
+            guard report.state == .paused, report.total == nil, report.bytes == 0, report.segments == nil, left > 0
+            else { return report }
             left -= 1
             guard let url = try? OriginURL(url: report.url), let cached = try? proxy.resource(url).resource else {
                 return report
@@ -218,7 +232,7 @@ final class PrefetchSession {
 
     /// Says so where what has come is no film.
     private func tellOfContent(_ report: DownloadReport) {
-        guard let url = try? OriginURL(url: report.url), ReceivedContent.mayBeNoMedia(url),
+        guard report.segments == nil, let url = try? OriginURL(url: report.url), ReceivedContent.mayBeNoMedia(url),
             let type = try? proxy.resource(url).resource.type,
             let note = ReceivedContent(type: type, url)?.text(type)
         else { return }
