@@ -36,6 +36,8 @@ final class LiveRecording {
     private var renditions: [RecordedRendition] = []
     /// What is new and not there yet.
     private var pending: [PresentationItem] = []
+    /// Keys and initialization sections that are there, or pending.
+    private var companions: Set<PresentationItem> = []
     private var group: PrefetchGroup?
     private lazy var timer = LoopTimer(on: fill.loop.loop) { [unowned self] in ask() }
     private var variables: [String: String] { document.variables }
@@ -110,7 +112,7 @@ final class LiveRecording {
         guard fill.loop.filler.now() < order.end else { return conclude() }
         var keys: [OriginURL: CacheKey] = [:]
         let playlists = renditions.map { PresentationItem(kind: .playlist, url: $0.url) }
-        run(PresentationParts(playlists)) { item in
+        run(PresentationParts(playlists), isCounted: false) { item in
             Prefetch.Order(url: item.url, isPinned: false, keeps: false, isFresh: true)
         } came: { item, part in
             keys[item.url] = part.key
@@ -159,7 +161,7 @@ final class LiveRecording {
             else { continue }
             let new = renditions[place].take(segments)
             for segment in new {
-                pending += segment.companions.filter { !pending.contains($0) }
+                pending += segment.companions.filter { companions.insert($0).inserted }
                 segment.url.map {
                     pending.append(PresentationItem(kind: .segment, url: $0, range: segment.range, segments: 1))
                 }
@@ -184,6 +186,7 @@ final class LiveRecording {
                 return write { $0.finish(.failed(fault)) }
             }
             pending.removeAll { $0 == item }
+            companions.remove(item)
             for place in renditions.indices { renditions[place].lose(item) }
             fetch()
         }
@@ -200,12 +203,13 @@ final class LiveRecording {
     }
 
     private func run(
-        _ parts: PresentationParts, order: @escaping (PresentationItem) -> Prefetch.Order,
+        _ parts: PresentationParts, isCounted: Bool = true,
+        order: @escaping (PresentationItem) -> Prefetch.Order,
         came: @escaping (PresentationItem, PrefetchState) -> Void, onEnd end: @escaping (PrefetchGroup.End) -> Void
     ) {
         group = PrefetchGroup(
-            on: fill.loop, pace: fill.pace, connections: fill.order.connections, state: fill.state, parts, order: order,
-            came: came
+            on: fill.loop, pace: fill.pace, connections: fill.order.connections,
+            state: isCounted ? fill.state : nil, parts, order: order, came: came
         ) { [self] result in
             group = nil
             end(result)

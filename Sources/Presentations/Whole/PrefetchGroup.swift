@@ -27,8 +27,8 @@ final class PrefetchGroup {
     private let loop: LoopFiller
     private let pace: FillPace
     private let connections: Int
-    /// Where it is counted what has come.
-    private let state: PresentationState
+    /// Where it is counted what has come; nil where it is not.
+    private let state: PresentationState?
     private let parts: PresentationParts
     /// How each is fetched.
     private let order: (PresentationItem) -> Prefetch.Order
@@ -43,7 +43,7 @@ final class PrefetchGroup {
 
     /// - Parameter connections: how many at once, each with one transfer.
     init(
-        on loop: LoopFiller, pace: FillPace, connections: Int, state: PresentationState, _ parts: PresentationParts,
+        on loop: LoopFiller, pace: FillPace, connections: Int, state: PresentationState?, _ parts: PresentationParts,
         order: @escaping (PresentationItem) -> Prefetch.Order,
         came: @escaping (PresentationItem, PrefetchState) -> Void, onEnd end: @escaping (End) -> Void
     ) {
@@ -61,7 +61,7 @@ final class PrefetchGroup {
         running = [:]
         for prefetch in left {
             prefetch.stop()
-            state.left(prefetch.state)
+            state?.left(prefetch.state)
         }
     }
 
@@ -89,17 +89,17 @@ final class PrefetchGroup {
         }
         id = ObjectIdentifier(prefetch)
         running[ObjectIdentifier(prefetch)] = prefetch
-        state.began(prefetch.state)
+        state?.began(prefetch.state)
         prefetch.start()
     }
 
     private func ended(_ item: PresentationItem, _ part: PrefetchState, _ result: Prefetch.End) {
         switch result {
         case .failed(let error):
-            state.left(part)
+            state?.left(part)
             end(.failed(item, error))
         case .completed:
-            state.came(part, segments: item.segments)
+            state?.came(part, segments: item.segments)
             came?(item, part)
             beginOthers()
         }
