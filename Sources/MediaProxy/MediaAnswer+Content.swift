@@ -86,7 +86,7 @@ extension MediaAnswer {
             reader.onReady = { [self] in sendFirst(of: reader, body: body, head: head) }
             return
         case .bytes(let bytes, _, _)
-        where begins(reader) && body == nil && library.isPlaylist(bytes, of: reader.generation):
+        where body == nil && library.isPlaylist(bytes, of: reader.generation) && begins(reader):
             return answerPlaylist(from: reader.generation, beginning: bytes, by: reader, isNews: !outcome.isHit)
         case .failed(.changed):
             reader.finish()

@@ -27,7 +27,9 @@ extension MediaAnswer {
         }
         awaitReading { [self] end in
             library.read(generation, of: resource, demand, follower: follower, following: status, then: end)
-        } then: { [self] in take($0, of: generation, isNews: isOpening) }
+        } then: { [self] in
+            take($0, of: generation, isNews: isOpening)
+        }
     }
 
     /// The first bytes turn out to be a playlist's.
@@ -42,7 +44,9 @@ extension MediaAnswer {
         awaitReading { [self] end in
             library.read(
                 generation, of: resource, at: route.url, by: reader, after: beginning, then: end)
-        } then: { [self] in take($0, of: generation, isNews: isNews) }
+        } then: { [self] in
+            take($0, of: generation, isNews: isNews)
+        }
     }
 
     /// Whoever goes away meanwhile is not answered; others may wait for the same.
@@ -66,7 +70,9 @@ extension MediaAnswer {
         case .refused where generation.isStored: answer(from: generation)
         case .refused(let bytes, let why):
             // Nothing is left of it but what was read.
-            guard generation.length == Int64(bytes.count) || generation.length == nil && bytes.count < PlaylistLimits.bytes
+            guard
+                generation.length == Int64(bytes.count)
+                    || generation.length == nil && bytes.count < PlaylistLimits.bytes
             else { return fail(.unusable(why)) }
             respondOriginal(bytes, from: generation)
         case .failed(.changed): restart(after: .changed)

@@ -26,7 +26,8 @@ extension MediaHandler {
 
     private static func forwardedProtocol(_ value: String) -> String? {
         guard let first = value.split(separator: ",").first else { return nil }
-        for pair in first.split(separator: ";").map({ ASCII.trimmed($0) }) where ASCII.begins(String(pair), with: "proto=") {
+        for pair in first.split(separator: ";").map({ ASCII.trimmed($0) })
+        where ASCII.begins(String(pair), with: "proto=") {
             return String(pair.dropFirst(6)).replacing("\"", with: "")
         }
         return nil

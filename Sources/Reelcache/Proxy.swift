@@ -74,7 +74,8 @@ public final class Proxy: Sendable {
                 recorder: engine.accessLog
             ) { loop in
                 MediaHandler(
-                    engine.fillers[loop.index].value, shelf: engine.shelf, policy: engine.policy, addresses: engine.addresses,
+                    engine.fillers[loop.index].value, shelf: engine.shelf, policy: engine.policy,
+                    addresses: engine.addresses,
                     via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(
                         store: engine.store, policy: engine.policy, token: token, readToken: readToken, audits: audits,
