@@ -8,6 +8,7 @@ struct Administration: Sendable {
     let queue: StoreQueue
     let loader: Loader
     let verifier: Verifier
+    let parts: Parts
 
     /// The index knows of new chunks and reads within a second; whoever asks, at once.
     private func tellIndex() { queue.sync { $0.checkpointer.checkpoint(touchesToo: true) } }
@@ -29,9 +30,9 @@ struct Administration: Sendable {
 
     func resource(_ key: CacheKey) throws(StoreError) -> ResourceDetail? {
         tellIndex()
-        guard let resource = try core.index.listing.resource(key), let row = try core.index.rows.generation(of: key),
-            let extents = try core.index.rows.extents(of: row)
-        else { return nil }
+        guard let resource = try core.index.listing.resource(key) else { return nil }
+        guard let row = try core.index.rows.generation(of: key), let extents = try core.index.rows.extents(of: row)
+        else { return resource.parts == nil ? nil : ResourceDetail(ofPartsAlone: resource) }
         let present = row.presentRanges(of: extents), fields = row.head.fields
         return ResourceDetail(
             resource: resource, finalURL: row.head.finalURL, etag: fields["ETag"],
@@ -43,12 +44,12 @@ struct Administration: Sendable {
 
     func isComplete(_ key: CacheKey) throws(StoreError) -> Bool {
         if let open = core.open.newest(of: key) { return open.isComplete }
-        return try core.index.listing.resource(key)?.isComplete ?? false
+        return try core.index.listing.own(key)?.isComplete ?? false
     }
 
     func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
         let open = core.open.newest(of: key)
-        let resource = try core.index.listing.resource(key)
+        let resource = try core.index.listing.own(key)
         if let (length, present) = open?.presentRanges {
             guard !present.isEmpty || length == 0 else { return nil }
             return ResourceCoverage(length: length, present: present, isPinned: resource?.isPinned ?? false)
@@ -63,13 +64,23 @@ struct Administration: Sendable {
     // MARK: What stays
 
     func touch(_ key: CacheKey) throws(StoreError) -> Bool {
-        guard let generation = try loader.load(key) else { return false }
-        generation.touch(at: AccessClock.now())
+        let generation = try loader.load(key), hasParts = try core.index.parts.summary(of: key)?.parts ?? 0 > 0
+        guard generation != nil || hasParts else { return false }
+        generation?.touch(at: AccessClock.now())
         tellIndex()
+        if hasParts { try parts.touch(of: key) }
         return true
     }
 
     func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
+        // The whole first: what comes meanwhile is pinned with it.
+        let isKnown = try setOwnPinned(isPinned, key)
+        if isKnown { _ = try parts.setPinned(isPinned, of: key) }
+        return isKnown
+    }
+
+    /// The same without the parts of a presentation.
+    func setOwnPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
         try queue.sync { work throws(StoreError) in
             work.checkpointer.checkpoint()
             guard try core.index.listing.resource(key) != nil else { return false }
@@ -101,6 +112,15 @@ struct Administration: Sendable {
     // MARK: What goes
 
     func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
+        let own = try removeOwn(key, isDryRun: isDryRun), parts = try parts.remove(of: key, isDryRun: isDryRun)
+        guard parts.count > 0 else { return own }
+        return RemovalReport(
+            resources: own?.resources ?? 1, bytes: (own?.bytes ?? 0) +| parts.bytes, pinned: 0, isDryRun: isDryRun,
+            parts: parts.count)
+    }
+
+    /// A resource for itself, with what its origin chose by other request fields.
+    private func removeOwn(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
         try queue.sync { work throws(StoreError) -> RemovalReport? in
             work.checkpointer.checkpoint()
             let keys = try [key] + core.index.rows.variants(of: key)
@@ -126,7 +146,7 @@ struct Administration: Sendable {
     func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
         tellIndex()
         var sum = RemovalReport(resources: 0, bytes: 0, pinned: 0, isDryRun: isDryRun)
-        var place: Int64 = 0
+        var (place, parts) = (0 as Int64, 0)
         while !core.isEnding {
             let page = try core.index.listing.page(
                 after: place,
@@ -134,19 +154,24 @@ struct Administration: Sendable {
                 limit: 256)
             guard let last = page.last else { break }
             place = last.resource
-            let ids = page.filter { !$0.isPinned }.map(\.generation)
-            sum.pinned += page.count - ids.count
-            if isDryRun {
-                sum.resources += ids.count
-                sum.bytes += try core.index.rows.taken(by: ids)
-            } else {
-                // A page at a time, so that others get their turn on the queue.
-                let removed = queue.sync { removal(of: ids, $0) }
-                sum.resources += removed.resources
-                sum.bytes += removed.bytes
+            sum.pinned += page.count { $0.isPinned && !$0.isPart }
+            for isPart in [false, true] {
+                let ids = page.filter { !$0.isPinned && $0.isPart == isPart }.map(\.generation)
+                let (count, bytes) = try remove(ids, isDryRun: isDryRun)
+                if isPart { parts += count } else { sum.resources += count }
+                sum.bytes +|= bytes
             }
         }
+        sum.parts = parts > 0 ? parts : nil
         return sum
+    }
+
+    /// A page at a time, so that others get their turn on the queue.
+    private func remove(_ ids: [GenerationID], isDryRun: Bool) throws(StoreError) -> (count: Int, bytes: Int64) {
+        guard !ids.isEmpty else { return (0, 0) }
+        guard !isDryRun else { return (ids.count, try core.index.rows.taken(by: ids)) }
+        let removed = queue.sync { removal(of: ids, $0) }
+        return (removed.resources, removed.bytes)
     }
 
     private func removal(of ids: [GenerationID], _ work: StoreWork) -> RemovalReport {
@@ -190,7 +215,7 @@ struct Administration: Sendable {
             guard length <= core.ledger.attainable(beside: try core.index.pins.pinnedBytes()) else {
                 throw .noRoom(for: key)
             }
-            let isOpen = core.open.newest(of: key) != nil, isIndexed = try core.index.listing.resource(key) != nil
+            let isOpen = core.open.newest(of: key) != nil, isIndexed = try core.index.listing.own(key) != nil
             if replaces || !isOpen && !isIndexed {
                 let now = AccessClock.now() / 1_000_000
                 let head = GenerationHead(

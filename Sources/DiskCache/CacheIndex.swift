@@ -9,6 +9,7 @@ final class CacheIndex: Sendable {
     let rows: IndexRows
     let listing: IndexListing
     let pins: IndexPins
+    let parts: IndexParts
     let evictionOrder: EvictionOrder
     let removal: IndexRemoval
     let saving: IndexSaving
@@ -18,6 +19,7 @@ final class CacheIndex: Sendable {
         rows = IndexRows(database: database)
         listing = IndexListing(database: database)
         pins = IndexPins(database: database)
+        parts = IndexParts(database: database)
         evictionOrder = EvictionOrder(database: database)
         removal = IndexRemoval(database: database)
         saving = IndexSaving(database: database, keys: keys)

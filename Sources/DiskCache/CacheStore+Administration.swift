@@ -19,23 +19,23 @@ extension CacheStore {
     /// - Returns: nil where nothing of it is cached, or its length is not known yet.
     package func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? { try administration.coverage(key) }
 
-    /// Counts a resource as read now: it is the last to be evicted.
+    /// Counts a resource as read now: it is the last to be evicted. A presentation's parts are, too.
     /// - Returns: false where nothing of it is cached.
     package func touch(_ key: CacheKey) throws(StoreError) -> Bool { try administration.touch(key) }
 
-    /// Keeps a resource from being evicted, or no longer.
+    /// Keeps a resource from being evicted, or no longer; of a presentation also what is part of it, and what will be.
     /// - Returns: false where nothing of it is cached.
     package func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
         try administration.setPinned(isPinned, key)
     }
 
-    /// Removes a resource, pinned or not, with what its origin chose by other request fields.
+    /// Removes a resource, pinned or not, with what its origin chose by other request fields, and with its parts.
     /// - Returns: nil where nothing of it is cached.
     package func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
         try administration.remove(key, isDryRun: isDryRun)
     }
 
-    /// Removes what is not pinned.
+    /// Removes what is not pinned. Of a presentation nothing goes where the whole is pinned or was read later.
     /// - Parameter before: only what was last read before this time, in seconds since 1970; nil for all.
     package func removeAll(before: Int64?, isDryRun: Bool) throws(StoreError) -> RemovalReport {
         try administration.removeAll(before: before, isDryRun: isDryRun)
@@ -74,6 +74,29 @@ extension CacheStore {
     }
 }
 
+/// Presentations and their parts. All of it blocks, like what people ask for.
+extension CacheStore {
+    /// Makes what is cached of some resources parts of a presentation. What is part of one of them comes along, so that
+    /// no part ever has parts; a presentation that is a part itself stands for its whole. What is not cached is passed
+    /// by, and so is the presentation itself.
+    /// - Parameter whole: the cache key of the presentation's first playlist.
+    package func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) {
+        try administration.parts.join(keys, to: whole)
+    }
+
+    /// The parts of a presentation of which something is cached, in the order in which they became known. At most
+    /// 1,000,000, with some 200 bytes each.
+    package func parts(of whole: CacheKey) throws(StoreError) -> [PartReport] {
+        try administration.parts.reports(of: whole)
+    }
+
+    /// The presentation that a resource is a part of, as far as the index knows.
+    package func whole(of key: CacheKey) throws(StoreError) -> CacheKey? { try index.parts.whole(of: key) }
+
+    /// Has resources evicted before anything else that is not pinned, until somebody reads them again.
+    package func demote(_ keys: [CacheKey]) throws(StoreError) { try administration.parts.demote(keys) }
+}
+
 /// What downloads need of the store. All of it blocks, like what people ask for.
 extension CacheStore {
     /// The database of downloads, whose size counts as the index's does.
@@ -82,9 +105,11 @@ extension CacheStore {
     /// Counts the files beside the data anew, as it is done each second.
     package func countIndexNow() { queue.sync { $0.checkpointer.countIndex() } }
 
-    /// How many bytes more of a resource could be in the cache at most, if all else went that is not pinned.
+    /// How many bytes more of a resource, or of a presentation with its parts, could be in the cache at most, if all else went that is not pinned.
     package func room(for key: CacheKey) throws(StoreError) -> Int64 {
-        let own = try index.listing.resource(key).map { $0.isPinned ? 0 : $0.cached } ?? 0
+        let own =
+            try (index.listing.own(key).map { $0.isPinned ? 0 : $0.cached } ?? 0)
+            +| index.parts.evictableBytes(of: key)
         return ledger.attainable(beside: try index.pins.pinnedBytes() + own)
     }
 

@@ -66,7 +66,8 @@ package final class CacheStore: Sendable {
         queue = StoreQueue(StoreWork(core, opening.pins))
         loader = Loader(core: core, queue: queue)
         verifier = Verifier(core)
-        administration = Administration(core: core, queue: queue, loader: loader, verifier: verifier)
+        administration = Administration(
+            core: core, queue: queue, loader: loader, verifier: verifier, parts: Parts(core: core, queue: queue))
         restorePoints = RestorePoints(core: core, queue: queue, administration: administration)
         queue.sync { work in
             work.checkpointer.countIndex()
@@ -204,11 +205,12 @@ package final class CacheStore: Sendable {
     /// - Parameters:
     ///   - length: nil while unknown.
     ///   - isHidden: whether nobody is to find it before it is finished.
+    ///   - whole: the presentation that the resource is a part of; nil changes nothing of what is known of that.
     /// - Throws: `StoreError`; where there is no room even for an empty file, a `.system` error with ENOSPC.
-    package func makeGeneration(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool = false)
-        throws(StoreError) -> Generation
-    {
-        try loader.make(key, head: head, length: length, isHidden: isHidden)
+    package func makeGeneration(
+        _ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool = false, partOf whole: CacheKey? = nil
+    ) throws(StoreError) -> Generation {
+        try loader.make(key, head: head, length: length, isHidden: isHidden, partOf: whole)
     }
 
     /// Makes a buffer in memory through which a response that is not stored passes.

@@ -15,9 +15,10 @@ final class Checkpointer {
     private let core: StoreCore
     private let pins: PinnedCopy
     private let remover: Remover
+    private let joiner: Joiner
 
-    init(_ core: StoreCore, _ pins: PinnedCopy, _ remover: Remover) {
-        (self.core, self.pins, self.remover) = (core, pins, remover)
+    init(_ core: StoreCore, _ pins: PinnedCopy, _ remover: Remover, _ joiner: Joiner) {
+        (self.core, self.pins, self.remover, self.joiner) = (core, pins, remover, joiner)
     }
 
     /// - Parameter touchesToo: whether also of what has only been read.
@@ -108,6 +109,10 @@ final class Checkpointer {
             for id in saved.kept { generations[id]?.setKept(true) }
             core.faults.report("save the copy of pinned rows") { () throws(StoreError) in
                 try pins.save(batch.filter { saved.pinned.contains($0.id) }, from: core.index)
+                try joiner.notePinned(saved.newlyPinned)
+            }
+            core.faults.report("join the parts of a presentation") { () throws(StoreError) in
+                for (key, whole) in saved.toBeJoined { try joiner.join([key], to: whole) }
             }
         } catch {
             core.faults.note("save a checkpoint", error)

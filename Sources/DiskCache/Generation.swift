@@ -24,16 +24,18 @@ package final class Generation: Sendable {
     ///   - isIndexed: whether the index has its row.
     ///   - isHidden: whether nobody is to find it before it is finished.
     ///   - isKept: whether somebody has pinned or downloaded its resource.
+    ///   - whole: the presentation that its resource is a part of.
     init(
         id: GenerationID, key: CacheKey, head: GenerationHead, chunks: ChunkTable, file: any GenerationBytes,
-        ledger: CapacityLedger, isIndexed: Bool = false, isHidden: Bool = false, isKept: Bool = false
+        ledger: CapacityLedger, isIndexed: Bool = false, isHidden: Bool = false, isKept: Bool = false,
+        whole: CacheKey? = nil
     ) {
         (self.id, self.key, self.file, self.ledger) = (id, key, file, ledger)
         (geometry, isStored, wasKept) = (chunks.geometry, chunks.isStored, isKept)
         state = Mutex(
             GenerationState(
                 chunks: chunks, news: .init(isIndexed: isIndexed, savedOverhead: chunks.overhead), head: head,
-                isHidden: isHidden, isListed: !isIndexed, isNameSynced: isIndexed))
+                isHidden: isHidden, whole: whole, isListed: !isIndexed, isNameSynced: isIndexed))
     }
 
     /// Larger ones are not kept, and not passed on through memory: their numbers would not be believed.
@@ -74,6 +76,11 @@ package final class Generation: Sendable {
 
     /// What the index had just after it was registered; what was said meanwhile is newer.
     func startKept(_ isKept: Bool) { state.withLock { $0.isKept = $0.isKept ?? isKept } }
+
+    /// The presentation that its resource is a part of, as far as that is known: the cache key of its first playlist.
+    package var whole: CacheKey? { state.withLock { $0.whole } }
+
+    func setWhole(_ whole: CacheKey) { state.withLock { $0.whole = whole } }
 
     /// The origin has said something of it. The index is told at the next checkpoint.
     /// - Parameter change: makes the head that takes the place of the one that it gets.
@@ -242,6 +249,9 @@ package final class Generation: Sendable {
 
     /// Counts all that is present as read at a time, in microseconds since 1970.
     func touch(at time: Int64) { state.withLock { $0.chunks.touchAll(at: time) } }
+
+    /// Puts all that is present before everything else in the order of eviction.
+    func demote() { state.withLock { $0.chunks.demoteAll() } }
 
     func touch(_ ordinal: Int, at time: Int64) { state.withLock { $0.chunks.touch(ordinal, at: time) } }
 

@@ -10,6 +10,8 @@ struct GenerationState: Sendable {
     var isRetired = false
     /// Not to be found before it is finished: it comes in from elsewhere.
     var isHidden = false
+    /// The presentation that its resource is a part of, as far as somebody has said so.
+    var whole: CacheKey?
     /// Whether somebody has pinned or downloaded its resource; nil where nothing was said of that since it was opened.
     var isKept: Bool?
     /// Whether this session's list of unfinished files names its file.
@@ -81,7 +83,7 @@ struct GenerationState: Sendable {
         return CacheIndex.Update(
             id: id, key: key, head: head, length: length, geometry: chunks.geometry, overhead: chunks.overhead,
             hits: former.hits, wasIndexed: former.isIndexed, isHeadChanged: former.isIndexed && former.isHeadChanged,
-            extents: extents)
+            whole: whole, extents: extents)
     }
 
     /// The index could not be told.

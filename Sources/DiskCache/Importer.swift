@@ -78,7 +78,7 @@ package final class Importer: @unchecked Sendable {
     private func publish(_ work: StoreWork) throws(ImportError) -> ResourceReport {
         let previous = store.core.open.newest(of: generation.key)
         do throws(StoreError) {
-            let isIndexed = try store.index.listing.resource(generation.key) != nil
+            let isIndexed = try store.index.listing.own(generation.key) != nil
             if replaces || previous == nil && !isIndexed { return try publish(work, replacing: previous) }
         } catch { throw .store(error) }
         throw .exists
@@ -89,7 +89,8 @@ package final class Importer: @unchecked Sendable {
         _ = store.core.unsaved.add(generation)
         store.core.open.setNewest(generation.id, of: generation.key)
         work.checkpointer.checkpoint()
-        guard generation.isSaved, let report = try store.index.listing.resource(generation.key), report.isComplete
+        guard generation.isSaved, let report = try store.index.listing.resource(generation.key),
+            try store.index.listing.own(generation.key)?.isComplete == true
         else {
             store.core.open.setNewest(previous?.id, of: generation.key)
             throw .index(detail: "what was taken in could not be saved; the log says why")

@@ -80,7 +80,11 @@ enum IndexDamage {
         guard let resource = try row("resource", try generation.integer("resource"), resourceColumns) else {
             return nil
         }
-        let found = try IndexRows.generationRow(generation, of: CacheKey(text: try resource.text("key")))
+        var found = try IndexRows.generationRow(generation, of: CacheKey(text: try resource.text("key")))
+        // An index of an earlier version has no `part_of`.
+        if let whole = try? resource.integer("part_of") {
+            found.whole = (try row("resource", whole, resourceColumns)).flatMap { try? CacheKey(text: $0.text("key")) }
+        }
         var extents: [CacheIndex.ExtentRow] = []
         do {
             guard let name = try String.fetchOne(db, sql: "SELECT name FROM pragma_table_info('extent') WHERE cid = 0")
@@ -102,7 +106,8 @@ enum IndexDamage {
         return (CacheIndex.Update(found, extents), kept)
     }
 
-    private static let resourceColumns = ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"]
+    private static let resourceColumns =
+        ["id", "key", "pinned", "hits", "last_access", "cached", "downloaded"] + PartsSchema.columns
     private static let generationColumns = [
         "id", "resource", "length", "status", "fields", "final_url", "chunk_size", "stored_at", "overhead",
         "validated_at", "initial_age", "selecting", "is_public",

@@ -87,6 +87,7 @@ final class IndexDatabase: Sendable {
         migrator.registerMigration("3: downloaded") { db in
             try db.execute(sql: "ALTER TABLE resource ADD COLUMN downloaded INTEGER NOT NULL DEFAULT 0")
         }
+        migrator.registerMigration("4: parts") { try $0.execute(sql: PartsSchema.sql) }
         return migrator
     }
 

@@ -3,38 +3,62 @@ import Foundation
 import GRDB
 import HTTPModel
 
+extension CacheIndex {
+    /// A resource for itself. Sizes are bytes.
+    struct OwnRow: Sendable {
+        let length: Int64
+        let cached: Int64
+        let isPinned: Bool
+        /// Requests answered from it.
+        let hits: Int64
+
+        var isComplete: Bool { cached == length }
+    }
+
+    /// A resource in the order of their rows.
+    struct Listed: Sendable {
+        /// The row's number.
+        let resource: Int64
+        let key: CacheKey
+        let isPinned: Bool
+        /// Whether it is a part of a presentation.
+        let isPart: Bool
+        let generation: GenerationID
+    }
+}
+
 /// What people ask about.
 struct IndexListing: Sendable {
     let database: IndexDatabase
 
-    /// How many resources there are, and how many of them are pinned.
+    /// How many resources there are, and how many of them are pinned. A presentation counts as one.
     func counts() throws(StoreError) -> (resources: Int, pinned: Int) {
         try database.read { db in
-            (
-                try Int.fetchOne(db, sql: "SELECT count(*) FROM generation") ?? 0,
-                try Int.fetchOne(
-                    db,
-                    sql:
-                        "SELECT count(*) FROM resource JOIN generation ON generation.resource = resource.id WHERE pinned = 1"
-                ) ?? 0
-            )
+            let pinned = "SELECT count(*) FROM \(Self.resources) WHERE \(Self.isListed) AND r.pinned = 1"
+            return (try Self.count(db), try Int.fetchOne(db.cachedStatement(sql: pinned)) ?? 0)
         }
     }
+
+    /// How many are listed: counted without a look at each.
+    private static func count(_ db: Database) throws -> Int {
+        // Of parts, the presentations know how many there are.
+        let sql = """
+            SELECT (SELECT count(*) FROM generation)
+                - (SELECT total(parts - NOT EXISTS (SELECT 1 FROM generation g WHERE g.resource = r.id))
+                    FROM resource r WHERE parts > 0)
+            """
+        return max(0, Int(saturating: try Double.fetchOne(db.cachedStatement(sql: sql)) ?? 0))
+    }
+
+    private static let resources = "resource r LEFT JOIN generation g ON g.resource = r.id"
+
+    /// What has something cached and is no part. A presentation is there, too, when its first playlist is not.
+    private static let isListed = "r.part_of IS NULL AND (g.id IS NOT NULL OR r.parts > 0)"
 
     /// A page of resources. Costs what the page and those before it cost, and a count; with a filter, a look at all
     /// names.
     func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
-        // As who asks sees it.
-        let name = query.mask == nil ? "r.key" : "\(Self.maskFunction)(r.key)"
-        let order =
-            switch query.order {
-            case .size: "r.cached DESC, r.id DESC"
-            case .recent: "r.last_access DESC, r.id DESC"
-            case .hits: "r.hits DESC, r.id DESC"
-            case .name: name
-            }
-        let condition = query.filter == nil ? "WHERE TRUE" : "WHERE \(name) LIKE ? ESCAPE '\\'"
-        let (place, after) = query.after.map { ("AND \(name) > ?", [$0]) } ?? ("", [])
+        let condition = Self.condition(query), after = query.after.map { [$0] } ?? []
         let pattern =
             query.filter.map(Self.asInKeys).map {
                 ["%\($0.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_"))%"]
@@ -42,17 +66,39 @@ struct IndexListing: Sendable {
         return try database.read { db in
             if let mask = query.mask { Self.define(mask, in: db) }
             let rows = try Row.fetchAll(
-                db.cachedStatement(
-                    sql: "\(Self.selectResources) \(condition) \(place) ORDER BY \(order) LIMIT ? OFFSET ?"),
+                db.cachedStatement(sql: Self.page(query)),
                 arguments: StatementArguments(pattern + after) + [query.limit ?? -1, query.offset])
-            let counted =
-                query.filter == nil ? "generation" : "resource r JOIN generation g ON g.resource = r.id \(condition)"
+            let counted = "SELECT count(*) FROM \(Self.resources) \(condition)"
             let total =
-                try Int.fetchOne(
-                    db.cachedStatement(sql: "SELECT count(*) FROM \(counted)"), arguments: StatementArguments(pattern))
-                ?? 0
+                query.filter == nil
+                ? try Self.count(db)
+                : try Int.fetchOne(db.cachedStatement(sql: counted), arguments: StatementArguments(pattern)) ?? 0
             return ResourceListing(resources: rows.compactMap(Self.resourceReport), total: total)
         }
+    }
+
+    /// The statement for a page; its arguments are the filter's pattern, the name that it begins behind, the limit and
+    /// the offset.
+    static func page(_ query: ResourceQuery) -> String {
+        let name = name(query)
+        let order =
+            switch query.order {
+            case .size: "r.cached + r.part_cached DESC, r.id DESC"
+            case .recent: "r.last_access DESC, r.id DESC"
+            case .hits: "r.hits + r.part_hits DESC, r.id DESC"
+            case .name: name
+            }
+        let place = query.after == nil ? "" : "AND \(name) > ?"
+        return "\(selectResources) \(condition(query)) \(place) ORDER BY \(order) LIMIT ? OFFSET ?"
+    }
+
+    private static func condition(_ query: ResourceQuery) -> String {
+        "WHERE \(isListed)" + (query.filter == nil ? "" : " AND \(name(query)) LIKE ? ESCAPE '\\'")
+    }
+
+    /// As who asks sees it.
+    private static func name(_ query: ResourceQuery) -> String {
+        query.mask == nil ? "r.key" : "\(maskFunction)(r.key)"
     }
 
     private static let maskFunction = "reelcache_masked"
@@ -73,51 +119,86 @@ struct IndexListing: Sendable {
 
     func resource(_ key: CacheKey) throws(StoreError) -> ResourceReport? {
         try database.readOne { db in
-            try Row.fetchOne(db.cachedStatement(sql: "\(Self.selectResources) WHERE r.key = ?"), arguments: [key.text])
-                .flatMap(Self.resourceReport)
+            try Row.fetchOne(
+                db.cachedStatement(
+                    sql: "\(Self.selectResources) WHERE r.key = ? AND (g.id IS NOT NULL OR r.parts > 0)"),
+                arguments: [key.text]
+            )
+            .flatMap(Self.resourceReport)
+        }
+    }
+
+    /// A resource for itself, whatever is part of it; nil where nothing of itself is cached.
+    func own(_ key: CacheKey) throws(StoreError) -> CacheIndex.OwnRow? {
+        try database.readOne { db in
+            let sql = """
+                SELECT r.cached, r.pinned, r.hits, g.length FROM resource r JOIN generation g ON g.resource = r.id
+                WHERE r.key = ?
+                """
+            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).flatMap {
+                let row = StoredRow($0)
+                guard let length = try? row.integer("length", in: 0...Generation.longest) else { return nil }
+                return CacheIndex.OwnRow(
+                    // no trap: the length is none below 0
+                    length: length, cached: (try? row.integer("cached", in: 0...length)) ?? 0,
+                    isPinned: (try? row.flag("pinned")) ?? false,
+                    hits: (try? row.integer("hits", in: 0...1 << 60)) ?? 0)
+            }
         }
     }
 
     private static let selectResources = """
-        SELECT r.key, g.length, r.cached, r.pinned, r.hits, r.last_access, g.stored_at, g.fields FROM resource r JOIN generation g ON g.resource = r.id
+        SELECT r.key, g.length, r.cached, r.pinned, r.hits, r.last_access, g.stored_at, g.fields, r.parts, r.part_length,
+            r.part_cached, r.part_hits, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
+        FROM \(resources)
         """
 
     /// nil for a row that cannot be: it is left out.
     private static func resourceReport(_ row: Row) -> ResourceReport? {
         let row = StoredRow(row)
-        guard let url = try? row.text("key"), let length = try? row.integer("length", in: 0...Generation.longest) else {
-            return nil
+        let parts = Int((try? row.integer("parts", in: 0...1 << 40)) ?? 0)
+        guard let url = try? row.text("key"),
+            let own = try? row.optional(
+                "length", { (column) throws(RowDamage) in try row.integer(column, in: 0...Generation.longest) }) ?? 0
+        else { return nil }
+        func sum(_ column: String, upTo most: Int64) -> Int64 {
+            parts > 0 ? (try? row.integer(column, in: 0...most)) ?? 0 : 0
         }
-        // no trap: the length is none below 0
-        let cached = (try? row.integer("cached", in: 0...length)) ?? 0,
+        // no trap: lengths are none below 0
+        let length = own +| sum("part_length", upTo: 1 << 60),
+            cached = ((try? row.integer("cached", in: 0...own)) ?? 0) +| sum("part_cached", upTo: length -| own),
             fields = try? row.decoded([[String]].self, "fields")
         return ResourceReport(
-            url: url, length: length, cached: cached, isComplete: cached == length,
+            url: url, length: length, cached: cached, isComplete: parts == 0 && cached == length,
             isPinned: (try? row.flag("pinned")) ?? false,
-            hits: (try? row.integer("hits", in: 0...1 << 60)) ?? 0,
+            hits: ((try? row.integer("hits", in: 0...1 << 60)) ?? 0) +| sum("part_hits", upTo: 1 << 60),
             lastAccess: ((try? row.integer("last_access")) ?? 0) / 1_000_000,
             storedAt: (try? row.integer("stored_at")) ?? 0,
-            type: fields?.first { $0.count == 2 && $0[0].lowercased() == "content-type" }?[1])
+            type: fields?.first { $0.count == 2 && $0[0].lowercased() == "content-type" }?[1],
+            parts: parts > 0 ? parts : nil, partOf: try? row.text("whole"))
     }
 
     /// Resources and their generations, in the order of identifiers, after one. For work on all of them, page by page.
+    /// A part counts as read and pinned when its presentation was, or it itself.
     /// - Parameter before: only what was read before this time, in microseconds since 1970; nil for all.
-    func page(
-        after id: Int64, readBefore before: Int64? = nil, limit: Int
-    ) throws(StoreError) -> [(resource: Int64, key: CacheKey, isPinned: Bool, generation: GenerationID)] {
+    func page(after id: Int64, readBefore before: Int64? = nil, limit: Int) throws(StoreError) -> [CacheIndex.Listed] {
         try database.read { db in
             let rows = try Row.fetchAll(
                 db.cachedStatement(
                     sql: """
-                        SELECT r.id AS resource, r.key, r.pinned, g.id AS generation FROM resource r JOIN generation g ON g.resource = r.id
-                        WHERE r.id > ? AND r.last_access < ? ORDER BY r.id LIMIT ?
+                        SELECT r.id AS resource, r.key, r.pinned OR coalesce(w.pinned, 0) AS pinned, g.id AS generation,
+                            w.id IS NOT NULL AS is_part
+                        FROM resource r JOIN generation g ON g.resource = r.id LEFT JOIN resource w ON w.id = r.part_of
+                        WHERE r.id > ?1 AND r.last_access < ?2 AND coalesce(w.last_access, 0) < ?2 ORDER BY r.id LIMIT ?3
                         """), arguments: [id, before ?? .max, limit])
             return rows.compactMap { row in
                 let row = StoredRow(row)
                 guard let resource = try? row.integer("resource"), let key = try? row.text("key"),
                     let generation = try? row.generation("generation")
                 else { return nil }
-                return (resource, CacheKey(text: key), (try? row.flag("pinned")) ?? false, generation)
+                return CacheIndex.Listed(
+                    resource: resource, key: CacheKey(text: key), isPinned: (try? row.flag("pinned")) ?? false,
+                    isPart: (try? row.flag("is_part")) ?? false, generation: generation)
             }
         }
     }

@@ -17,19 +17,45 @@ struct IndexPins: Sendable {
     /// Keeps the extents of a resource out of the order of eviction, or puts them back.
     /// - Returns: false where it is not known.
     func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
+        try setPinned(isPinned, [key])
+    }
+
+    /// The same for some.
+    /// - Returns: whether one of them is known.
+    func setPinned(_ isPinned: Bool, _ keys: [CacheKey]) throws(StoreError) -> Bool {
         let isKnown = try database.write { db in
-            try db.execute(sql: "UPDATE resource SET pinned = ? WHERE key = ?", arguments: [isPinned, key.text])
-            guard db.changesCount > 0 else { return false }
+            var changes = 0
+            for key in keys {
+                try db.cachedStatement(sql: "UPDATE resource SET pinned = ? WHERE key = ?").execute(
+                    arguments: [isPinned, key.text])
+                changes += db.changesCount
+            }
+            guard changes > 0 else { return false }
             try database.countPinChange(in: db)
             return true
         }
-        for id in try IndexRows(database: database).identifiers(of: key) {
-            var changed = 1
-            while changed > 0 {
-                changed = try database.write { try Self.setPinned(isPinned, someExtentsOf: id, in: $0) }
-            }
-        }
+        var ids: [GenerationID] = []
+        for key in keys { ids += try IndexRows(database: database).identifiers(of: key) }
+        try setPinned(isPinned, extentsOf: ids)
         return isKnown
+    }
+
+    /// In transactions that are small, whether there are many generations or one has many extents.
+    func setPinned(_ isPinned: Bool, extentsOf ids: [GenerationID]) throws(StoreError) {
+        var rest = ids[...]
+        while !rest.isEmpty {
+            let done = try database.write { db in
+                var (done, rows) = (0, 0)
+                for id in rest where rows < IndexSaving.rowsAtOnce {
+                    let changed = try Self.setPinned(isPinned, someExtentsOf: id, in: db)
+                    rows += changed
+                    // That many are not all, perhaps.
+                    if changed < IndexSaving.rowsAtOnce { done += 1 }
+                }
+                return done
+            }
+            rest = rest.dropFirst(done)
+        }
     }
 
     /// Ordinals are compared where they stand: a damaged one that was read as a number would be another, and its row

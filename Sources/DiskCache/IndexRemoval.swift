@@ -92,8 +92,9 @@ struct IndexRemoval: Sendable {
         let taken = try IndexRows.taken(by: id, in: db)
         try db.cachedStatement(sql: "DELETE FROM generation WHERE id = ?").execute(arguments: [id])
         try IndexDatabase.addDataBytes(0 -| taken.blocks, in: db)
-        try db.cachedStatement(sql: "DELETE FROM resource WHERE id = ? AND pinned = 0").execute(arguments: [resource])
-        // A pin outlives the generation: the next one is pinned, too.
+        try db.cachedStatement(sql: "DELETE FROM resource WHERE id = ? AND pinned = 0 AND \(Self.hasNoParts)").execute(
+            arguments: [resource])
+        // A pin outlives the generation: the next one is pinned, too. Parts outlive that of their whole.
         if db.changesCount == 0 {
             try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?").execute(arguments: [
                 taken.body, resource,
@@ -102,11 +103,25 @@ struct IndexRemoval: Sendable {
         return taken.blocks
     }
 
-    /// Forgets a resource, pinned or not.
-    func remove(_ key: CacheKey) throws(StoreError) {
-        _ = try remove(IndexRows(database: database).identifiers(of: key))
-        try database.write { try $0.execute(sql: "DELETE FROM resource WHERE key = ?", arguments: [key.text]) }
+    private static let hasNoParts = "NOT EXISTS (SELECT 1 FROM resource p WHERE p.part_of = resource.id)"
+
+    /// Forgets resources, pinned or not, but for those that have parts.
+    func remove(_ keys: [CacheKey]) throws(StoreError) {
+        var ids: [GenerationID] = []
+        for key in keys { ids += try IndexRows(database: database).identifiers(of: key) }
+        _ = try remove(ids)
+        try database.write { db in
+            for key in keys {
+                let delete = "DELETE FROM resource WHERE key = ? AND \(Self.hasNoParts)"
+                try db.cachedStatement(sql: delete).execute(arguments: [key.text])
+                guard db.changesCount == 0 else { continue }
+                try db.cachedStatement(sql: "UPDATE resource SET pinned = 0 WHERE key = ?").execute(
+                    arguments: [key.text])
+            }
+        }
     }
+
+    func remove(_ key: CacheKey) throws(StoreError) { try remove([key]) }
 
     /// Forgets what the index has of a generation and cannot be: damaged extents, or all of it. What all rows take is
     /// summed up anew, as nobody knows what the damaged ones stood for.
@@ -123,10 +138,11 @@ struct IndexRemoval: Sendable {
                     arguments: [id, extent.databaseValue("ordinal")])
             }
             if generation == nil {
-                try db.execute(
-                    sql: "DELETE FROM resource WHERE id IN (SELECT resource FROM generation WHERE id = ?)",
-                    arguments: [id])
+                let resource = try row?.databaseValue("resource")
                 try db.execute(sql: "DELETE FROM generation WHERE id = ?", arguments: [id])
+                try db.execute(
+                    sql: "DELETE FROM resource WHERE id = ? AND \(Self.hasNoParts)", arguments: [resource])
+                try db.execute(sql: "UPDATE resource SET cached = 0 WHERE id = ?", arguments: [resource])
             }
             return (try? row?.text("key"), generation == nil, try Self.sumUp(in: db))
         }

@@ -12,6 +12,8 @@ extension CacheIndex {
         let geometry: ChunkGeometry
         /// What its file takes beside its chunks.
         let overhead: Int64
+        /// The presentation that it is a part of.
+        var whole: CacheKey?
     }
 
     struct ExtentRow: Sendable {
@@ -44,7 +46,7 @@ struct IndexRows: Sendable {
     /// - Throws: `.damagedRow` where what the index has of it cannot be.
     func generation(of key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow? {
         try database.readOne { db in
-            let sql = "SELECT g.*, r.key FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?"
+            let sql = "\(Self.selectGeneration) WHERE r.key = ?"
             return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map {
                 try Self.generationRow(StoredRow($0))
             }
@@ -53,16 +55,23 @@ struct IndexRows: Sendable {
 
     func generation(_ id: GenerationID) throws(StoreError) -> CacheIndex.GenerationRow? {
         try database.readOne { db in
-            let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
+            let sql = "\(Self.selectGeneration) WHERE g.id = ?"
             return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]).map {
                 try Self.generationRow(StoredRow($0))
             }
         }
     }
 
+    private static let selectGeneration = """
+        SELECT g.*, r.key, (SELECT w.key FROM resource w WHERE w.id = r.part_of) AS whole
+        FROM resource r JOIN generation g ON g.resource = r.id
+        """
+
     static func generationRow(_ row: StoredRow) throws(StoreError) -> CacheIndex.GenerationRow {
         guard let text = try? row.text("key") else { throw .damagedRow(key: nil, detail: "no key") }
-        return try generationRow(row, of: CacheKey(text: text))
+        var found = try generationRow(row, of: CacheKey(text: text))
+        found.whole = (try? row.text("whole")).map(CacheKey.init(text:))
+        return found
     }
 
     static func generationRow(_ row: StoredRow, of key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow {

@@ -17,6 +17,8 @@ extension CacheIndex {
         var wasIndexed = true
         /// Whether the head is another one than the index has.
         var isHeadChanged = false
+        /// The presentation that it is a part of; nil where nobody has said so, which changes nothing.
+        var whole: CacheKey?
         var extents: [ExtentUpdate]
 
         /// The same news in parts, none of which has many extents.
@@ -62,6 +64,10 @@ extension CacheIndex {
         var pinned: Set<GenerationID> = []
         /// Those that somebody has pinned or downloaded.
         var kept: Set<GenerationID> = []
+        /// Those that were there before, and are pinned from now on, as their whole is.
+        var newlyPinned: [CacheKey] = []
+        /// Wholes with parts of their own that are to be parts of another.
+        var toBeJoined: [(key: CacheKey, whole: CacheKey)] = []
     }
 }
 
@@ -75,8 +81,7 @@ extension CacheIndex.Update {
         }
         self.init(
             id: row.id, key: row.key, head: row.head, length: row.length, geometry: row.geometry,
-            overhead: overhead ?? row.overhead, hits: 0,
-            extents: extents)
+            overhead: overhead ?? row.overhead, hits: 0, whole: row.whole, extents: extents)
     }
 }
 
@@ -107,15 +112,15 @@ struct IndexSaving: Sendable {
             db.cachedStatement(
                 sql: """
                     INSERT INTO resource (key, hits, last_access) VALUES (?1, ?2, ?3)
-                    ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3) RETURNING id, pinned, downloaded
+                    ON CONFLICT(key) DO UPDATE SET hits = hits + ?2, last_access = max(last_access, ?3)
+                    RETURNING id, pinned, downloaded, part_of
                     """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
         guard let resource = resource.map({ StoredRow($0) }) else {
             throw StoreError.index(detail: "a resource could not be saved")
         }
-        let resourceID = try resource.integer("id")
-        let (isPinned, isDownloaded) = (
-            (try? resource.flag("pinned")) ?? false, (try? resource.flag("downloaded")) ?? false
-        )
+        let resourceID = try resource.integer("id"), isDownloaded = (try? resource.flag("downloaded")) ?? false
+        var isPinned = (try? resource.flag("pinned")) ?? false
+        if let whole = update.whole, try Self.join(update, resource, to: whole, &saved, in: db) { isPinned = true }
         if isPinned { saved.pinned.insert(update.id) }
         if isPinned || isDownloaded { saved.kept.insert(update.id) }
         var cached: Int64 = 0
@@ -144,6 +149,26 @@ struct IndexSaving: Sendable {
             ])
         }
         try IndexDatabase.addDataBytes(blocks, in: db)
+    }
+
+    /// Makes a resource a part of a presentation. One that has parts itself takes them along, which is too much to be
+    /// done here.
+    /// - Returns: whether it is pinned from now on, as the whole is.
+    private static func join(
+        _ update: CacheIndex.Update, _ resource: StoredRow, to whole: CacheKey, _ saved: inout CacheIndex.Saved,
+        in db: Database
+    ) throws -> Bool {
+        let id = try resource.integer("id")
+        guard whole != update.key, let wholeID = try IndexParts.whole(whole, of: id, in: db),
+            (try? resource.integer("part_of")) != wholeID
+        else { return false }
+        guard try !IndexParts.hasParts(id, in: db) else {
+            saved.toBeJoined.append((update.key, whole))
+            return false
+        }
+        let isPinned = try IndexParts.join(id, to: wholeID, in: db)
+        if isPinned, update.wasIndexed { saved.newlyPinned.append(update.key) }
+        return isPinned
     }
 
     /// - Returns: what the file takes beside its chunks, as far as no row said so before.

@@ -50,7 +50,7 @@ struct Loader: Sendable {
             overhead: overhead, wasSealed: isSealed)
         let generation = Generation(
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
-            isKept: try core.index.pins.isKept(row.key))
+            isKept: try core.index.pins.isKept(row.key), whole: row.whole)
         let opened = core.open.addLoaded(generation)
         // Asked once more: who pinned it before it was registered found nobody to tell, and who does so from now on
         // tells it. Where the index does not answer, what it said a moment ago holds.
@@ -103,7 +103,9 @@ struct Loader: Sendable {
     }
 
     /// - Throws: `StoreError`; where there is no room even for an empty file, a `.system` error with ENOSPC.
-    func make(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool) throws(StoreError) -> Generation {
+    func make(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool, partOf whole: CacheKey? = nil)
+        throws(StoreError) -> Generation
+    {
         let id = core.files.makeID()
         guard core.ledger.reserve(CapacityLedger.fileOverhead) || core.ledger.reserveFile() else {
             throw .system(operation: "reserve space for", path: core.files.path(of: id), code: ENOSPC)
@@ -114,7 +116,9 @@ struct Loader: Sendable {
             let file = try core.files.make(id, length: length)
             let chunks = ChunkTable(core.configuration.geometry, length: length, isStored: true)
             let generation = Generation(
-                id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden)
+                id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden,
+                // What takes another's place belongs where that did, also where that one's rows go before it is saved.
+                whole: whole ?? core.open.newest(of: key)?.whole)
             core.open.add(generation)
             return generation
         } catch {

@@ -51,13 +51,19 @@ final class PinnedCopy {
         lagging.formUnion(updates.map(\.key))
         try save(updated)
         lagging.subtract(updated.map(\.key))
-        for key in lagging { try copyRows(of: key, from: index) }
-        try follow(index)
+        try copyAll(of: Array(lagging), from: index)
     }
 
     /// Copies all that the index has of a resource.
-    func copyAll(of key: CacheKey, from index: CacheIndex) throws(StoreError) {
-        try copyRows(of: key, from: index)
+    func copyAll(of key: CacheKey, from index: CacheIndex) throws(StoreError) { try copyAll(of: [key], from: index) }
+
+    func copyAll(of keys: [CacheKey], from index: CacheIndex) throws(StoreError) {
+        lagging.formUnion(keys)
+        var updates: [CacheIndex.Update] = []
+        for key in keys { if let update = try index.update(of: key) { updates.append(update) } }
+        try save(updates)
+        for key in keys where try index.pins.kept(key).isDownloaded { try setDownloaded(key) }
+        lagging.subtract(keys)
         try follow(index)
     }
 
@@ -66,24 +72,19 @@ final class PinnedCopy {
         try copy.database.setMeta([(.pinVersion, version)])
     }
 
-    private func copyRows(of key: CacheKey, from index: CacheIndex) throws(StoreError) {
-        lagging.insert(key)
-        if let update = try index.update(of: key) { try save([update]) }
-        if try index.pins.kept(key).isDownloaded { try setDownloaded(key) }
-        lagging.remove(key)
-    }
-
     private func save(_ updates: [CacheIndex.Update]) throws(StoreError) {
         guard !updates.isEmpty else { return }
         let copy = try opened()
         // Session 0: what comes back from here is verified before it is served.
         for batch in CacheIndex.Update.batches(updates) { _ = try copy.saving.save(batch, session: 0) }
-        for update in updates { _ = try copy.pins.setPinned(true, update.key) }
+        _ = try copy.pins.setPinned(true, updates.map(\.key))
     }
 
-    func remove(_ key: CacheKey) throws(StoreError) {
-        lagging.remove(key)
-        try copy?.removal.remove(key)
+    func remove(_ key: CacheKey) throws(StoreError) { try remove([key]) }
+
+    func remove(_ keys: [CacheKey]) throws(StoreError) {
+        lagging.subtract(keys)
+        try copy?.removal.remove(keys)
     }
 
     private func opened() throws(StoreError) -> CacheIndex {

@@ -9,7 +9,7 @@ package struct CacheReport: Codable, Sendable, Equatable {
     package var size: Int64
     package var maxSize: Int64
     package var minFree: Int64
-    /// How many resources are cached, wholly or in part; of these, how many are pinned.
+    /// How many resources are cached, wholly or in part; of these, how many are pinned. A presentation is one.
     package var resources: Int
     package var pinned: Int
 }
@@ -28,6 +28,30 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     package var storedAt: Int64
     /// `Content-Type`, where the origin named one.
     package var type: String?
+    /// Of a presentation, under its first playlist: how many resources are parts of it, beside that. Sizes, hits and
+    /// the last access are those of all of it, and `isComplete` is false: what there is of it beside what is cached,
+    /// its playlists alone know. nil for anything else.
+    package var parts: Int?
+    /// The presentation that it is a part of.
+    package var partOf: String?
+}
+
+/// A part of a presentation. Sizes are bytes.
+package struct PartReport: Sendable, Equatable {
+    package let key: CacheKey
+    package let length: Int64
+    /// How many of these bytes are cached.
+    package let cached: Int64
+    package let isPinned: Bool
+    /// Seconds since 1970.
+    package let lastAccess: Int64
+
+    package var isComplete: Bool { cached == length }
+
+    init(_ part: CacheIndex.Part) {
+        (key, length, cached, isPinned) = (part.key, part.length, part.cached, part.isPinned)
+        lastAccess = part.lastAccess / 1_000_000
+    }
 }
 
 /// A page of a listing.
@@ -141,6 +165,16 @@ package struct ResourceDetail: Codable, Sendable, Equatable {
     }
 }
 
+extension ResourceDetail {
+    /// Of a presentation whose first playlist is not cached.
+    init(ofPartsAlone resource: ResourceReport) {
+        self.init(
+            resource: resource, finalURL: resource.url, etag: nil, lastModified: nil, cacheControl: nil, expires: nil,
+            date: nil, validatedAt: 0, initialAge: 0, chunkSize: 0, present: [],
+            missing: [])
+    }
+}
+
 /// What of a resource is cached. Sizes are bytes.
 package struct ResourceCoverage: Sendable, Equatable {
     package var length: Int64
@@ -157,6 +191,8 @@ package struct RemovalReport: Codable, Sendable, Equatable {
     /// Resources that were left because they are pinned.
     package var pinned: Int
     package var isDryRun: Bool
+    /// Parts of presentations, which are not among the resources; nil for none.
+    package var parts: Int?
 }
 
 /// What reading everything again has found. Without damage all three lists are empty and both counts of orphans 0.

@@ -1,4 +1,5 @@
 import CachePolicy
+import HTTPModel
 
 /// What of a resource is there before something is fetched for its own sake.
 package struct FormerContent: Sendable, Equatable {
@@ -17,9 +18,18 @@ package struct FormerContent: Sendable, Equatable {
 
     /// Whether the resource itself was pinned, also where nothing of it was there.
     package let isPinned: Bool
+    /// Also those of the parts of a presentation.
     package let parts: [Part]
+    /// Whether a presentation had more parts than are listed: then none goes of which nothing is known.
+    package let hasMoreParts: Bool
 
-    package init(isPinned: Bool, parts: [Part]) { (self.isPinned, self.parts) = (isPinned, parts) }
+    package init(isPinned: Bool, parts: [Part], hasMoreParts: Bool = false) {
+        (self.isPinned, self.parts, self.hasMoreParts) = (isPinned, parts, hasMoreParts)
+    }
+
+    /// Of a presentation's parts so many are noted: some hundred bytes each. Who has ten thousand segments of a film and
+    /// cancels its download keeps what that has brought.
+    static let mostParts = 10_000
 }
 
 /// Notes what is there of a resource, and brings that back. Blocks, like what people ask for.
@@ -33,14 +43,16 @@ struct RestorePoints: Sendable {
         var parts: [FormerContent.Part] = []
         for key in try [key] + core.index.rows.variants(of: key) {
             guard let row = try core.index.rows.generation(of: key), let extents = try core.index.rows.extents(of: row),
-                let resource = try core.index.listing.resource(key)
+                let resource = try core.index.listing.own(key)
             else { continue }
             parts.append(
                 FormerContent.Part(
                     generation: row.id.description, isPinned: resource.isPinned, hits: resource.hits,
                     present: row.presentRanges(of: extents)))
         }
-        return FormerContent(isPinned: try core.index.listing.resource(key)?.isPinned ?? false, parts: parts)
+        let more = try administration.parts.content(of: key)
+        return FormerContent(
+            isPinned: try core.index.pins.kept(key).isPinned, parts: parts + more.parts, hasMoreParts: more.hasMore)
     }
 
     /// - Returns: the bytes freed.
@@ -51,11 +63,11 @@ struct RestorePoints: Sendable {
             let part = former.parts.first { part in ids.contains { $0.description == part.generation } }
             // Before it goes: its pin would stay, and what is played later be kept for that.
             if !(part?.isPinned ?? (variant == key && former.isPinned)) {
-                _ = try administration.setPinned(false, variant)
+                _ = try administration.setOwnPinned(false, variant)
             }
             freed += try queue.sync { work throws(StoreError) in try restore(part, variant, work) }
         }
-        return freed
+        return try freed +| administration.parts.restore(former, of: key, evictNews: evictNews)
     }
 
     private func restore(_ part: FormerContent.Part?, _ key: CacheKey, _ work: StoreWork) throws(StoreError) -> Int64 {
@@ -64,11 +76,11 @@ struct RestorePoints: Sendable {
             work.closer.closeUnused()
             work.checkpointer.countIndex()
         }
-        guard try core.index.listing.resource(key)?.hits ?? 0 <= part?.hits ?? 0 else { return 0 }
+        guard try core.index.listing.own(key)?.hits ?? 0 <= part?.hits ?? 0 else { return 0 }
         var freed: Int64 = 0
         for id in try core.index.rows.identifiers(of: key) where core.open[id]?.isBeingRead != true {
             if let part, part.generation == id.description {
-                freed += try evictNews(of: id, since: part, work)
+                freed += try evictNews(id, part, work)
             } else {
                 let removed = work.remover.remove([id])
                 freed += removed.freed + removed.later
@@ -77,7 +89,7 @@ struct RestorePoints: Sendable {
         return freed
     }
 
-    private func evictNews(of id: GenerationID, since former: FormerContent.Part, _ work: StoreWork)
+    private func evictNews(_ id: GenerationID, _ former: FormerContent.Part, _ work: StoreWork)
         throws(StoreError) -> Int64
     {
         guard core.files.punchesHoles, let row = try core.index.rows.generation(id),

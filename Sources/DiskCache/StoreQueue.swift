@@ -38,6 +38,7 @@ final class StoreWork {
     let evictor: Evictor
     let remover: Remover
     let recovery: Recovery
+    let joiner: Joiner
     /// The second copy of the rows of pinned resources.
     let pins: PinnedCopy
     private let core: StoreCore
@@ -45,7 +46,8 @@ final class StoreWork {
     init(_ core: StoreCore, _ pins: PinnedCopy) {
         (self.core, self.pins) = (core, pins)
         remover = Remover(core)
-        checkpointer = Checkpointer(core, pins, remover)
+        joiner = Joiner(core, pins)
+        checkpointer = Checkpointer(core, pins, remover, joiner)
         closer = Closer(core, checkpointer, remover)
         evictor = Evictor(core, checkpointer, closer, remover)
         recovery = Recovery(core, pins, remover)

@@ -89,8 +89,11 @@ package struct RestorePoint: Codable, Sendable, Equatable {
     package var key: String
     package var wasPinned: Bool
     package var former: [Former]
+    /// Whether a presentation had more parts than are listed: then none goes of which nothing is known. nil for false.
+    package var hasMoreParts: Bool?
 
-    package init(key: String, wasPinned: Bool, former: [Former]) {
+    package init(key: String, wasPinned: Bool, former: [Former], hasMoreParts: Bool = false) {
         (self.key, self.wasPinned, self.former) = (key, wasPinned, former)
+        self.hasMoreParts = hasMoreParts ? true : nil
     }
 }

@@ -1,10 +1,15 @@
 extension RestorePoint {
     /// What was there before either of two downloads of a resource.
     func intersection(_ other: RestorePoint) -> RestorePoint {
-        let former = former.compactMap { mine in
-            other.former.first { $0.generation == mine.generation }.map { mine.intersection($0) }
-        }
-        return RestorePoint(key: key, wasPinned: wasPinned && other.wasPinned, former: former)
+        let theirs = Dictionary(other.former.map { ($0.generation, $0) }) { first, _ in first }
+        var common = former.compactMap { mine in theirs[mine.generation].map { mine.intersection($0) } }
+        // What one of them did not list may have been there before it, too.
+        let listed = Set(former.map(\.generation))
+        if other.hasMoreParts == true { common += former.filter { theirs[$0.generation] == nil } }
+        if hasMoreParts == true { common += other.former.filter { !listed.contains($0.generation) } }
+        return RestorePoint(
+            key: key, wasPinned: wasPinned && other.wasPinned, former: common,
+            hasMoreParts: hasMoreParts == true && other.hasMoreParts == true)
     }
 }
 

@@ -22,7 +22,7 @@ package struct StoreRestorePoints: RestorePointKeeper {
                 RestorePoint.Former(
                     generation: part.generation, present: part.present.flatMap { [$0.lowerBound, $0.upperBound] },
                     hits: part.hits, isPinned: part.isPinned)
-            })
+            }, hasMoreParts: content.hasMoreParts)
     }
 
     package func release(_ restorePoint: RestorePoint) throws -> Int64 {
@@ -34,7 +34,8 @@ package struct StoreRestorePoints: RestorePointKeeper {
                     return first < end ? Range(from: first, upTo: end) : nil
                 })
         }
-        let former = FormerContent(isPinned: restorePoint.wasPinned, parts: parts)
+        let former = FormerContent(
+            isPinned: restorePoint.wasPinned, parts: parts, hasMoreParts: restorePoint.hasMoreParts ?? false)
         return try store.restore(former, of: CacheKey(text: restorePoint.key))
     }
 }

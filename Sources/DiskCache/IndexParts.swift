@@ -1,0 +1,213 @@
+import CachePolicy
+import GRDB
+import HTTPModel
+
+extension CacheIndex {
+    /// A part of a presentation, as its rows have it.
+    struct Part: Sendable {
+        /// Of its resource's row.
+        let id: Int64
+        let key: CacheKey
+        /// nil where nothing of it is cached.
+        let generation: GenerationID?
+        /// In bytes, as is what of it is cached.
+        let length: Int64
+        let cached: Int64
+        let isPinned: Bool
+        let hits: Int64
+        /// Microseconds since 1970.
+        let lastAccess: Int64
+    }
+}
+
+/// Which resources are parts of which presentation (`PartsSchema`).
+struct IndexParts: Sendable {
+    let database: IndexDatabase
+
+    /// So many parts are handled in one transaction.
+    static let pageSize = 128
+
+    // MARK: Which there are
+
+    /// A page of the parts of a presentation, in the order of their rows' numbers; empty behind the last.
+    func page(of whole: CacheKey, after id: Int64, limit: Int = pageSize) throws(StoreError) -> [CacheIndex.Part] {
+        try database.readOne { db in
+            let sql = """
+                SELECT p.id, p.key, p.cached, p.pinned, p.hits, p.last_access, g.id AS generation, g.length
+                FROM resource p LEFT JOIN generation g ON g.resource = p.id
+                WHERE p.part_of = (SELECT id FROM resource WHERE key = ?) AND p.id > ? ORDER BY p.id LIMIT ?
+                """
+            return try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [whole.text, id, limit]).compactMap {
+                try? Self.part(StoredRow($0))
+            }
+        }
+    }
+
+    private static func part(_ row: StoredRow) throws(RowDamage) -> CacheIndex.Part {
+        let length = (try? row.integer("length", in: 0...Generation.longest)) ?? 0
+        return CacheIndex.Part(
+            id: try row.integer("id"), key: CacheKey(text: try row.text("key")),
+            generation: try? row.generation("generation"), length: length,
+            cached: (try? row.integer("cached", in: 0...length)) ?? 0, isPinned: (try? row.flag("pinned")) ?? false,
+            hits: (try? row.integer("hits", in: 0...1 << 60)) ?? 0,
+            lastAccess: (try? row.integer("last_access")) ?? 0)
+    }
+
+    /// What the presentation's own row says of its parts; nil where there is no row.
+    func summary(of whole: CacheKey) throws(StoreError) -> (parts: Int, isPinned: Bool)? {
+        try database.readOne { db in
+            let sql = "SELECT parts, pinned FROM resource WHERE key = ?"
+            return try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [whole.text]).map { StoredRow($0) }.map {
+                (Int((try? $0.integer("parts", in: 0...1 << 40)) ?? 0), (try? $0.flag("pinned")) ?? false)
+            }
+        }
+    }
+
+    /// The presentation that a resource is a part of.
+    func whole(of key: CacheKey) throws(StoreError) -> CacheKey? {
+        try database.readOne { db in
+            let sql = "SELECT w.key FROM resource p JOIN resource w ON w.id = p.part_of WHERE p.key = ?"
+            return try String.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map(CacheKey.init(text:))
+        }
+    }
+
+    /// Bytes cached of the parts of a presentation that are not pinned.
+    func evictableBytes(of whole: CacheKey) throws(StoreError) -> Int64 {
+        let sql = """
+            SELECT total(min(max(cached, 0), ?)) FROM resource
+            WHERE part_of = (SELECT id FROM resource WHERE key = ?) AND pinned = 0
+            """
+        let bytes = try database.readOne {
+            try Double.fetchOne(
+                $0.cachedStatement(sql: sql), arguments: [Generation.longest, whole.text]) ?? 0
+        }
+        return min(max(Int64(saturating: bytes), 0), 1 << 60)
+    }
+
+    // MARK: Joining
+
+    /// Makes resources parts of a presentation, with what is part of them. Those that are not known, and the
+    /// presentation itself, are passed by.
+    /// - Returns: those that are pinned from now on, as the presentation is.
+    func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) -> [CacheKey] {
+        var pinned: [CacheKey] = []
+        for start in stride(from: 0, to: keys.count, by: Self.pageSize) {
+            let batch = keys[start..<min(start + Self.pageSize, keys.count)]
+            for key in batch { pinned += try moveParts(of: key, to: whole) }
+            pinned += try database.write { db in try batch.filter { try Self.join($0, to: whole, in: db) } }
+        }
+        if !pinned.isEmpty { try database.write { try database.countPinChange(in: $0) } }
+        return pinned
+    }
+
+    /// - Returns: whether it is pinned from now on, and was not before.
+    private static func join(_ key: CacheKey, to whole: CacheKey, in db: Database) throws -> Bool {
+        let sql = "SELECT id, part_of, pinned FROM resource WHERE key = ?"
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map({ StoredRow($0) })
+        else { return false }
+        let id = try row.integer("id")
+        guard key != whole, let wholeID = try Self.whole(whole, of: id, in: db),
+            (try? row.integer("part_of")) != wholeID
+        else { return false }
+        return try join(id, to: wholeID, in: db) && (try? row.flag("pinned")) != true
+    }
+
+    /// What is part of a resource that is to be a part itself: first, so that no part ever has parts.
+    private func moveParts(of key: CacheKey, to whole: CacheKey) throws(StoreError) -> [CacheKey] {
+        var pinned: [CacheKey] = []
+        while case let parts = try page(of: key, after: 0), !parts.isEmpty {
+            let moved: (count: Int, pinned: [CacheKey]) = try database.write { db in
+                let sql = "SELECT id FROM resource WHERE key = ?"
+                let id = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text])
+                // Nil where it is the whole itself, or that is one of its parts: there is nothing to move.
+                guard let wholeID = try Self.whole(whole, of: id, in: db) else { return (0, []) }
+                let others = parts.filter { $0.id != wholeID }
+                return (
+                    others.count,
+                    try others.filter { try Self.join($0.id, to: wholeID, in: db) && !$0.isPinned }.map(\.key)
+                )
+            }
+            pinned += moved.pinned
+            guard moved.count > 0 else { break }
+        }
+        return pinned
+    }
+
+    /// The row of a presentation, made where there is none; where that is a part itself, its whole's.
+    /// - Parameter part: what is to be its part.
+    /// - Returns: nil where that is the row itself.
+    static func whole(_ key: CacheKey, of part: Int64?, in db: Database) throws -> Int64? {
+        let sql = "SELECT coalesce(part_of, id) FROM resource WHERE key = ?"
+        let known = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text])
+        if let known { return known == part ? nil : known }
+        try db.cachedStatement(sql: "INSERT INTO resource (key) VALUES (?)").execute(arguments: [key.text])
+        return db.lastInsertedRowID
+    }
+
+    static func hasParts(_ id: Int64, in db: Database) throws -> Bool {
+        let sql = "SELECT 1 FROM resource WHERE part_of = ? LIMIT 1"
+        return try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) ?? false
+    }
+
+    /// Makes a row that has no parts one of a whole.
+    /// - Returns: whether the whole is pinned, and with it the part.
+    static func join(_ id: Int64, to whole: Int64, in db: Database) throws -> Bool {
+        try db.cachedStatement(sql: "UPDATE resource SET part_of = ? WHERE id = ?").execute(arguments: [whole, id])
+        let sql = "SELECT pinned FROM resource WHERE id = ?"
+        guard try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [whole]) == true else { return false }
+        try db.cachedStatement(sql: "UPDATE resource SET pinned = 1 WHERE id = ?").execute(arguments: [id])
+        try db.cachedStatement(
+            sql: """
+                UPDATE extent SET pinned = 1
+                WHERE pinned = 0 AND generation IN (SELECT id FROM generation WHERE resource = ?)
+                """
+        ).execute(arguments: [id])
+        return true
+    }
+
+    // MARK: What is done to many
+
+    /// Keeps the extents of a page of parts out of the order of eviction, or puts them back.
+    func setPinned(_ isPinned: Bool, _ parts: [CacheIndex.Part]) throws(StoreError) {
+        let pins = IndexPins(database: database)
+        try database.write { db in
+            for part in parts {
+                try db.cachedStatement(sql: "UPDATE resource SET pinned = ? WHERE id = ?").execute(
+                    arguments: [isPinned, part.id])
+            }
+            try database.countPinChange(in: db)
+        }
+        // Most have a single extent: together in as few transactions as their rows allow.
+        try pins.setPinned(isPinned, extentsOf: parts.compactMap(\.generation))
+    }
+
+    /// Counts parts as read at a time.
+    /// - Parameter time: microseconds since 1970.
+    func touch(_ parts: [CacheIndex.Part], at time: Int64) throws(StoreError) {
+        try database.write { db in
+            for part in parts {
+                try db.cachedStatement(sql: "UPDATE resource SET last_access = ? WHERE id = ?").execute(
+                    arguments: [time, part.id])
+                try db.cachedStatement(sql: "UPDATE extent SET last_access = ? WHERE generation = ?").execute(
+                    arguments: [time, part.generation])
+            }
+        }
+    }
+
+    /// Puts resources before all others in the order of eviction, in the order that they have among themselves.
+    func demote(_ keys: [CacheKey]) throws(StoreError) {
+        let sets = "SET last_access = last_access - ?1 WHERE last_access > ?1"
+        try database.write { db in
+            for key in keys {
+                try db.cachedStatement(
+                    sql: """
+                        UPDATE extent \(sets) AND generation IN
+                            (SELECT g.id FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?2)
+                        """
+                ).execute(arguments: [AccessClock.demotion, key.text])
+                try db.cachedStatement(sql: "UPDATE resource \(sets) AND key = ?2").execute(
+                    arguments: [AccessClock.demotion, key.text])
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+import CachePolicy
+
+/// Makes resources parts of presentations. On the store's queue.
+final class Joiner {
+    private let core: StoreCore
+    private let pins: PinnedCopy
+
+    init(_ core: StoreCore, _ pins: PinnedCopy) { (self.core, self.pins) = (core, pins) }
+
+    /// What is part of them comes along. Where the presentation is pinned they are from now on.
+    func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) {
+        let root = try core.index.parts.whole(of: whole) ?? whole
+        // The index does not know all of them yet.
+        for key in keys where key != root { core.open.newest(of: key)?.setWhole(root) }
+        try notePinned(try core.index.parts.join(keys, to: root))
+    }
+
+    /// Parts that are pinned, as their whole is.
+    func notePinned(_ keys: [CacheKey]) throws(StoreError) {
+        guard !keys.isEmpty else { return }
+        for key in keys { core.open.newest(of: key)?.setKept(true) }
+        try pins.copyAll(of: keys, from: core.index)
+    }
+}

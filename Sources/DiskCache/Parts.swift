@@ -1,0 +1,178 @@
+import CachePolicy
+import HTTPModel
+
+/// The parts of presentations: which there are, and what is done to all of them.
+///
+/// A page at a time, so that no transaction is large and others get their turn on the queue. All of it blocks, like
+/// what people ask for.
+struct Parts: Sendable {
+    let core: StoreCore
+    let queue: StoreQueue
+
+    // MARK: Which there are
+
+    /// At most so many are told: as many as a playlist may list, with what else belongs to them.
+    static let most = 1_000_000
+
+    func reports(of whole: CacheKey) throws(StoreError) -> [PartReport] {
+        queue.sync { $0.checkpointer.checkpoint(touchesToo: true) }
+        var (reports, place) = ([PartReport](), 0 as Int64)
+        while reports.count < Self.most {
+            let page = try core.index.parts.page(of: whole, after: place, limit: 4096)
+            guard let last = page.last else { break }
+            place = last.id
+            reports += page.lazy.filter { $0.generation != nil }.map(PartReport.init)
+        }
+        return reports
+    }
+
+    func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) {
+        for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
+            let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
+            try queue.sync { work throws(StoreError) in try work.joiner.join(some, to: whole) }
+        }
+    }
+
+    // MARK: What is done to all of them
+
+    /// How many parts something was done to, and the bytes that it gave back on the disk.
+    struct Sum: Sendable {
+        var count = 0
+        var bytes: Int64 = 0
+    }
+
+    /// Does something to each page of the parts of a presentation, on the store's queue.
+    private func visit(_ whole: CacheKey, _ body: ([CacheIndex.Part], StoreWork) throws(StoreError) -> Sum)
+        throws(StoreError) -> Sum
+    {
+        var (sum, place) = (Sum(), 0 as Int64)
+        while !core.isEnding {
+            let from = place
+            let (done, next) = try queue.sync { work throws(StoreError) -> (Sum, Int64?) in
+                let page = try core.index.parts.page(of: whole, after: from)
+                return page.isEmpty ? (Sum(), nil) : (try body(page, work), page.last?.id)
+            }
+            sum.count += done.count
+            sum.bytes +|= done.bytes
+            guard let next else { break }
+            place = next
+        }
+        return sum
+    }
+
+    /// - Returns: how many there are.
+    func setPinned(_ isPinned: Bool, of whole: CacheKey) throws(StoreError) -> Int {
+        let sum = try visit(whole) { page, work throws(StoreError) in
+            try setPinned(isPinned, page.filter { $0.isPinned != isPinned }, work)
+            return Sum(count: page.count)
+        }
+        queue.sync { $0.checkpointer.countIndex() }
+        return sum.count
+    }
+
+    private func setPinned(_ isPinned: Bool, _ parts: [CacheIndex.Part], _ work: StoreWork) throws(StoreError) {
+        guard !parts.isEmpty else { return }
+        let keys = parts.map(\.key)
+        // In this order the copy never has a pin that the index has not.
+        if !isPinned { try work.pins.remove(keys) }
+        try core.index.parts.setPinned(isPinned, parts)
+        if isPinned { return try work.joiner.notePinned(keys) }
+        for key in keys {
+            if let open = core.open.newest(of: key) { open.setKept(try core.index.pins.isKept(key)) }
+        }
+    }
+
+    /// Counts all parts as read now.
+    func touch(of whole: CacheKey) throws(StoreError) {
+        _ = try visit(whole) { page, _ throws(StoreError) in
+            let now = AccessClock.now()
+            for part in page { core.open.newest(of: part.key)?.touch(at: now) }
+            try core.index.parts.touch(page, at: now)
+            return Sum(count: page.count)
+        }
+    }
+
+    /// Removes all parts, pinned or not.
+    /// - Returns: how many there were, and what they took on the disk.
+    func remove(of whole: CacheKey, isDryRun: Bool) throws(StoreError) -> Sum {
+        try visit(whole) { page, work throws(StoreError) in
+            let ids = page.compactMap(\.generation)
+            guard !isDryRun else { return Sum(count: ids.count, bytes: try core.index.rows.taken(by: ids)) }
+            try setPinned(false, page.filter(\.isPinned), work)
+            let removed = work.remover.remove(ids)
+            try core.index.removal.remove(page.filter { $0.generation == nil }.map(\.key))
+            return Sum(count: removed.count, bytes: removed.freed + removed.later)
+        }
+    }
+
+    // MARK: What goes first
+
+    func demote(_ keys: [CacheKey]) throws(StoreError) {
+        for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
+            let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
+            try queue.sync { work throws(StoreError) in
+                // What was read before is told first: it would undo this.
+                work.checkpointer.checkpoint(touchesToo: true)
+                for key in some { core.open.newest(of: key)?.demote() }
+                try core.index.parts.demote(some)
+            }
+        }
+    }
+
+    // MARK: Restore points
+
+    /// What was there of parts, for a restore point: at most `FormerContent.mostParts`.
+    func content(of whole: CacheKey) throws(StoreError) -> (parts: [FormerContent.Part], hasMore: Bool) {
+        var (parts, place) = ([FormerContent.Part](), 0 as Int64)
+        while true {
+            let page = try core.index.parts.page(of: whole, after: place, limit: 1024)
+            guard let last = page.last else { return (parts, false) }
+            place = last.id
+            for part in page {
+                guard parts.count < FormerContent.mostParts else { return (parts, true) }
+                if let former = try former(part) { parts.append(former) }
+            }
+        }
+    }
+
+    private func former(_ part: CacheIndex.Part) throws(StoreError) -> FormerContent.Part? {
+        guard let id = part.generation else { return nil }
+        var present = [0..<part.length]
+        if part.cached < part.length {
+            guard let row = try core.index.rows.generation(id), let extents = try core.index.rows.extents(of: row)
+            else { return nil }
+            present = row.presentRanges(of: extents)
+        }
+        return FormerContent.Part(
+            generation: id.description, isPinned: part.isPinned, hits: part.hits, present: present)
+    }
+
+    /// - Parameter evictNews: removes of a generation what was not there before.
+    /// - Returns: the bytes freed.
+    func restore(
+        _ former: FormerContent, of whole: CacheKey,
+        evictNews: (GenerationID, FormerContent.Part, StoreWork) throws(StoreError) -> Int64
+    ) throws(StoreError) -> Int64 {
+        let known = Dictionary(former.parts.map { ($0.generation, $0) }) { first, _ in first }
+        return try visit(whole) { page, work throws(StoreError) in
+            work.checkpointer.checkpoint(touchesToo: true)
+            let listed = page.compactMap { part in
+                part.generation.map { (part: part, id: $0, former: known[$0.description]) }
+            }.filter { $0.former != nil || !former.hasMoreParts }
+            let unpinned = listed.filter { $0.part.isPinned && !($0.former?.isPinned ?? former.isPinned) }
+            // Before they go: a pin would stay.
+            try setPinned(false, unpinned.map(\.part), work)
+            let unused = listed.filter {
+                $0.part.hits <= $0.former?.hits ?? 0 && core.open[$0.id]?.isBeingRead != true
+            }
+            let removed = work.remover.remove(unused.filter { $0.former == nil }.map(\.id))
+            var sum = Sum(count: removed.count, bytes: removed.freed + removed.later)
+            for (part, id, former) in unused {
+                guard let former, former.present != [0..<part.length] else { continue }
+                sum.bytes +|= try evictNews(id, former, work)
+            }
+            work.closer.closeUnused()
+            return sum
+        }.bytes
+    }
+}

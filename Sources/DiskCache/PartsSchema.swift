@@ -1,0 +1,65 @@
+/// What the index keeps of presentations beside their resources.
+///
+/// `part_of` of a resource is the row of the presentation's first playlist, its *whole*; a whole is part of nothing. The
+/// whole's row has the sums over its parts, kept by triggers in the transactions that change a part, so that a listing
+/// costs the same however many parts there are: `parts` (those that have a generation), `part_length`, `part_cached`,
+/// `part_hits`; its `last_access` is never older than a part's. That row stays for as long as it has parts.
+///
+/// A generation's row goes before that of its resource, as the sums are found through the latter.
+enum PartsSchema {
+    static let columns = ["part_of", "parts", "part_length", "part_cached", "part_hits"]
+
+    static let sql = """
+        ALTER TABLE resource ADD COLUMN part_of INTEGER;
+        ALTER TABLE resource ADD COLUMN parts INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE resource ADD COLUMN part_length INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE resource ADD COLUMN part_cached INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE resource ADD COLUMN part_hits INTEGER NOT NULL DEFAULT 0;
+        DROP INDEX resource_hits;
+        DROP INDEX resource_cached;
+        CREATE INDEX resource_part_of ON resource(part_of) WHERE part_of IS NOT NULL;
+        CREATE INDEX resource_parts ON resource(parts) WHERE parts > 0;
+        CREATE INDEX whole_hits ON resource(hits + part_hits) WHERE part_of IS NULL;
+        CREATE INDEX whole_cached ON resource(cached + part_cached) WHERE part_of IS NULL;
+        CREATE TRIGGER part_changed AFTER UPDATE OF cached, hits, last_access ON resource
+        WHEN NEW.part_of IS NOT NULL AND NEW.part_of IS OLD.part_of BEGIN
+            UPDATE resource SET part_cached = part_cached + NEW.cached - OLD.cached,
+                part_hits = part_hits + NEW.hits - OLD.hits, last_access = max(last_access, NEW.last_access)
+            WHERE id = NEW.part_of;
+        END;
+        CREATE TRIGGER part_joined AFTER UPDATE OF part_of ON resource WHEN NEW.part_of IS NOT OLD.part_of BEGIN
+            UPDATE resource SET parts = parts - (SELECT count(*) FROM generation WHERE resource = NEW.id),
+                part_length = part_length - (SELECT coalesce(max(length), 0) FROM generation WHERE resource = NEW.id),
+                part_cached = part_cached - NEW.cached, part_hits = part_hits - NEW.hits
+            WHERE id = OLD.part_of;
+            UPDATE resource SET parts = parts + (SELECT count(*) FROM generation WHERE resource = NEW.id),
+                part_length = part_length + (SELECT coalesce(max(length), 0) FROM generation WHERE resource = NEW.id),
+                part_cached = part_cached + NEW.cached, part_hits = part_hits + NEW.hits,
+                last_access = max(last_access, NEW.last_access)
+            WHERE id = NEW.part_of;
+            \(removeEmptyWhole)
+        END;
+        CREATE TRIGGER part_removed AFTER DELETE ON resource WHEN OLD.part_of IS NOT NULL BEGIN
+            UPDATE resource SET part_cached = part_cached - OLD.cached, part_hits = part_hits - OLD.hits
+            WHERE id = OLD.part_of;
+            \(removeEmptyWhole)
+        END;
+        CREATE TRIGGER part_generation_added AFTER INSERT ON generation
+        WHEN (SELECT part_of FROM resource WHERE id = NEW.resource) IS NOT NULL BEGIN
+            UPDATE resource SET parts = parts + 1, part_length = part_length + NEW.length
+            WHERE id = (SELECT part_of FROM resource WHERE id = NEW.resource);
+        END;
+        CREATE TRIGGER part_generation_removed AFTER DELETE ON generation
+        WHEN (SELECT part_of FROM resource WHERE id = OLD.resource) IS NOT NULL BEGIN
+            UPDATE resource SET parts = parts - 1, part_length = part_length - OLD.length
+            WHERE id = (SELECT part_of FROM resource WHERE id = OLD.resource);
+        END;
+        """
+
+    /// A row that was there for its parts alone goes with the last of them.
+    private static let removeEmptyWhole = """
+        DELETE FROM resource WHERE id = OLD.part_of AND pinned = 0
+            AND NOT EXISTS (SELECT 1 FROM generation WHERE resource = OLD.part_of)
+            AND NOT EXISTS (SELECT 1 FROM resource p WHERE p.part_of = OLD.part_of);
+        """
+}
