@@ -19,7 +19,7 @@ extension Fetch {
         guard !hasEnded, status.isAbandoned else { return }
         let generation = output.generation.flatMap { $0.isStored && !$0.isRetired ? $0 : nil }
         let way = LeftTransfer.way(
-            wasLeftByDownload: status.wasLeftByDownload, isComingIn: transfer != nil && generation != nil,
+            wasLeftForGood: status.wasLeftForGood, isComingIn: transfer != nil && generation != nil,
             demand.resolvedRule, lingerSeconds: filler.settings.lingerSeconds)
         switch way {
         case .stop: return stopIfAbandoned()

@@ -13,6 +13,15 @@ package struct FollowerID: Hashable, Sendable {
         case fill
         /// It tries again by itself, later, and does not come back at once when it has left.
         case download
+        /// What a player is about to ask for: downloads make way for it as for a reader, and when it has left, it is for
+        /// something else.
+        case ahead
+
+        /// Whether nobody is expected back who has left.
+        var leavesForGood: Bool { self == .download || self == .ahead }
+
+        /// Whether somebody plays, who needs it soon.
+        var isPlaying: Bool { self == .reader || self == .ahead }
     }
 
     package let kind: Kind
@@ -67,7 +76,7 @@ struct FetchState {
     var waiting: Set<FollowerID> = []
     /// The last follower's place, once nobody follows any more.
     private(set) var departed: Place?
-    private(set) var wasLeftByDownload = false
+    private(set) var wasLeftForGood = false
     /// How far past its furthest follower the fetch goes; past its slowest, once it spilled.
     let window: ReadAheadWindow
     /// In bytes; the window is never further, as what lies beyond could not be kept.
@@ -150,7 +159,7 @@ struct FetchState {
     mutating func leave(_ follower: FollowerID) -> Bool {
         waiting.remove(follower)
         guard let place = followers.removeValue(forKey: follower) else { return false }
-        if isRunning, followers.isEmpty { (departed, wasLeftByDownload) = (place, follower.kind == .download) }
+        if isRunning, followers.isEmpty { (departed, wasLeftForGood) = (place, follower.kind.leavesForGood) }
         return true
     }
 
@@ -189,9 +198,9 @@ struct FetchState {
     /// Up to here it has brought bytes: past the frontier, where they are being written.
     var brought: Int64 { max(received, frontier) }
 
-    /// Whether bytes come in that a reader needs soon.
+    /// Whether bytes come in that a player needs soon.
     var isBeingRead: Bool {
-        isRunning && !isPaused && followers.contains { $0.key.kind == .reader && !isAhead(of: $0.value, byQuarters: 4) }
+        isRunning && !isPaused && followers.contains { $0.key.kind.isPlaying && !isAhead(of: $0.value, byQuarters: 4) }
     }
 
     /// Whether so many quarters of the window, or more, have been taken in ahead of the furthest follower; of the

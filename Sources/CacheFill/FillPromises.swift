@@ -11,16 +11,16 @@ final class FillPromises: Sendable {
     }
 
     private struct Promise {
-        let wanted: Int64
+        let wanted: Range<Int64>
         let generation: Generation
         /// Who comes first has it.
         let turn: UInt64
 
-        var missing: Int64 { wanted - generation.presentBytes(of: 0..<wanted) }
+        var missing: Int64 { Int64(wanted.count) - generation.presentBytes(of: wanted) }
     }
 
-    /// - Parameter wanted: bytes of the beginning of a generation.
-    func note(_ id: ObjectIdentifier, _ wanted: Int64, _ generation: Generation) {
+    /// - Parameter wanted: bytes of a generation.
+    func note(_ id: ObjectIdentifier, _ wanted: Range<Int64>, _ generation: Generation) {
         state.withLock { state in
             state.turn += 1
             state.promises[id] = Promise(

@@ -13,10 +13,10 @@ enum LeftTransfer: Equatable {
     ///   - isComingIn: whether a transfer runs, and what it brings is kept for others.
     ///   - lingerSeconds: 0 for not at all.
     static func way(
-        wasLeftByDownload: Bool, isComingIn: Bool, _ rule: ResolvedRule, lingerSeconds: Double
+        wasLeftForGood: Bool, isComingIn: Bool, _ rule: ResolvedRule, lingerSeconds: Double
     ) -> LeftTransfer {
-        // A download does not come back at once.
-        if wasLeftByDownload { return .stop }
+        // A download does not come back at once, and what was fetched ahead of a player is not wanted any more.
+        if wasLeftForGood { return .stop }
         // Not where only what is read is to be fetched, or bytes are metered: the kernel goes on taking in what the
         // origin sends.
         guard isComingIn, lingerSeconds > 0, rule.fill != .read, !rule.isMetered else { return .finishChunk }

@@ -4,28 +4,48 @@ import EventIO
 import HTTPModel
 import Units
 
-/// Brings a resource, or the beginning of one, into the cache without anybody reading it. Loop-bound.
+/// Brings a resource, or a range of one, into the cache without anybody reading it: a download, a part of a
+/// presentation that is downloaded, or what a player is about to ask for. Loop-bound.
 ///
-///     look up ── all of it there ────────────────────────────────▶ saved, completed
+///     look up ── all of it there ────────────────────────────────▶ completed, once saved where it is kept
 ///        ├────── a part of it ── fill its gaps ─────────────────────────┤
 ///        └────── unknown ── open ── stored ── follow, fill the rest ────┘
 ///                             └── not to be stored: failed
 package final class Prefetch {
     package struct Order: Sendable {
         package let url: OriginURL
-        /// How many bytes of its beginning; nil for all.
-        package let first: Int64?
+        /// What a player has asked for, where this is for it: it is asked for as that would do. Nil where nobody plays.
+        package let former: Demand?
+        /// Its bytes, half-open, as far as it has so many; nil for all.
+        package let range: Range<Int64>?
         /// How many transfers at once, where the origin sends ranges.
         package let connections: Int
+        /// Whether it is pinned though no rule says so. Only what is kept is.
         package let isPinned: Bool
+        /// The presentation that it is a part of; nil for what stands alone.
+        package let whole: CacheKey?
+        /// Whether it counts as downloaded: it ends when the index knows, and is pinned. Otherwise it ends when all is
+        /// there, and may be evicted like what somebody has read.
+        package let keeps: Bool
 
-        package init(url: OriginURL, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true) {
-            (self.url, self.first, self.connections, self.isPinned) = (url, first, connections, isPinned)
+        package init(
+            url: OriginURL, after former: Demand? = nil, range: Range<Int64>? = nil, connections: Int = 1,
+            isPinned: Bool = true, whole: CacheKey? = nil, keeps: Bool = true
+        ) {
+            (self.url, self.former, self.connections, self.whole) = (url, former, connections, whole)
+            self.range = range?.clamped(to: 0..<Int64.max)
+            (self.isPinned, self.keeps) = (isPinned && keeps, keeps)
+        }
+
+        /// A download.
+        /// - Parameter first: how many bytes of its beginning; nil for all.
+        package init(url: OriginURL, first: Int64?, connections: Int = 1, isPinned: Bool = true) {
+            self.init(url: url, range: first.map { 0..<max(0, $0) }, connections: connections, isPinned: isPinned)
         }
     }
 
     package enum End: Sendable {
-        /// All that is wanted is in the cache, and the index knows.
+        /// All that is wanted is in the cache; the index knows, where it is to be kept.
         case completed
         case failed(PrefetchError)
     }
@@ -33,9 +53,9 @@ package final class Prefetch {
     /// How far it is, for any thread.
     package let state: PrefetchState
     private let order: Order
-    private let pace: FillPace
+    private let pace: FillPace?
     private let loop: LoopFiller
-    private let follower = FollowerID(.download)
+    private let follower: FollowerID
     private var onEnd: ((End) -> Void)?
 
     private let resolvedRule: ResolvedRule
@@ -58,21 +78,24 @@ package final class Prefetch {
     /// What is asked for of an unknown resource, where several connections then share the rest, in bytes.
     private static let openingBytes: Int64 = 4 << 20
 
-    /// - Parameter end: called once, on the loop, unless `stop` was called before.
-    package init(_ order: Order, pace: FillPace, on loop: LoopFiller, onEnd end: @escaping (End) -> Void) {
+    /// - Parameters:
+    ///   - pace: nil for as fast as bytes come.
+    ///   - end: called once, on the loop, unless `stop` was called before.
+    package init(_ order: Order, pace: FillPace?, on loop: LoopFiller, onEnd end: @escaping (End) -> Void) {
         self.order = order
+        follower = FollowerID(order.kind)
         self.pace = pace
         self.loop = loop
         onEnd = end
         var (key, resolvedRule) = loop.filler.policy.value.resolve(order.url)
         // It follows its fetch closely, so that its pace is the fetch's: what comes at once, over and above, is less
         // than a second's worth.
-        resolvedRule.fill = .ahead(pace.window)
+        if let pace { resolvedRule.fill = .ahead(pace.window) }
         self.resolvedRule = resolvedRule
-        pins = resolvedRule.pins || order.isPinned
+        pins = order.keeps && (resolvedRule.pins || order.isPinned)
         resource = loop.filler.resource(key)
         resolver = ResourceResolver(key)
-        state = PrefetchState(first: order.first)
+        state = PrefetchState(range: order.range)
         loop.keep(self)
     }
 
@@ -128,7 +151,8 @@ package final class Prefetch {
     }
 
     private func demand(_ span: ByteRangeSpec?) -> Demand {
-        Demand(url: order.url, span: span, resolvedRule: resolvedRule)
+        order.former?.next(order.url, span: span, resolvedRule: resolvedRule, whole: order.whole)
+            ?? Demand(url: order.url, span: span, resolvedRule: resolvedRule, whole: order.whole)
     }
 
     private func consider(_ generation: Generation) {
@@ -144,20 +168,22 @@ package final class Prefetch {
         restart(after: .fill(.changed))
     }
 
-    private func wanted(of length: Int64) -> Range<Int64> { 0..<min(length, order.first ?? .max) }
+    private func wanted(of length: Int64) -> Range<Int64> {
+        order.range?.clamped(to: 0..<max(0, length)) ?? 0..<length
+    }
 
     // MARK: Unknown
 
     private func open() {
-        let first =
-            mayAskForPart ? order.first.map { $0 - 1 } ?? (order.connections > 1 ? Self.openingBytes - 1 : nil) : nil
-        guard
-            let (status, _) = loop.open(
-                resource, demand(first.map { .bounded(first: 0, last: $0) }), follower: follower, alone: false)
-        else {
+        let part =
+            mayAskForPart ? order.range ?? (order.connections > 1 ? 0..<Self.openingBytes : nil) : nil
+        let span = part.map {
+            ByteRangeSpec.bounded(first: $0.lowerBound, last: max($0.lowerBound, $0.upperBound -| 1))
+        }
+        guard let (status, _) = loop.open(resource, demand(span), follower: follower, alone: false) else {
             return restart(after: .fill(.changed))
         }
-        asksForPart = first != nil
+        asksForPart = part != nil
         opening = status
         awaitOpening()
     }
@@ -180,14 +206,16 @@ package final class Prefetch {
             leaveOpening()
             let code = generation.head.status
             // Of what is empty no part can be had, and a part of an unknown whole is not kept.
-            if asksForPart, code == 416 || code == 200 && reason == nil && !lacksRoom {
+            let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
+            if asksForPart, mayBeEmpty || code == 200 && reason == nil && !lacksRoom {
                 (asksForPart, mayAskForPart) = (false, false)
                 return proceed()
             }
             if code != 200 { return fail(.status(code, retryAfter: wait(for: generation))) }
             if lacksRoom { return fail(.noRoom("the disk takes no more")) }
-            // What came for another request may be no more than that request's.
-            return owner == follower ? fail(.notStorable(reason)) : restart(after: .notStorable(reason))
+            // What came for another request may be no more than that request's. A player asks once more by itself.
+            let isOwn = owner == follower || !order.keeps
+            return isOwn ? fail(.notStorable(reason)) : restart(after: .notStorable(reason))
         case nil: break
         }
         if case .ended(let end, _) = status.view {
@@ -232,7 +260,9 @@ package final class Prefetch {
     private var now: UInt64 { loop.filler.settings.clock() }
 
     /// Whether another connection may be begun.
-    private var hasFreeConnection: Bool { shares.map { $0.count < pace.connections(of: $0.most) } ?? false }
+    private var hasFreeConnection: Bool { shares.map { $0.count < connections(of: $0.most) } ?? false }
+
+    private func connections(of count: Int) -> Int { pace?.connections(of: count) ?? count }
 
     /// As many connections as may be, while there is something left to be handed out.
     private func beginOthers(_ generation: Generation) {
@@ -243,7 +273,7 @@ package final class Prefetch {
 
     private func begin(_ block: Range<Int64>, of generation: Generation, following status: SharedFetch?) {
         let fill = ResourceFill(
-            resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(.download) : follower,
+            resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(order.kind) : follower,
             pace: pace)
         fill.whereNext = { [unowned self] fill, _ in next(after: fill, generation) }
         fill.onAdvance = { [unowned self] in pinWhenThere(generation) }
@@ -255,7 +285,7 @@ package final class Prefetch {
     /// A connection is done with its block.
     private func next(after fill: ResourceFill, _ generation: Generation) -> Range<Int64>? {
         // Where the rate allows fewer by now, it is one of those that go.
-        guard let shares, shares.count <= pace.connections(of: shares.most),
+        guard let shares, shares.count <= connections(of: shares.most),
             let block = self.shares?.next(for: fill, at: now)
         else { return nil }
         self.shares?.begin(block, by: fill, at: now)
@@ -302,9 +332,9 @@ package final class Prefetch {
 
     private func use(_ generation: Generation?) {
         guard self.generation !== generation else { return }
-        if let former = self.generation { loop.filler.store.savesSoon(former, false) }
+        if let former = self.generation, order.keeps { loop.filler.store.savesSoon(former, false) }
         self.generation = generation
-        if let generation { loop.filler.store.savesSoon(generation, true) }
+        if let generation, order.keeps { loop.filler.store.savesSoon(generation, true) }
         state.follow(generation)
         if pinning == .done { pinning = .notYet }
     }
@@ -313,8 +343,8 @@ package final class Prefetch {
 
     /// Before everything else is evicted for what cannot be kept in the end.
     private func checkRoom(_ generation: Generation) {
-        guard let length = generation.length else { return }
-        let needed = wanted(of: length).upperBound
+        guard order.keeps, let length = generation.length else { return }
+        let needed = wanted(of: length)
         let (filler, key, bound) = (loop.filler, generation.key, LoopBound(self, on: loop.loop))
         filler.promises.note(ObjectIdentifier(state), needed, generation)
         filler.store.perform { [state] in
@@ -357,12 +387,16 @@ package final class Prefetch {
 
     // MARK: The end
 
-    /// It is complete when it is so after a kill as well.
     private func completed(_ generation: Generation) {
         guard !isSettling else { return }
         guard let length = generation.length else { return restart(after: .fill(.changed)) }
+        if order.keeps { settle(wanted(of: length), of: generation) } else { check(wanted(of: length), of: generation) }
+    }
+
+    /// It is complete when it is so after a kill as well.
+    private func settle(_ wanted: Range<Int64>, of generation: Generation) {
         isSettling = true
-        let (store, wanted, pins, bound) = (loop.filler.store, wanted(of: length), pins, LoopBound(self, on: loop.loop))
+        let (store, pins, bound) = (loop.filler.store, pins, LoopBound(self, on: loop.loop))
         store.perform { [state] in
             let outcome = Result { () throws(StoreError) in
                 try store.settle(wanted, of: generation, isPinned: pins) { state.isWanted }
@@ -371,13 +405,17 @@ package final class Prefetch {
                 prefetch.isSettling = false
                 guard prefetch.onEnd != nil else { return }
                 if case .failure(let error) = outcome { return prefetch.fail(.store(error)) }
-                // Something was evicted meanwhile, or the disk did not take it.
-                guard !generation.isRetired, generation.coverage(of: wanted) == .whole else {
-                    return prefetch.restart(after: .noRoom("a part of it was evicted before the rest had come"))
-                }
-                prefetch.end(.completed)
+                prefetch.check(wanted, of: generation)
             }
         }
+    }
+
+    /// Something may have been evicted meanwhile, or the disk did not take it.
+    private func check(_ wanted: Range<Int64>, of generation: Generation) {
+        guard !generation.isRetired, generation.coverage(of: wanted) == .whole else {
+            return restart(after: .noRoom("a part of it was evicted before the rest had come"))
+        }
+        end(.completed)
     }
 
     private func fail(_ error: PrefetchError) { end(.failed(error)) }
@@ -398,4 +436,9 @@ package final class Prefetch {
         endFills()
         loop.letGo(self)
     }
+}
+
+extension Prefetch.Order {
+    /// Downloads make way for what a player is about to ask for.
+    fileprivate var kind: FollowerID.Kind { former == nil ? .download : .ahead }
 }

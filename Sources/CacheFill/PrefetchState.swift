@@ -5,7 +5,8 @@ import Synchronization
 /// How far a prefetch is. From any thread.
 package final class PrefetchState: Sendable {
     private let state = Mutex(State())
-    private let first: Int64?
+    /// What is wanted; nil for all.
+    private let range: Range<Int64>?
 
     private struct State {
         var generation: Generation?
@@ -25,15 +26,16 @@ package final class PrefetchState: Sendable {
         package var disposition: String?
     }
 
-    init(first: Int64?) { self.first = first }
+    init(range: Range<Int64>?) { self.range = range }
 
     package var progress: Progress {
         let state = state.withLock { $0 }
         if let settled = state.settled { return settled }
         guard let generation = state.generation else { return state.last }
-        let total = generation.length.map { min($0, first ?? .max) }
+        let everything = 0..<(generation.length.map { max(0, $0) } ?? .max)
+        let wanted = range?.clamped(to: everything) ?? everything
         return Progress(
-            bytes: generation.presentBytes(of: 0..<(total ?? first ?? .max)), total: total,
+            bytes: generation.presentBytes(of: wanted), total: generation.length.map { _ in Int64(wanted.count) },
             disposition: state.disposition)
     }
 

@@ -150,8 +150,8 @@ package struct SharedFetch: Sendable, Hashable {
 
     var isAbandoned: Bool { read { $0.isAbandoned } ?? true }
 
-    /// Whether the last that left was a download.
-    var wasLeftByDownload: Bool { read { $0.wasLeftByDownload } ?? false }
+    /// Whether the last that left does not come back at once.
+    var wasLeftForGood: Bool { read { $0.wasLeftForGood } ?? false }
 
     /// Whether nobody waits for it but downloads.
     var isForDownloads: Bool { read { $0.isForDownloads } ?? false }

@@ -14,17 +14,17 @@ import Testing
 
     @Test(
         arguments: [
-            // Whether a download has left it, whether anything comes in, the rule, and what becomes of it.
+            // Whether who has left it does not come back, whether anything comes in, the rule, and what becomes of it.
             (false, true, rule(), .linger), (false, true, rule(.whole), .linger),
             (false, true, rule(.read), .finishChunk), (false, true, rule(isMetered: true), .finishChunk),
             (false, false, rule(), .finishChunk), (true, true, rule(), .stop), (true, false, rule(.read), .stop),
         ] as [(Bool, Bool, ResolvedRule, LeftTransfer)])
     func transferThatIsLeftLingersOnlyForWhoMayComeBack(
-        wasLeftByDownload: Bool, isComingIn: Bool, rule: ResolvedRule, way: LeftTransfer
+        wasLeftForGood: Bool, isComingIn: Bool, rule: ResolvedRule, way: LeftTransfer
     ) {
         let decide = {
             LeftTransfer.way(
-                wasLeftByDownload: wasLeftByDownload, isComingIn: isComingIn, rule, lingerSeconds: $0)
+                wasLeftForGood: wasLeftForGood, isComingIn: isComingIn, rule, lingerSeconds: $0)
         }
         #expect(decide(5) == way)
         #expect(decide(0) == (way == .linger ? .finishChunk : way))
