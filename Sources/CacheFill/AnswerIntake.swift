@@ -127,7 +127,8 @@ struct AnswerIntake {
     private func makeGeneration(_ answer: OpeningAnswer, isKept: Bool) -> Generation {
         if isKept {
             do throws(StoreError) {
-                return try store.makeGeneration(resource.key, head: answer.head, length: answer.first.total)
+                return try store.makeGeneration(
+                    resource.key, head: answer.head, length: answer.first.total, partOf: demand.whole)
             } catch {
                 store.reportDisk(
                     "keep what is fetched, so responses go on without the cache", error, label: "disk-write")

@@ -1,4 +1,5 @@
 import CachePolicy
+import DiskCache
 import Foundation
 import HTTPModel
 import Synchronization
@@ -226,6 +227,22 @@ extension Scenarios {
             }
         }
 
+        // MARK: What belongs together
+
+        /// Whatever is asked for first.
+        @Test(arguments: [["main.m3u8", "film.m3u8", "1.ts"], ["1.ts", "film.m3u8", "1.ts", "main.m3u8"]])
+        func aPresentationIsOneThing(names: [String]) async throws {
+            try await scenario { stage in
+                let fresh = [("Cache-Control", "max-age=60")]
+                let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nfilm.m3u8\n"
+                Self.serve(stage, "/v/main.m3u8", main, fresh)
+                Self.serve(stage, "/v/film.m3u8", Self.film(stage), fresh)
+                stage.origin.serve("/v/1.ts", Media(seed: 1, size: 100_000), contentType: "video/mp2t")
+                for name in names { try #expect(stage.get("/v/\(name)").status == 200) }
+                try stage.waitForListing([stage.origin.url("/v/main.m3u8")])
+            }
+        }
+
         // MARK: How long it is fresh
 
         @Test(arguments: [type, "application/rss+xml"])
@@ -240,6 +257,19 @@ extension Scenarios {
                 }
                 #expect(stage.origin.requests("/list").last?.headers["If-None-Match"] == "\"v1\"")
             }
+        }
+    }
+}
+
+extension Stage {
+    /// Waits until the cache lists these resources and no others.
+    func waitForListing(_ urls: [String]) throws {
+        let end = ContinuousClock.now + .patience
+        while true {
+            let listed = try read(ResourceListing.self, "/resources?sort=name").resources.map(\.url)
+            if listed == urls.sorted() { return }
+            guard ContinuousClock.now < end else { throw DeadlinePassed("\(urls), listed are \(listed)") }
+            sched_yield()
         }
     }
 }

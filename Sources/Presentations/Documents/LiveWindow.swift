@@ -1,6 +1,17 @@
 import HTTPModel
 import Playlists
 
+extension PlaylistDocument {
+    /// The segments that a live playlist has left since it was in a former state.
+    /// - Parameter now: since 1970.
+    func left(since former: PlaylistDocument, at now: Duration) -> [MediaSegment] {
+        let known = former.renditions(at: now)
+        return renditions(at: now).flatMap { id, segments in
+            known.first { $0.id == id }.map { LiveWindow.left(by: segments, since: $0.segments) } ?? []
+        }
+    }
+}
+
 /// Which segments of a live stream nobody is likely to ask for again, as its playlist goes on.
 enum LiveWindow {
     /// A stream whose window only grows would push all else out of the cache: what is further behind its end than this
