@@ -92,6 +92,7 @@ let package = Package(
             name: "ControlAPI",
             dependencies: [
                 "Units", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads",
+                "Presentations",
             ]),
         .target(
             name: "Reelcache",
@@ -116,7 +117,7 @@ let package = Package(
             name: "Administration",
             dependencies: [
                 "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel", "LocalFiles", "Metrics",
-                "Reelcache", "Units", "Upstream", .product(name: "Logging", package: "swift-log"),
+                "Presentations", "Reelcache", "Units", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
         .executableTarget(
             name: "ReelcacheCLI",
@@ -150,7 +151,10 @@ let package = Package(
         .testTarget(name: "PlaylistsTests", dependencies: ["Playlists", "CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(
             name: "PresentationsTests",
-            dependencies: ["Presentations", "CachePolicy", "HTTPModel", "Playlists", "TestSupport"]),
+            dependencies: [
+                "Presentations", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "Playlists", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "CacheFillTests",

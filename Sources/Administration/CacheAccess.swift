@@ -14,7 +14,8 @@ package protocol CacheAccess {
     func resources(_ query: ResourceQuery) throws -> ResourceListing
 
     /// - Throws: also where nothing of it is cached; the other calls for one resource likewise.
-    func resource(_ url: OriginURL) throws -> ResourceDetail
+    /// - Parameter listsSegments: whether each segment of a presentation is told.
+    func resource(_ url: OriginURL, listsSegments: Bool) throws -> ResourceDetail
 
     func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail
 
@@ -44,6 +45,10 @@ package protocol CacheAccess {
     ///   - repairs: whether what is damaged is dropped.
     ///   - isWanted: told how far it is, nil before that is known; false ends it with an error.
     func verify(repairs: Bool, isWanted: @escaping (AuditProgress?) -> Bool) throws -> AuditReport
+}
+
+extension CacheAccess {
+    package func resource(_ url: OriginURL) throws -> ResourceDetail { try resource(url, listsSegments: false) }
 }
 
 /// The file of a complete resource, in the hands of somebody who copies it.

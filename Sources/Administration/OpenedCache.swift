@@ -8,6 +8,7 @@ import HTTPModel
 import LocalFiles
 import Logging
 import Metrics
+import Presentations
 import Reelcache
 import Units
 
@@ -145,11 +146,19 @@ package final class OpenedCache: CacheAccess {
     package let place: ProxyPlace
 
     package func resources(_ query: ResourceQuery) throws -> ResourceListing {
-        try Self.translated { try store.resources(query) }
+        try Self.translated {
+            var listing = try store.resources(query)
+            try PresentationContents.describe(&listing.resources, in: store, policy)
+            return listing
+        }
     }
 
-    package func resource(_ url: OriginURL) throws -> ResourceDetail {
-        try Self.translated { try existing(policy.find(url, store.resource), url) }
+    package func resource(_ url: OriginURL, listsSegments: Bool) throws -> ResourceDetail {
+        try Self.translated {
+            var detail = try existing(policy.find(url, store.resource), url)
+            try PresentationContents.describe(&detail.resource, in: store, policy, listsSegments: listsSegments)
+            return detail
+        }
     }
 
     package func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail {
@@ -157,7 +166,7 @@ package final class OpenedCache: CacheAccess {
             guard try policy.find(url, { try store.setPinned(isPinned, $0) ? true : nil }) != nil else {
                 throw ControlError.notCached(url.absolute)
             }
-            return try existing(policy.find(url, store.resource), url)
+            return try resource(url, listsSegments: false)
         }
     }
 

@@ -30,8 +30,9 @@ extension RunningProxy: CacheAccess {
         return try ask(request("GET", "/api/v1/resources", parameters), for: ResourceListing.self)
     }
 
-    package func resource(_ url: OriginURL) throws -> ResourceDetail {
-        try ask(request("GET", "/api/v1/resources", [("url", url.absolute)]), for: ResourceDetail.self)
+    package func resource(_ url: OriginURL, listsSegments: Bool) throws -> ResourceDetail {
+        let parameters = [("url", url.absolute)] + (listsSegments ? [("segments", "true")] : [])
+        return try ask(request("GET", "/api/v1/resources", parameters), for: ResourceDetail.self)
     }
 
     package func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail {

@@ -4,6 +4,7 @@ import Downloads
 import Foundation
 import HTTPModel
 import HTTPTransport
+import Presentations
 import Units
 
 extension ControlHandler {
@@ -13,7 +14,8 @@ extension ControlHandler {
         if let other = ["sort", "filter", "after", "limit", "offset"].first(where: parameters.has) {
             throw ControlError(400, "\(other) does not go with url")
         }
-        answer(exchange) { [policy] in try $0.existing(url, policy.value) }
+        let listsSegments = try parameters.flag("segments")
+        answer(exchange) { [policy] in try $0.existing(url, policy.value, listsSegments: listsSegments) }
     }
 
     private static let defaultLimit = 100
@@ -36,7 +38,11 @@ extension ControlHandler {
         query.mask = mask(for: exchange)
         query.limit = try parameters.number("limit", in: 1...Self.maxLimit) ?? Self.defaultLimit
         query.offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
-        answer(exchange) { [query] in try $0.resources(query) }
+        answer(exchange) { [query, policy] store in
+            var listing = try store.resources(query)
+            try PresentationContents.describe(&listing.resources, in: store, policy.value)
+            return listing
+        }
     }
 
     func change(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
@@ -99,8 +105,11 @@ struct ResourceChange: ReceivedValue {
 
 extension CacheStore {
     /// - Throws: also where nothing of it is cached.
-    fileprivate func existing(_ url: OriginURL, _ policy: ProxyPolicy) throws -> ResourceDetail {
-        guard let detail = try policy.find(url, resource) else { throw ControlError.notCached(url.absolute) }
+    fileprivate func existing(_ url: OriginURL, _ policy: ProxyPolicy, listsSegments: Bool = false) throws
+        -> ResourceDetail
+    {
+        guard var detail = try policy.find(url, resource) else { throw ControlError.notCached(url.absolute) }
+        try PresentationContents.describe(&detail.resource, in: self, policy, listsSegments: listsSegments)
         return detail
     }
 }

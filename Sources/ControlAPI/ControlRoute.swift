@@ -44,7 +44,7 @@ enum ControlRoute: String, CaseIterable {
         case (.resources, "PATCH"): ["url"]
         case (.resources, "DELETE"): ["url", "all", "older_than", "dry_run"]
         case (.resources, "PUT"): ["url", "replace"]
-        case (.resources, _): ["url", "sort", "filter", "after", "limit", "offset"]
+        case (.resources, _): ["url", "sort", "filter", "after", "limit", "offset", "segments"]
         case (.file, _): ["url", "growing"]
         case (.verify, _): ["repair"]
         case (.downloads, "POST"): []

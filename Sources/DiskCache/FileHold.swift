@@ -15,7 +15,7 @@ package final class FileHold: Sendable {
     /// Where it is, below the cache directory.
     package let path: String
     package let length: Int64
-    private let generation: Generation
+    let generation: Generation
     /// `ChunkTable.losses` when all that was present had been verified.
     private let losses: Int
 

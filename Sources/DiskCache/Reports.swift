@@ -34,6 +34,8 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     package var parts: Int?
     /// The presentation that it is a part of.
     package var partOf: String?
+    /// Of a presentation, where its playlists are cached: what there is of it. `isComplete` is then what that says.
+    package var presentation: PresentationReport?
 }
 
 /// A part of a presentation. Sizes are bytes.

@@ -52,8 +52,11 @@ struct List: ParsableCommand {
     private static func row(_ resource: ResourceReport, now: Int64) -> TerminalTable.Row {
         TerminalTable.Row(
             [
-                resource.cached.size, resource.isComplete ? "complete" : resource.length.size, resource.hits.grouped,
-                TimeSpan.ago(resource.lastAccess, now: now), resource.isPinned ? "pinned" : "",
+                resource.cached.size,
+                resource.isComplete ? "complete" : PresentationText.share(resource) ?? resource.length.size,
+                resource.hits.grouped,
+                TimeSpan.ago(resource.lastAccess, now: now),
+                (PresentationText.flags(resource) + (resource.isPinned ? ["pinned"] : [])).joined(separator: ", "),
             ], url: resource.url)
     }
 }

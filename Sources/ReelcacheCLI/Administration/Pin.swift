@@ -53,7 +53,8 @@ struct Pinning: ParsableArguments {
         } else {
             for resource in batch.done {
                 let url = Terminal.shown(try secret.shown(resource.url, configuration))
-                print("\(isPinned ? "pinned" : "unpinned") \(url), \(resource.cached.size)")
+                let parts = resource.parts.map { " and its \($0.of("part"))" } ?? ""
+                print("\(isPinned ? "pinned" : "unpinned") \(url)\(parts), \(resource.cached.size)")
             }
         }
         try batch.exitIfFailed(secret, configuration)

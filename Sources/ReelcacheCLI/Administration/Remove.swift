@@ -52,7 +52,8 @@ struct Remove: ParsableCommand {
         print(
             json
                 ? try ControlJSON.pretty(report)
-                : Self.text(report.resources, report.bytes, pinned: report.pinned, isDryRun: dryRun))
+                : Self.text(
+                    report.resources, report.bytes, parts: report.parts, pinned: report.pinned, isDryRun: dryRun))
     }
 
     private var asks: Bool { !dryRun && !yes && Terminal.isOne(STDIN_FILENO) && Terminal.isOne(STDERR_FILENO) }
@@ -86,7 +87,7 @@ struct Remove: ParsableCommand {
         if json {
             print(try secret.json(outcome, configuration))
         } else if !batch.done.isEmpty {
-            print(Self.text(outcome.resources, outcome.bytes, pinned: 0, isDryRun: dryRun))
+            print(Self.text(outcome.resources, outcome.bytes, parts: outcome.parts, pinned: 0, isDryRun: dryRun))
         }
         try batch.exitIfFailed(secret, configuration)
     }
@@ -102,6 +103,7 @@ struct Remove: ParsableCommand {
         let bytes: Int64
         let pinned: Int
         let isDryRun: Bool
+        let parts: Int?
         let failed: [Batch<Removed>.Failed]
 
         init(_ batch: Batch<Removed>, isDryRun: Bool) {
@@ -110,13 +112,16 @@ struct Remove: ParsableCommand {
             // What is named goes, pinned or not.
             pinned = 0
             self.isDryRun = isDryRun
+            let parts = batch.done.reduce(0) { $0 + ($1.report.parts ?? 0) }
+            self.parts = parts > 0 ? parts : nil
             failed = batch.failed
         }
     }
 
-    private static func text(_ resources: Int, _ bytes: Int64, pinned: Int, isDryRun: Bool) -> String {
+    private static func text(_ resources: Int, _ bytes: Int64, parts: Int?, pinned: Int, isDryRun: Bool) -> String {
         let words = isDryRun ? ("would remove", "to be freed") : ("removed", "freed")
-        return "\(words.0) \(resources.of("resource")); \(bytes.size) \(words.1)"
+        let more = parts.map { " and \($0.of("part")) of presentations" } ?? ""
+        return "\(words.0) \(resources.of("resource"))\(more); \(bytes.size) \(words.1)"
             + (pinned > 0 ? "; \(pinned.grouped) pinned left" : "")
     }
 }

@@ -14,6 +14,8 @@ struct Show: ParsableCommand {
 
     @Argument(help: "A media URL, or the one that a player opens for it.")
     var url: String
+    @Flag(help: "List the segments of a presentation, and which are cached.")
+    var segments = false
     @Flag(help: "Print JSON.")
     var json = false
     @OptionGroup var secret: SecretOptions
@@ -26,12 +28,14 @@ struct Show: ParsableCommand {
         let configuration = try cache.configuration
         let (detail, ttl) = try configuration.withCache { cache in
             let url = try cache.url(url)
-            return (try cache.resource(url), try configuration.ttl(of: url))
+            return (try cache.resource(url, listsSegments: segments), try configuration.ttl(of: url))
         }
         guard !json else { return print(try secret.json(detail, configuration)) }
         let rows =
             Self.rows(detail, ttl: ttl, now: Int64(time(nil)))
-            + Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
+            + (detail.resource.parts == nil
+                ? Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
+                : PresentationText.rows(detail.resource))
         for (label, value) in rows { print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration)) }
     }
 
@@ -45,7 +49,9 @@ struct Show: ParsableCommand {
             ("url", Terminal.shown(resource.url)),
             ("final url", detail.finalURL == resource.url ? nil : Terminal.shown(detail.finalURL)),
             ("size", size(resource)),
+            ("title", resource.presentation?.title),
             ("type", resource.type),
+            ("part of", resource.partOf.map(Terminal.shown)),
             ("etag", detail.etag),
             ("modified", detail.lastModified),
             ("freshness", freshness.text),

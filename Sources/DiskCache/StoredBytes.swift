@@ -1,0 +1,39 @@
+import CachePolicy
+import HTTPModel
+
+/// Bytes of a cached resource in memory, with what its origin said of it.
+package struct StoredBytes: Sendable {
+    package let bytes: [UInt8]
+    package let fields: HeaderFields
+    /// Where it came from, after redirects.
+    package let finalURL: String
+}
+
+extension CacheStore {
+    /// Reads a small resource, or a range of one; what had not been verified before is. Blocks, like what people ask
+    /// for.
+    /// - Parameters:
+    ///   - range: nil for all of it.
+    ///   - limit: bytes.
+    /// - Returns: nil where not all of that is cached, it has no such range, or that is longer.
+    package func bytes(of key: CacheKey, _ range: Range<Int64>? = nil, limit: Int) throws(StoreError) -> StoredBytes? {
+        guard let hold = try administration.holdGrowing(key) else { return nil }
+        let range = range ?? 0..<hold.length
+        guard range.lowerBound >= 0, range.upperBound <= hold.length,
+            range.upperBound -| range.lowerBound <= Int64(limit), hold.gaps(in: range).isEmpty
+        else { return nil }
+        return try hold.bytes(range)
+    }
+}
+
+extension FileHold {
+    /// - Parameter range: is there, and fits into memory.
+    fileprivate func bytes(_ range: Range<Int64>) throws(StoreError) -> StoredBytes? {
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        let read = bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(StoreError) in try generation.file.read(into: buffer, at: range.lowerBound) }
+        }
+        guard try read.get() == range.count, !isLost else { return nil }
+        return StoredBytes(bytes: bytes, fields: generation.head.fields, finalURL: generation.head.finalURL)
+    }
+}

@@ -1,0 +1,274 @@
+import CachePolicy
+import DiskCache
+import HTTPModel
+import Playlists
+
+/// What of a presentation is cached: its stored playlists say what there is of it, the index what is there of that.
+///
+/// Reading blocks on the disk, and takes a while for long playlists: not for loops.
+package struct PresentationContents: Sendable {
+    /// Of the first playlist.
+    package let key: CacheKey
+    package let document: PlaylistDocument
+    package let renditions: [Rendition]
+
+    package struct Rendition: Sendable {
+        package let id: RenditionID
+        /// Its media playlist, or the MPD.
+        package let url: OriginURL
+        package let report: RenditionReport
+        /// Nil where its playlist is not cached.
+        package let segments: (any SegmentSequence)?
+    }
+
+    /// - Parameters:
+    ///   - key: of the first playlist.
+    ///   - policy: under which keys URLs are cached.
+    ///   - listsSegments: whether each segment is reported.
+    /// - Returns: nil where that is not cached as a whole, or is no playlist that can be read.
+    package init?(
+        of key: CacheKey, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false
+    ) throws(StoreError) {
+        guard let document = try PlaylistDocument(stored: key, in: store) else { return nil }
+        (self.key, self.document) = (key, document)
+        var survey = try RenditionSurvey(document, store, policy, listsSegments: listsSegments)
+        renditions = try survey.renditions()
+    }
+
+    /// The renditions that are cached as a whole, as a playlist is filtered by them; nil where it is filtered by none: a
+    /// media playlist is one rendition itself.
+    package var kept: PlaylistForm.Kept? {
+        let complete = renditions.filter(\.report.isComplete)
+        switch document.content {
+        case .hls(let playlist):
+            return playlist.multivariant == nil ? nil : .playlists(Set(complete.map(\.url)))
+        case .dash: return .representations(Set(complete.compactMap(\.id.representation)))
+        }
+    }
+
+    /// Whether it plays without its origin: something is cached as a whole that can be played by itself.
+    package var isPlayable: Bool {
+        switch (document.content, kept) {
+        case (.hls(let playlist), .playlists(let kept)?): playlist.multivariant?.edits(keeping: kept) != nil
+        case (.dash(let mpd), .representations(let kept)?): mpd.edits(keeping: kept) != nil
+        default: renditions.contains(where: \.report.isComplete)
+        }
+    }
+
+    package var report: PresentationReport {
+        let (kind, title): (String, String?) =
+            switch document.content {
+            case .hls(let playlist): ("hls", playlist.multivariant?.title)
+            case .dash(let mpd): ("dash", mpd.title)
+            }
+        return PresentationReport(
+            kind: kind, title: title, isPlayable: isPlayable, isLive: document.isLive,
+            renditions: renditions.map(\.report))
+    }
+}
+
+extension PlaylistDocument {
+    /// Reads a playlist that is cached as a whole. Blocks.
+    /// - Returns: nil where it is not, or cannot be read.
+    package convenience init?(
+        stored key: CacheKey, in store: CacheStore, importing variables: [String: String]? = nil
+    ) throws(StoreError) {
+        guard let stored = try store.bytes(of: key, limit: PlaylistLimits.bytes),
+            let base = try? OriginURL(url: stored.finalURL),
+            let text = try? ContentCoding.decoded(stored.bytes, stored.fields)
+        else { return nil }
+        let url = (try? OriginURL(url: key.text)) ?? base
+        do { try self.init(text, key: key, url: url, base: base, importing: variables) } catch { return nil }
+    }
+}
+
+/// Goes through the renditions of a presentation.
+private struct RenditionSurvey {
+    private let document: PlaylistDocument
+    private let store: CacheStore
+    private let policy: ProxyPolicy
+    private let listsSegments: Bool
+    private var parts: CachedParts
+    private var names: Set<String> = []
+
+    init(_ document: PlaylistDocument, _ store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool)
+        throws(StoreError)
+    {
+        (self.document, self.store, self.policy, self.listsSegments) = (document, store, policy, listsSegments)
+        parts = try CachedParts(of: document.key, store, policy)
+    }
+
+    mutating func renditions() throws(StoreError) -> [PresentationContents.Rendition] {
+        switch document.content {
+        case .hls(let playlist):
+            if let multivariant = playlist.multivariant { return try renditions(of: multivariant) }
+            guard let segments = playlist.segments else { return [] }
+            let report = try survey(segments, RenditionReport(name: "media", kind: "video"))
+            return [
+                .init(id: RenditionID(playlist: document.key), url: document.url, report: report, segments: segments)
+            ]
+        case .dash(let mpd): return try renditions(of: mpd)
+        }
+    }
+
+    // MARK: HLS
+
+    private mutating func renditions(of playlist: MultivariantPlaylist) throws(StoreError)
+        -> [PresentationContents.Rendition]
+    {
+        var (found, known) = ([PresentationContents.Rendition](), Set<OriginURL>())
+        for variant in playlist.variants {
+            guard let url = variant.url, known.insert(url).inserted else { continue }
+            let name = RenditionName.video(variant.resolution, bandwidth: variant.bandwidth, isVideo: variant.hasVideo)
+            found.append(try rendition(at: url, name, kind: variant.hasVideo ? "video" : "audio"))
+        }
+        for rendition in playlist.renditions {
+            guard let url = rendition.url, known.insert(url).inserted else { continue }
+            let kind = rendition.kind.rawValue.lowercased()
+            found.append(try self.rendition(at: url, "\(kind) \(rendition.language ?? rendition.name)", kind: kind))
+        }
+        return found
+    }
+
+    private mutating func rendition(at url: OriginURL, _ name: String, kind: String) throws(StoreError)
+        -> PresentationContents.Rendition
+    {
+        let key = policy.resolve(url).key
+        var report = RenditionReport(name: unique(name), kind: kind)
+        let media = try PlaylistDocument(stored: key, in: store, importing: document.variables)
+        var segments: MediaPlaylistSegments?
+        if case .hls(let playlist)? = media?.content { segments = playlist.segments }
+        if let segments { report = try survey(segments, report) }
+        return .init(id: RenditionID(playlist: key), url: url, report: report, segments: segments)
+    }
+
+    // MARK: DASH
+
+    private mutating func renditions(of mpd: MPD) throws(StoreError) -> [PresentationContents.Rendition] {
+        var found: [PresentationContents.Rendition] = []
+        for id in mpd.representations {
+            guard let representation = mpd[id] else { continue }
+            let set = mpd.periods[id.period].adaptationSets[id.adaptationSet]
+            let period = mpd.periods.count > 1 ? ", period \(id.period + 1)" : ""
+            let kind = set.kind == .text ? "subtitles" : set.kind.rawValue
+            let name =
+                set.kind == .video
+                ? RenditionName.video(representation.resolution, bandwidth: representation.bandwidth, isVideo: true)
+                : "\(kind) \(set.language ?? RenditionName.rate(representation.bandwidth) ?? representation.id)"
+            var report = RenditionReport(name: unique(name + period), kind: kind)
+            report.isEncrypted = representation.isProtected
+            let segments = try self.segments(of: id, in: mpd)
+            if let segments { report = try survey(segments, report) }
+            found.append(
+                .init(
+                    id: RenditionID(playlist: document.key, representation: id), url: document.url, report: report,
+                    segments: segments))
+        }
+        return found
+    }
+
+    /// - Returns: nil where nothing says which there are, or what says it is not cached.
+    private func segments(of id: MPD.RepresentationID, in mpd: MPD) throws(StoreError) -> RepresentationSegments? {
+        guard let place = mpd.segmentIndex(of: id) else { return try? mpd.segments(of: id) }
+        let key = policy.resolve(place.url).key
+        guard let range = place.range, let stored = try store.bytes(of: key, range, limit: PlaylistLimits.bytes),
+            let index = try? SegmentIndexBox(stored.bytes, at: range.lowerBound)
+        else { return nil }
+        return try? mpd.segments(of: id, index: index)
+    }
+
+    // MARK: Both
+
+    private mutating func unique(_ name: String) -> String {
+        var (candidate, number) = (name, 1)
+        while !names.insert(candidate).inserted {
+            number += 1
+            candidate = "\(name) (\(number))"
+        }
+        return candidate
+    }
+
+    private mutating func survey(_ segments: some SegmentSequence, _ report: RenditionReport) throws(StoreError)
+        -> RenditionReport
+    {
+        var report = report
+        if listsSegments { report.segmentList = [] }
+        var (initializations, keys, isComplete) = (Set<InitializationSection>(), Set<OriginURL>(), !segments.isEmpty)
+        for segment in segments.all {
+            for key in segment.keys {
+                report.isEncrypted = true
+                if let url = key.url, keys.insert(url).inserted {
+                    isComplete = try add(url, nil, to: &report) && isComplete
+                }
+            }
+            if let section = segment.initialization, let url = section.url, initializations.insert(section).inserted {
+                isComplete = try add(url, section.range, to: &report) && isComplete
+            }
+            guard let url = segment.url, !segment.isGap else { continue }
+            isComplete = try add(segment, at: url, to: &report) && isComplete
+        }
+        report.isComplete = isComplete
+        return report
+    }
+
+    /// - Returns: whether all of it is there.
+    private mutating func add(_ url: OriginURL, _ range: Range<Int64>?, to report: inout RenditionReport)
+        throws(StoreError) -> Bool
+    {
+        let state = try parts.state(of: url, range)
+        report.cached +|= state.cached
+        return state.isWhole
+    }
+
+    private mutating func add(_ segment: MediaSegment, at url: OriginURL, to report: inout RenditionReport)
+        throws(StoreError) -> Bool
+    {
+        let state = try parts.state(of: url, segment.range)
+        report.segments += 1
+        report.cached +|= state.cached
+        if state.isWhole { report.cachedSegments += 1 }
+        report.segmentList?.append(
+            SegmentReport(
+                number: segment.number, url: url.absolute, range: segment.range.map(ByteSpan.init),
+                duration: segment.duration / .seconds(1), cached: state.cached, isCached: state.isWhole))
+        return state.isWhole
+    }
+}
+
+/// What people call a rendition.
+enum RenditionName {
+    static func video(_ resolution: Resolution?, bandwidth: Int64?, isVideo: Bool) -> String {
+        let words = [isVideo ? resolution.map { "\($0.lines)p" } : "audio", rate(bandwidth)].compactMap { $0 }
+        return words.isEmpty ? "video" : words.joined(separator: " ")
+    }
+
+    /// - Parameter bandwidth: bits per second.
+    static func rate(_ bandwidth: Int64?) -> String? {
+        bandwidth.map { bits in
+            // no trap: below a million the quotient is small, beyond it a tenth of what an Int64 holds
+            bits >= 1_000_000 ? "\(bits / 1_000_000).\(bits % 1_000_000 / 100_000) Mbit/s" : "\(bits / 1000) kbit/s"
+        }
+    }
+}
+
+extension PresentationContents {
+    /// Adds to reports of resources what is known of those that are presentations. Blocks.
+    package static func describe(_ reports: inout [ResourceReport], in store: CacheStore, _ policy: ProxyPolicy)
+        throws(StoreError)
+    {
+        for index in reports.indices where reports[index].parts != nil {
+            try describe(&reports[index], in: store, policy)
+        }
+    }
+
+    package static func describe(
+        _ report: inout ResourceReport, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false
+    ) throws(StoreError) {
+        guard report.parts != nil || report.type.flatMap({ PlaylistKind(mediaType: $0) }) != nil else { return }
+        let contents = try PresentationContents(
+            of: CacheKey(text: report.url), in: store, policy, listsSegments: listsSegments)
+        guard let contents, !contents.renditions.isEmpty else { return }
+        report.presentation = contents.report
+        report.isComplete = contents.report.isComplete
+    }
+}

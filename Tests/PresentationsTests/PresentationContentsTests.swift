@@ -1,0 +1,141 @@
+import CachePolicy
+import DiskCache
+import HTTPModel
+import Logging
+import Metrics
+import Playlists
+import TestSupport
+import Testing
+
+@testable import Presentations
+
+/// What of a presentation is cached.
+@Suite struct PresentationContentsTests {
+    private let directory: TemporaryDirectory
+    private let store: CacheStore
+    private let whole = CacheKey(text: "https://a.example/v/film.m3u8")
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        var configuration = StoreConfiguration(directory: directory.path)
+        (configuration.maxSize, configuration.minFree) = (1 << 30, 0)
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        store = try CacheStore(configuration, metrics: ProxyMetrics(), logger: logger)
+    }
+
+    /// Stores some bytes below `https://a.example/v/`.
+    /// - Parameter length: of the resource, where these are not all.
+    private func put(
+        _ name: String, _ bytes: [UInt8], length: Int? = nil, isPart: Bool = true, type: String = "video/mp2t"
+    )
+        throws
+    {
+        let url = "https://a.example/v/\(name)"
+        let head = GenerationHead(
+            status: 200, fields: HeaderFields([.init(name: "Content-Type", value: type)]), finalURL: url,
+            storedAt: 1_700_000_000)
+        let generation = try store.makeGeneration(
+            CacheKey(text: url), head: head, length: Int64(length ?? bytes.count), partOf: isPart ? whole : nil)
+        let writer = store.writer(generation, at: 0, stopsAtPresent: false)
+        guard case .taken = bytes.withUnsafeBytes({ writer.append($0) }) else {
+            Issue.record("there is no room")
+            return
+        }
+    }
+
+    private func put(_ name: String, _ lines: String..., isPart: Bool = true) throws {
+        try put(
+            name, Array((["#EXTM3U"] + lines).joined(separator: "\n").utf8), isPart: isPart,
+            type: "application/vnd.apple.mpegurl")
+    }
+
+    private func putMultivariant() throws {
+        try put(
+            "film.m3u8", "#EXT-X-SESSION-DATA:DATA-ID=\"com.apple.hls.title\",VALUE=\"Film\"",
+            "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"English\",LANGUAGE=\"en\",URI=\"en.m3u8\"",
+            "#EXT-X-STREAM-INF:BANDWIDTH=4500000,RESOLUTION=1920x1080,AUDIO=\"a\"", "hi.m3u8",
+            "#EXT-X-STREAM-INF:BANDWIDTH=800000,RESOLUTION=640x360,AUDIO=\"a\"", "lo.m3u8", isPart: false)
+    }
+
+    private func contents(listsSegments: Bool = false) throws -> PresentationContents? {
+        try PresentationContents(of: whole, in: store, ProxyPolicy(), listsSegments: listsSegments)
+    }
+
+    private func putMedia(_ name: String, _ segments: String..., key: String? = nil) throws {
+        let lines = segments.flatMap { ["#EXTINF:2,", $0] }
+        let keys = key.map { ["#EXT-X-KEY:METHOD=AES-128,URI=\"\($0)\""] } ?? []
+        try put(
+            name,
+            (["#EXT-X-TARGETDURATION:2", "#EXT-X-PLAYLIST-TYPE:VOD"] + keys + lines + ["#EXT-X-ENDLIST"]).joined(
+                separator: "\n"))
+    }
+
+    @Test func renditionsThatAreThereAsAWholeAreKept() throws {
+        try putMultivariant()
+        #expect(try contents()?.isPlayable == false)
+        try putMedia("hi.m3u8", "h1.ts", "h2.ts", "h3.ts", key: "key")
+        try putMedia("en.m3u8", "e1.ts")
+        for name in ["h1.ts", "h3.ts", "e1.ts"] { try put(name, [UInt8](repeating: 1, count: 1000)) }
+        try put("h2.ts", [UInt8](repeating: 1, count: 65536), length: 100_000)
+        let found = try #require(try contents(listsSegments: true))
+        let report = found.report
+        #expect(report.title == "Film" && report.kind == "hls" && !report.isLive && !report.isComplete)
+        #expect(report.renditions.map(\.name) == ["1080p 4.5 Mbit/s", "360p 800 kbit/s", "audio en"])
+        #expect(report.renditions.map(\.segments) == [3, 0, 1])
+        #expect(report.renditions.map(\.cachedSegments) == [2, 0, 1])
+        #expect(report.renditions.map(\.cached) == [67_536, 0, 1000])
+        #expect(report.renditions.map(\.isComplete) == [false, false, true])
+        #expect(report.renditions[0].isEncrypted)
+        #expect(report.renditions[0].segmentList?.map(\.isCached) == [true, false, true])
+        #expect(report.renditions[0].segmentList?[1].cached == 65_536)
+        #expect(!found.isPlayable)
+
+        // The last segment, and still not the key.
+        try put("h2.ts", [UInt8](repeating: 1, count: 1000))
+        #expect(try contents()?.isPlayable == false)
+        try put("key", [UInt8](repeating: 7, count: 16))
+        let whole = try #require(try contents())
+        #expect(whole.isPlayable && !whole.report.isComplete)
+        let kept = try ["hi.m3u8", "en.m3u8"].map { try OriginURL(url: "https://a.example/v/" + $0) }
+        #expect(whole.kept == .playlists(Set(kept)))
+    }
+
+    @Test func rangesOfOneFileCountByWhatIsThere() throws {
+        try put(
+            "film.m3u8", "#EXT-X-TARGETDURATION:2", "#EXT-X-MAP:URI=\"all.mp4\",BYTERANGE=\"1000@0\"", "#EXTINF:2,",
+            "#EXT-X-BYTERANGE:64536@1000", "all.mp4", "#EXTINF:2,", "#EXT-X-BYTERANGE:50000", "all.mp4",
+            "#EXT-X-ENDLIST", isPart: false)
+        try put("all.mp4", [UInt8](repeating: 1, count: 65536), length: 115_536)
+        let report = try #require(try contents()?.report)
+        #expect(report.segments == 2 && report.cachedSegments == 1 && !report.isPlayable)
+        #expect(report.renditions.first?.cached == 65_536)
+        try put("all.mp4", [UInt8](repeating: 1, count: 115_536))
+        #expect(try contents()?.report.isComplete == true)
+    }
+
+    @Test func representationsOfAnMPDAreKept() throws {
+        let mpd = """
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT4S">
+            <ProgramInformation><Title>Clip</Title></ProgramInformation>
+            <Period><AdaptationSet contentType="video"><SegmentTemplate media="$RepresentationID$-$Number$.m4s"
+            initialization="$RepresentationID$.mp4" duration="2"/>
+            <Representation id="v1" bandwidth="2000000" width="1280" height="720"/>
+            <Representation id="v2" bandwidth="1000000" width="640" height="360"/></AdaptationSet></Period></MPD>
+            """
+        try put("film.m3u8", Array(mpd.utf8), isPart: false, type: "application/dash+xml")
+        for name in ["v2.mp4", "v2-1.m4s", "v2-2.m4s", "v1-1.m4s", "v1-2.m4s"] { try put(name, [1, 2, 3]) }
+        let found = try #require(try contents())
+        #expect(found.report.title == "Clip" && found.isPlayable)
+        #expect(found.report.renditions.map(\.name) == ["720p 2.0 Mbit/s", "360p 1.0 Mbit/s"])
+        // The first lacks its initialization section.
+        #expect(found.report.renditions.map(\.cachedSegments) == [2, 2])
+        #expect(found.kept == .representations([.init(period: 0, adaptationSet: 0, representation: 1)]))
+    }
+
+    @Test func whatIsNoPlaylistHasNoContents() throws {
+        try put("film.m3u8", Array("<html>".utf8), isPart: false)
+        #expect(try contents() == nil)
+        #expect(try PresentationContents(of: CacheKey(text: "https://a.example/none"), in: store, ProxyPolicy()) == nil)
+    }
+}
