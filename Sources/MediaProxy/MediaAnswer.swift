@@ -40,6 +40,9 @@ final class MediaAnswer: BodySource {
     /// Its playlist is given out as it is stored.
     private(set) var isAsStored = false
     var isReadingPlaylist = false
+    /// Of a playlist, what is left in it: its origin cannot be asked for the rest. Nil for all.
+    var kept: PlaylistForm.Kept?
+    var whenKeptIsFound: (() -> Void)?
     /// Given out of memory.
     var isAnswered = false
     /// To what it belongs, where a playlist names it.
@@ -314,6 +317,7 @@ final class MediaAnswer: BodySource {
         headFetch = nil
         reader?.finish()
         reader = nil
+        whenKeptIsFound = nil
         isAnswered = true
     }
 

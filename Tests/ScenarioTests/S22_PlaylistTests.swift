@@ -243,6 +243,26 @@ extension Scenarios {
             }
         }
 
+        /// What a player then asks for is there.
+        @Test(arguments: [false, true])
+        func withoutItsOriginThoseRenditionsAreListedThatAreThere(isOffline: Bool) async throws {
+            try await scenario { stage in
+                let variant = { (name: String) in "#EXT-X-STREAM-INF:BANDWIDTH=\(name.count)\n\(name).m3u8\n" }
+                Self.serve(stage, "/v/main.m3u8", "#EXTM3U\n" + variant("low") + variant("higher"))
+                let film = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\nsegment.ts\n#EXT-X-ENDLIST\n"
+                Self.serve(stage, "/v/low.m3u8", film)
+                Self.serve(stage, "/v/higher.m3u8", film.replacing("segment", with: "other"))
+                stage.origin.serve("/v/segment.ts", Media(seed: 1, size: 100_000), contentType: "video/mp2t")
+                let names = ["main.m3u8", "higher.m3u8", "low.m3u8", "segment.ts"]
+                for name in names { try #expect(stage.get("/v/\(name)").status == 200) }
+                try stage.waitForListing([stage.origin.url("/v/main.m3u8")])
+                if isOffline { stage.proxy.cache.setOffline(true) } else { stage.origin.stop() }
+                let main = try stage.get("/v/main.m3u8")
+                #expect(main.status == 200 && main.text == "#EXTM3U\n" + variant("low"))
+                for name in names.dropFirst(2) { try #expect(stage.get("/v/\(name)").status == 200) }
+            }
+        }
+
         // MARK: How long it is fresh
 
         @Test(arguments: [type, "application/rss+xml"])

@@ -14,6 +14,11 @@ package struct LiveTiming: Sendable, Equatable {
         (self.freshFor, self.silentAfter, self.answeredAt) = (freshFor, silentAfter, answeredAt)
     }
 
+    /// Of a playlist that is just coming in: what it says of itself is known in a moment.
+    package static func unread(at now: UInt64) -> LiveTiming {
+        LiveTiming(freshFor: 500_000_000, silentAfter: .max, answeredAt: now)
+    }
+
     /// The same for a later answer.
     package func answered(at now: UInt64) -> LiveTiming {
         LiveTiming(freshFor: freshFor, silentAfter: silentAfter, answeredAt: now)
