@@ -74,6 +74,33 @@ private let path = "/film.mp4"
         }
     }
 
+    @Test(arguments: [(false, 1), (true, 2)]) func whatPassesByForAPlayerIsAskedForOnceMoreByDownloadsAlone(
+        keeps: Bool, count: Int
+    ) throws {
+        try FillStage.with { stage in
+            stage.origin.serve(path, film)
+            stage.origin.script(path) { $0.headers = [("Cache-Control", "no-store")] }
+            stage.origin.holdHeads(path)
+            let url = try stage.url(path), follower = FollowerID()
+            stage.onLoop { filler in
+                let demand = Demand(url: url, span: nil, resolvedRule: ResolvedRule())
+                _ = filler.open(filler.filler.resource(url.cacheKey), demand, follower: follower, alone: false)
+            }
+            try stage.origin.waitForRequests(path, count: 1)
+            let ended = Monitor<Prefetch.End?>(nil)
+            stage.onLoop { filler in
+                Prefetch(Prefetch.Order(url: url, keeps: keeps), pace: nil, on: filler) { end in
+                    ended.update { $0 = end }
+                }.start()
+            }
+            stage.origin.release(path)
+            guard case .failed(.notStorable(.noStore)) = try ended.wait(for: "its end", { $0 }) else {
+                return #expect(Bool(false), "it may not be stored")
+            }
+            #expect(stage.origin.requestCount(path) == count)
+        }
+    }
+
     // A player that seeks has one piece copied, which is given back before it gets the next.
     @Test func firstPieceIsGivenBackAtTheSecond() throws {
         try FillStage.with { stage in
