@@ -136,6 +136,12 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
+        .target(
+            name: "FillTestSupport",
+            dependencies: [
+                "CacheFill", "CachePolicy", "DiskCache", "EventIO", "HTTPModel", "Metrics", "TestSupport", "Upstream",
+                .product(name: "Logging", package: "swift-log"),
+            ], path: "Tests/FillTestSupport"),
         .testTarget(name: "HTTPModelTests", dependencies: ["HTTPModel", "TestSupport"]),
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "UnitsTests", dependencies: ["Units", "TestSupport"]),
@@ -152,8 +158,8 @@ let package = Package(
         .testTarget(
             name: "PresentationsTests",
             dependencies: [
-                "Presentations", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "Playlists", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "CacheFill", "Presentations", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Metrics",
+                "Playlists", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
@@ -161,7 +167,7 @@ let package = Package(
             dependencies: [
                 "Upstream",
                 "EventIO",
-                "CacheFill", "CachePolicy", "DiskCache", "HTTPModel", "Metrics", "TestSupport",
+                "CacheFill", "CachePolicy", "DiskCache", "FillTestSupport", "HTTPModel", "Metrics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(

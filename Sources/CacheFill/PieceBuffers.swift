@@ -7,6 +7,9 @@ final class PieceBuffers {
 
     private var spare: [UnsafeMutableRawBufferPointer] = []
 
+    /// How many nobody uses now.
+    var spareCount: Int { spare.count }
+
     deinit { for buffer in spare { buffer.deallocate() } }
 
     func take() -> UnsafeMutableRawBufferPointer {

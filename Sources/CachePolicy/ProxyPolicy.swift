@@ -6,6 +6,11 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var playsPinned = true
     /// Where no rule says otherwise.
     package var fill = FillPolicy.standard
+    /// How many segments of a stream are fetched after the one that a player reads, where no rule says otherwise.
+    package var aheadSegments = ResolvedRule.standardAheadSegments
+    /// Whether requests that want what is fresh to be asked for again get it as it is, where no rule says otherwise; nil:
+    /// only segments that a playlist names.
+    package var ignoresReload: Bool?
     package var rules: [Rule] = []
     package var mounts: [Mount] = []
     /// Whether players may name any origin; else only what is mounted is served.

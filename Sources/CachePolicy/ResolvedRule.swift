@@ -13,6 +13,11 @@ package struct ResolvedRule: Sendable, Equatable {
     /// Whether each byte costs: then nothing is fetched on the chance that a player comes back, nor to the end for one
     /// that has left.
     package var isMetered = false
+    /// How many segments of a stream are fetched after the one that a player reads; 0 for none.
+    package var aheadSegments = ResolvedRule.standardAheadSegments
+    /// Whether what is fresh answers although the request wants it to be asked for again (`no-cache`); nil: only where
+    /// it is a segment that a playlist names.
+    package var ignoresReload: Bool?
     /// Fields for the origin, in place of the client's of that name. They go to the origin of the URL, and along no
     /// redirect to another.
     package var headers = HeaderFields()
@@ -24,6 +29,10 @@ package struct ResolvedRule: Sendable, Equatable {
     package var largestStored: Int64?
 
     package init() {}
+
+    package static let standardAheadSegments = 3
+    /// More would be fetched in vain with each seek.
+    package static let mostAheadSegments = 20
 }
 
 /// What plays while its origin cannot be asked, although the origin forbade that (`no-cache`, `must-revalidate`).

@@ -37,6 +37,8 @@ struct RuleKey: Sendable {
         RuleKey("key", .keyTemplate, at: \.key),
         RuleKey("fill", .fill, at: \.fill),
         RuleKey("metered", .bool, at: \.isMetered),
+        RuleKey("ahead_segments", .number(in: ProxyConfiguration.aheadSegmentsRange), at: \.aheadSegments),
+        RuleKey("ignore_reload", .bool, at: \.ignoresReload),
         RuleKey("headers", .headers, at: \.headers),
         RuleKey("pin", .bool, at: \.pin),
         RuleKey("store_pages", .bool, at: \.storesPages),

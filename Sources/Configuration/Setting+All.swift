@@ -59,6 +59,14 @@ extension Setting {
             "How much to fetch beyond what is asked for: read (nothing), ahead SIZE, end or whole.",
             isPolicy: true),
         Setting(
+            "ahead_segments", .number(in: ProxyConfiguration.aheadSegmentsRange), at: \.proxy.aheadSegments,
+            "How many segments of a stream to fetch after the one that a player reads; 0 to 20.",
+            isPolicy: true),
+        Setting(
+            optional: .bool, "ignore_reload", at: \.proxy.ignoresReload,
+            "Whether what is fresh answers although a player wants it asked for again (no-cache).",
+            standard: "only segments that a playlist names", isPolicy: true),
+        Setting(
             "max_downloads", .number(in: ProxyConfiguration.maxDownloadsRange), at: \.proxy.maxDownloads,
             "How many downloads run at once; 1 to 64.",
             reload: { try $0.cache.setMaxDownloads($1.proxy.maxDownloads) }),

@@ -98,6 +98,21 @@ extension MediaCache {
         engine.policy.change { $0.fill = fill }
     }
 
+    /// Changes how many segments of a stream are fetched before they are asked for: `aheadSegments` of
+    /// `ProxyConfiguration`.
+    /// - Throws: `ProxyError` for a number that is not from 0 to 20, `CacheError.closed`; then nothing changes.
+    public func setAheadSegments(_ count: Int) throws {
+        try checkOpen()
+        let count = try ProxyConfiguration.checked(aheadSegments: count)
+        engine.policy.change { $0.aheadSegments = count }
+    }
+
+    /// Changes whether players get what is fresh although they want it to be asked for again: `ignoresReload` of
+    /// `ProxyConfiguration`.
+    public func setIgnoresReload(_ ignoresReload: Bool?) {
+        engine.policy.change { $0.ignoresReload = ignoresReload }
+    }
+
     /// Changes all that decides about requests, in one step: nothing is served meanwhile by a part of it. Answers that
     /// are running go on.
     /// - Throws: `ProxyError` for the first of it that cannot work, `CacheError.closed`; then nothing changes.

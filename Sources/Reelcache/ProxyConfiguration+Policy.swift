@@ -13,6 +13,8 @@ extension ProxyConfiguration {
         policy.tunnelPorts = tunnels ? Set(tunnelPorts) : nil
         policy.largestMountBody = try Self.checked(largestMountBody: largestMountBody)
         policy.fill = try Self.policy(of: fill)
+        policy.aheadSegments = try Self.checked(aheadSegments: aheadSegments)
+        policy.ignoresReload = ignoresReload
         policy.mounts = try Self.policy(of: mounts)
         policy.rules = try Self.policy(of: rules)
         policy.mask = try mask
@@ -41,6 +43,12 @@ extension ProxyConfiguration {
     static func checked(largestMountBody bytes: Int64?) throws(ProxyError) -> Int64? {
         if let bytes, bytes < 0 { throw .invalidSetting("max_body: a body has 0 bytes or more, not \(bytes)") }
         return bytes
+    }
+
+    static func checked(aheadSegments count: Int) throws(ProxyError) -> Int {
+        do throws(RuleError) { return try Rule.checked(aheadSegments: count) } catch {
+            throw .invalidSetting("ahead_segments: \(error)")
+        }
     }
 
     /// For how many seconds a rule keeps what is stored of a URL fresh; nil where none says.
@@ -92,6 +100,10 @@ extension Rule {
         effects.key = try rule.key.map { text throws(RuleError) in try KeyTemplate(text) }
         effects.fill = try rule.fill.map { fill throws(RuleError) in try FillPolicy(fill) }
         effects.isMetered = rule.isMetered
+        effects.aheadSegments = try rule.aheadSegments.map { count throws(RuleError) in
+            try Self.checked(aheadSegments: count)
+        }
+        effects.ignoresReload = rule.ignoresReload
         effects.headers = try rule.headers.map { headers throws(RuleError) in try HeaderFields(configured: headers) }
         effects.pins = rule.pin
         effects.storesPages = rule.storesPages
@@ -103,6 +115,15 @@ extension Rule {
             hosts: try rule.hosts.map { text throws(RuleError) in try HostPattern(text) },
             paths: try rule.paths.map { text throws(RuleError) in try PathPattern(text) }, effects: effects)
         try checkReach()
+    }
+
+    fileprivate static func checked(aheadSegments count: Int) throws(RuleError) -> Int {
+        let range = ProxyConfiguration.aheadSegmentsRange
+        guard range.contains(count) else {
+            throw RuleError(
+                "so many segments are fetched ahead: \(range.lowerBound) to \(range.upperBound), not \(count)")
+        }
+        return count
     }
 }
 

@@ -38,6 +38,12 @@ public struct ProxyConfiguration: Sendable {
     public var playsPinned = true
     /// How much is fetched beyond what is asked for, where no rule says otherwise.
     public var fill = FillMode.ahead(bytes: 32 << 20)
+    /// How many segments of an HLS or DASH stream are fetched after the one that a player reads, before it asks for
+    /// them, where no rule says otherwise: 0 to 20. None with a `fill` of `read`.
+    public var aheadSegments = 3
+    /// Whether a player that wants what is fresh to be asked for again (`no-cache`, `max-age=0`) gets it as it is, where
+    /// no rule says otherwise; nil: only segments that a playlist names, as their content does not change.
+    public var ignoresReload: Bool?
     /// How long a transfer is kept after its last reader has left, up to ten minutes: players reconnect when they seek.
     public var linger = Duration.seconds(5)
     /// How long looking up an origin's name, connecting and shaking hands may take, a second to ten minutes.
@@ -91,6 +97,7 @@ public struct ProxyConfiguration: Sendable {
     package static let standardOutput = "-"
 
     package static let fetchesRange = 1...4096
+    package static let aheadSegmentsRange = 0...ResolvedRule.mostAheadSegments
     package static let lingerRange = Duration.zero ... .seconds(600)
     package static let connectTimeoutRange = Duration.seconds(1) ... .seconds(600)
     package static let stallTimeoutRange = Duration.seconds(1) ... .seconds(3600)

@@ -36,6 +36,11 @@ public struct ResourceRule: Sendable, Equatable {
     /// Whether each byte costs. Then nothing is fetched once a player has left: not on the chance that it comes back,
     /// nor to the end, whatever `fill` says.
     public var isMetered: Bool?
+    /// How many segments of an HLS or DASH stream are fetched after the one that a player reads: 0 to 20. None with a
+    /// `fill` of `read`, nor where each byte costs.
+    public var aheadSegments: Int?
+    /// Whether a player that wants what is fresh to be asked for again (`no-cache`, `max-age=0`) gets it as it is.
+    public var ignoresReload: Bool?
     /// Header fields for the origin, by name, in place of the player's. They go to the origin of the URL only, along no
     /// redirect to another.
     public var headers: [String: String]?

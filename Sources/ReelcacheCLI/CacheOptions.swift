@@ -47,6 +47,8 @@ struct ServeOptions: ParsableArguments {
     @Flag(inversion: .prefixedNo, help: .setting("offline")) var offline: Bool?
     @Flag(inversion: .prefixedNo, help: .setting("play_pinned")) var playPinned: Bool?
     @Option(help: .setting("fill")) var fill: String?
+    @Option(help: .setting("ahead_segments")) var aheadSegments: String?
+    @Flag(inversion: .prefixedNo, help: .setting("ignore_reload")) var ignoreReload: Bool?
     @Option(help: .setting("max_downloads")) var maxDownloads: String?
     @Option(help: .setting("download_rate")) var downloadRate: String?
     @Option(help: .setting("linger")) var linger: String?
@@ -77,6 +79,7 @@ struct ServeOptions: ParsableArguments {
             "tunnel": tunnel.map(String.init),
             "max_body": maxBody,
             "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill,
+            "ahead_segments": aheadSegments, "ignore_reload": ignoreReload.map(String.init),
             "max_downloads": maxDownloads, "download_rate": downloadRate,
             "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout,
             "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile,

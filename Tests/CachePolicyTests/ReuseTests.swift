@@ -213,4 +213,19 @@ import Testing
         #expect((100...599).filter(Reuse.isError) == [408, 429] + Array(500...599))
         #expect((100...599).filter(Reuse.isGone) == [404, 410])
     }
+
+    @Test(
+        arguments: [
+            // Habits of players
+            ("no-cache", nil, ""), ("max-age=0", nil, ""), (nil, "no-cache", ""), ("no-cache, max-age=0", nil, ""),
+            ("max-age=x", nil, ""), (nil, nil, ""), ("no-cache", "no-cache", ""),
+            // What is meant as it is said
+            ("max-age=1", nil, "max-age=1"), ("no-cache, no-store", nil, "no-store"),
+            ("only-if-cached, no-cache", nil, "only-if-cached"), ("min-fresh=60, max-age=0", nil, "min-fresh=60"),
+            ("no-cache, max-stale=9", nil, "max-stale=9"), ("no-cache, stale-if-error=9", nil, "stale-if-error=9"),
+        ] as [(String?, String?, String)])
+    func whatIsAskedForAgainByHabitNeedNotBe(cacheControl: String?, pragma: String?, rest: String) {
+        let directives = RequestDirectives(cacheControl: cacheControl, pragma: pragma)
+        #expect(directives.ignoringReload == RequestDirectives(cacheControl: rest, pragma: nil))
+    }
 }

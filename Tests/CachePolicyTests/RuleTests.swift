@@ -387,6 +387,29 @@ import Testing
             effects: effects)
     }
 
+    @Test(
+        arguments: [
+            // The first rule's, the second one's, the policy's, and what holds.
+            (nil, nil, 3, 3), (nil, 5, 3, 5), (0, 5, 3, 0), (nil, nil, 0, 0), (99, nil, 3, 20), (-1, nil, 3, 0),
+            (nil, nil, 99, 20),
+        ] as [(Int?, Int?, Int, Int)])
+    func segmentsAheadAreThoseOfTheFirstThatNamesThem(first: Int?, second: Int?, standard: Int, holds: Int) throws {
+        var policy = ProxyPolicy()
+        policy.aheadSegments = standard
+        policy.rules = [try rule { $0.aheadSegments = first }, try rule { $0.aheadSegments = second }]
+        #expect(policy.resolve(try OriginURL(url: "https://a.example/1.ts")).resolvedRule.aheadSegments == holds)
+    }
+
+    @Test(
+        arguments: [(nil, nil, nil, nil), (nil, nil, true, true), (nil, false, true, false), (true, false, nil, true)]
+            as [(Bool?, Bool?, Bool?, Bool?)])
+    func reloadIsIgnoredAsTheFirstThatNamesItSays(first: Bool?, second: Bool?, standard: Bool?, holds: Bool?) throws {
+        var policy = ProxyPolicy()
+        policy.ignoresReload = standard
+        policy.rules = [try rule { $0.ignoresReload = first }, try rule { $0.ignoresReload = second }]
+        #expect(policy.resolve(try OriginURL(url: "https://a.example/1.ts")).resolvedRule.ignoresReload == holds)
+    }
+
     @Test func eachEffectIsThatOfTheFirstRuleThatNamesIt() throws {
         var policy = ProxyPolicy()
         policy.fill = .end

@@ -28,6 +28,8 @@ import TestSupport
             offline: true
             play_pinned: false
             fill: whole
+            ahead_segments: 7
+            ignore_reload: false
             max_downloads: 5
             download_rate: 2MB
             linger: 2m
@@ -56,6 +58,7 @@ import TestSupport
                 && all.proxy.isOffline)
         #expect(all.proxy.largestMountBody == 7_000_000)
         #expect(all.proxy.tunnels && all.proxy.tunnelPorts == [443, 8443] && all.proxy.accessLog == "-")
+        #expect(all.proxy.aheadSegments == 7 && all.proxy.ignoresReload == false)
         #expect(all.proxy.fill == .whole && all.proxy.linger == .seconds(120))
         #expect(all.proxy.maxDownloads == 5 && all.proxy.downloadRate == 2_000_000)
         #expect(all.proxy.connectTimeout == .seconds(3) && all.proxy.stallTimeout == .seconds(3600))
@@ -66,7 +69,7 @@ import TestSupport
         #expect(all.logLevel == .debug)
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
-            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...31)).map { "r.yaml:\($0)" })
+            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...33)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

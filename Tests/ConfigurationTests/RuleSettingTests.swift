@@ -22,6 +22,8 @@ import Testing
                 key: https://all.example/{host}{path}
                 fill: ahead 1MiB
                 metered: true
+                ahead_segments: 5
+                ignore_reload: false
                 headers: {Referer: https://example.org/, X-Number: 7}
                 pin: true
                 max_object: 2GB
@@ -34,6 +36,7 @@ import Testing
         (first.ignoredQuery, first.key) = (.parameters(["token", "utm_*"]), "https://all.example/{host}{path}")
         (first.fill, first.headers) = (.ahead(bytes: 1 << 20), ["Referer": "https://example.org/", "X-Number": "7"])
         (first.isMetered, first.pin, first.maxObject) = (true, true, 2_000_000_000)
+        (first.aheadSegments, first.ignoresReload) = (5, false)
         var second = ResourceRule()
         (second.bypass, second.ttl, second.ignoredQuery, second.fill) = (false, .zero, .all, .whole)
         var third = ResourceRule()
@@ -72,7 +75,7 @@ import Testing
     // MARK: Mistakes
 
     private static let effects =
-        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, headers, pin, store_pages, max_object"
+        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, ignore_reload, headers, pin, store_pages, max_object"
 
     @Test(arguments: [
         // The list

@@ -33,12 +33,15 @@ import TestSupport
         let shown = try settings(uncommented)
         for setting in Setting.all
         where ![
-            "names", "cache_dir", "allow", "mounts", "max_body", "web_origins", "secret_parameters", "threads",
+            "names", "cache_dir", "allow", "mounts", "max_body", "ignore_reload", "web_origins", "secret_parameters",
+            "threads",
             "ca_file", "access_log", "rules",
         ].contains(setting.key) {
             #expect(setting.isEqual(shown, Settings()), "\(setting.key): \(setting.texts(in: shown))")
         }
-        for standard in ["cache_dir", "max_body", "secret_parameters", "threads", "ca_file", "access_log"].compactMap({
+        for standard in [
+            "cache_dir", "max_body", "ignore_reload", "secret_parameters", "threads", "ca_file", "access_log",
+        ].compactMap({
             Setting[$0]?.standard
         }) {
             #expect(text.contains("Default: \(standard)."))

@@ -12,6 +12,16 @@ package struct RequestDirectives: Sendable, Equatable {
         // §5.4: Pragma counts only where there is no Cache-Control.
         if cacheControl == nil, CacheControl(parsing: pragma).noCache { control.noCache = true }
     }
+
+    /// The same, without the wish that what is fresh be asked for again (`no-cache`, `max-age=0`, `Pragma`): some players
+    /// say that with each segment, by habit. What limits the age otherwise (`max-age=60`, `min-fresh`) and what forbids
+    /// something (`only-if-cached`, `no-store`) stays.
+    package var ignoringReload: RequestDirectives {
+        var directives = self
+        directives.control.noCache = false
+        if control.maxAge == 0 { directives.control.maxAge = nil }
+        return directives
+    }
 }
 
 /// Whether a stored response may answer a request (RFC 9111 §4, §4.2.4; RFC 5861; RFC 8246).

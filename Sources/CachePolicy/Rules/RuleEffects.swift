@@ -11,6 +11,8 @@ package struct RuleEffects: Sendable, Equatable {
     package var key: KeyTemplate?
     package var fill: FillPolicy?
     package var isMetered: Bool?
+    package var aheadSegments: Int?
+    package var ignoresReload: Bool?
     package var headers: HeaderFields?
     package var pins: Bool?
     package var storesPages: Bool?
@@ -29,6 +31,8 @@ package struct RuleEffects: Sendable, Equatable {
         key = key ?? other.key
         fill = fill ?? other.fill
         isMetered = isMetered ?? other.isMetered
+        aheadSegments = aheadSegments ?? other.aheadSegments
+        ignoresReload = ignoresReload ?? other.ignoresReload
         headers = headers ?? other.headers
         pins = pins ?? other.pins
         storesPages = storesPages ?? other.storesPages
@@ -53,6 +57,8 @@ package struct RuleEffects: Sendable, Equatable {
             playsStale.map { $0 ? .everything : .nothing } ?? (policy.playsPinned ? .kept : .nothing)
         resolvedRule.fill = fill ?? policy.fill
         resolvedRule.isMetered = isMetered ?? false
+        resolvedRule.aheadSegments = min(max(0, aheadSegments ?? policy.aheadSegments), ResolvedRule.mostAheadSegments)
+        resolvedRule.ignoresReload = ignoresReload ?? policy.ignoresReload
         resolvedRule.headers = headers ?? HeaderFields()
         resolvedRule.pins = pins ?? false
         resolvedRule.storesPages = storesPages ?? false

@@ -64,10 +64,20 @@ package struct RepresentationSegments: SegmentSequence {
             let found = index.position(of: url, at: byte) { self.url(of: entries[$0])?.isEquivalent(to: url) ?? false }
             return found.flatMap { $0 < min(entries.count, timing.count) ? $0 : nil }
         case .file(let entries):
-            return base.isEquivalent(to: url)
-                ? entries.firstIndex { $0.range.contains(byte ?? $0.range.lowerBound) } : nil
+            return base.isEquivalent(to: url) ? Self.position(of: byte, in: entries) : nil
         case .whole: return base.isEquivalent(to: url) ? 0 : nil
         }
+    }
+
+    /// - Parameter entries: in the order of the file, as an index lists them.
+    private static func position(of byte: Int64?, in entries: [SegmentIndexBox.Entry]) -> Int? {
+        guard let byte else { return entries.isEmpty ? nil : 0 }
+        var low = 0, high = entries.count
+        while low < high {
+            let middle = low + (high - low) / 2
+            if entries[middle].range.upperBound <= byte { low = middle + 1 } else { high = middle }
+        }
+        return low < entries.count && entries[low].range.contains(byte) ? low : nil
     }
 
     package var hosts: Set<String> {

@@ -135,17 +135,37 @@ package struct RenditionID: Sendable, Hashable {
 
 extension PlaylistDocument {
     /// What it lists segments of, each with its segments in order.
-    /// - Parameter now: since 1970: which segments of a dynamic MPD there are by then.
-    func renditions(at now: Duration) -> [(id: RenditionID, segments: any SegmentSequence)] {
+    /// - Parameters:
+    ///   - now: since 1970: which segments of a dynamic MPD there are by then.
+    ///   - indices: of renditions that are one file each, as far as they are known.
+    func renditions(
+        at now: Duration, _ indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
+    ) -> [(id: RenditionID, segments: any SegmentSequence)] {
         switch content {
         case .hls(let playlist):
             return playlist.segments.map { [(RenditionID(playlist: key), $0)] } ?? []
         case .dash(let mpd):
             // What cannot be enumerated is played all the same, without anything ahead.
             return mpd.representations.compactMap { id in
-                (try? mpd.segments(of: id, at: now)).map { (RenditionID(playlist: key, representation: id), $0) }
+                segments(of: id, at: now, index: indices[id] ?? nil).map {
+                    (RenditionID(playlist: key, representation: id), $0)
+                }
             }
         }
+    }
+
+    /// The segments of a representation; nil where this is no MPD, or they cannot be enumerated.
+    /// - Parameters:
+    ///   - now: since 1970.
+    ///   - index: of the file, for one that is a single file.
+    func segments(of id: MPD.RepresentationID, at now: Duration, index: SegmentIndexBox?) -> (any SegmentSequence)? {
+        if case .dash(let mpd) = content { try? mpd.segments(of: id, at: now, index: index) } else { nil }
+    }
+
+    /// Where the index of a representation is that is a single file.
+    func segmentIndex(of id: MPD.RepresentationID) -> (url: OriginURL, range: Range<Int64>)? {
+        guard case .dash(let mpd) = content, let (url, range) = mpd.segmentIndex(of: id), let range else { return nil }
+        return (url, range)
     }
 
     /// What belongs to the presentation beside segments and playlists: initialization sections, keys, pieces of

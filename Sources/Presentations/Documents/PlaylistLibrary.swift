@@ -17,6 +17,7 @@ package final class PlaylistLibrary {
     }
 
     package let shelf: PlaylistShelf
+    package let ahead: SegmentAhead
     private let loop: LoopFiller
     private var waiting: [GenerationID: [(Outcome) -> Void]] = [:]
     /// What is no playlist, although it looks like one.
@@ -25,7 +26,9 @@ package final class PlaylistLibrary {
     /// What a live playlist's delivery directives have asked for last.
     private var delivered: [CacheKey: (resource: OpenResource, generation: Generation)] = [:]
 
-    package init(_ shelf: PlaylistShelf, on loop: LoopFiller) { (self.shelf, self.loop) = (shelf, loop) }
+    package init(_ shelf: PlaylistShelf, _ ahead: SegmentAhead, on loop: LoopFiller) {
+        (self.shelf, self.ahead, self.loop) = (shelf, ahead, loop)
+    }
 
     // MARK: What is one
 
@@ -139,6 +142,7 @@ package final class PlaylistLibrary {
     private func put(_ document: PlaylistDocument, _ generation: Generation, _ resource: OpenResource) {
         let former = shelf.document(document.key), now = Duration.seconds(loop.filler.now())
         let (whole, joined) = shelf.put(document, at: now)
+        ahead.renewed(document.key, at: now)
         if whole != document.key { join([generation.key], to: whole) }
         join(joined, to: whole)
         if let former, document.isLive { demote(document.left(since: former, at: now)) }

@@ -40,6 +40,8 @@ package final class PlaylistShelf: Sendable {
         let playlists: Set<OriginURL>
         /// Where what it names is.
         let hosts: Set<String>
+        /// Of renditions that are one file each, once they were read; nil where there is none that can be read.
+        var indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
         /// Since 1970: when its segments were counted.
         var countedAt: Duration
         var lastUse: UInt64
@@ -90,6 +92,32 @@ package final class PlaylistShelf: Sendable {
         state.withLock { state in
             state.count(rendition.playlist, at: now)
             return state.entries[rendition.playlist]?.renditions.first { $0.id == rendition }?.segments
+        }
+    }
+
+    /// Where the index is of a rendition that is one file, while it is not known which bytes its segments are; nil for
+    /// other renditions.
+    package func missingIndex(of rendition: RenditionID) -> (url: OriginURL, range: Range<Int64>)? {
+        guard let id = rendition.representation else { return nil }
+        return state.withLock { state in
+            guard let entry = state.entries[rendition.playlist], entry.indices[id] == nil else { return nil }
+            return entry.document.segmentIndex(of: id)
+        }
+    }
+
+    /// The index of a rendition was read: from now on its segments are known.
+    /// - Parameters:
+    ///   - index: nil where there is none: nobody looks again.
+    ///   - now: since 1970.
+    package func learn(_ index: SegmentIndexBox?, of rendition: RenditionID, at now: Duration) {
+        guard let id = rendition.representation, let document = document(rendition.playlist) else { return }
+        // Outside of the lock: there may be many.
+        let segments = index.flatMap { document.segments(of: id, at: now, index: $0) }
+        state.withLock { state in
+            guard let entry = state.entries[rendition.playlist], entry.document === document else { return }
+            state.entries[rendition.playlist]?.indices[id] = .some(index)
+            guard let segments, let place = entry.renditions.firstIndex(where: { $0.id == rendition }) else { return }
+            state.entries[rendition.playlist]?.renditions[place].segments = segments
         }
     }
 
@@ -146,7 +174,7 @@ extension PlaylistShelf.State {
         guard let entry = entries[key], entry.document.isLive, case .dash = entry.document.content,
             now - entry.countedAt >= .milliseconds(500) || now < entry.countedAt
         else { return }
-        entries[key]?.renditions = entry.document.renditions(at: now)
+        entries[key]?.renditions = entry.document.renditions(at: now, entry.indices)
         entries[key]?.countedAt = now
     }
 

@@ -1,0 +1,163 @@
+import CachePolicy
+import HTTPModel
+import Playlists
+
+/// Who plays, as far as requests tell.
+package struct PlayerID: Hashable, Sendable {
+    private let address: String
+    private let agent: Substring
+
+    private static let longestAgent = 200
+
+    /// - Parameters:
+    ///   - address: the client's.
+    ///   - agent: its `User-Agent`; nil for none.
+    package init(address: String, agent: String?) {
+        (self.address, self.agent) = (address, (agent ?? "").prefix(Self.longestAgent))
+    }
+}
+
+/// One request for a segment, for which more is fetched.
+package struct Reading: Hashable, Sendable {
+    fileprivate let head: PlayheadID
+    fileprivate let turn: UInt64
+}
+
+struct PlayheadID: Hashable, Sendable {
+    let player: PlayerID
+    let rendition: RenditionID
+}
+
+/// What is fetched ahead of all players: what runs, what stops, and what is next. A value, without lock, clock and
+/// thread: events go in, and what has to be done about them comes out, as actions.
+///
+/// - Each player has a playhead for each rendition that it plays at a time, and of each one thing is fetched at a time.
+/// - `Asker` is what whoever fetches needs to know of the last request.
+struct Playheads<Asker: Sendable> {
+    struct RunID: Hashable, Sendable {
+        fileprivate let value: UInt64
+    }
+
+    enum Action {
+        case start(RunID, AheadPiece, Asker)
+        case stop(RunID)
+    }
+
+    private struct Entry {
+        var head: Playhead
+        let role: RenditionRole?
+        var asker: Asker
+        /// The last request.
+        var turn: UInt64
+        /// Nanoseconds.
+        var lastUse: UInt64
+        var run: (id: RunID, piece: AheadPiece)?
+    }
+
+    private var entries: [PlayheadID: Entry] = [:]
+    private var runs: [RunID: PlayheadID] = [:]
+    private var turns: UInt64 = 0
+
+    /// Playheads at most.
+    static var most: Int { 256 }
+    /// A playhead that nobody has moved for so long is forgotten, in nanoseconds.
+    private static var longestPause: UInt64 { 300 * 1_000_000_000 }
+
+    init() {}
+
+    var count: Int { entries.count }
+
+    var runningCount: Int { runs.count }
+
+    /// Whether it is still wanted.
+    func isRunning(_ run: RunID) -> Bool { runs[run] != nil }
+
+    /// A player asks for a segment.
+    /// - Parameters:
+    ///   - ahead: how many segments are fetched after it.
+    ///   - role: asked for where the player has not read this rendition before.
+    ///   - now: nanoseconds of a clock that never goes back.
+    mutating func read(
+        _ place: SegmentPlace, by player: PlayerID, _ asker: Asker, ahead: Int, at now: UInt64,
+        role: () -> RenditionRole?
+    ) -> (Reading, [Action]) {
+        let id = PlayheadID(player: player, rendition: place.rendition)
+        var actions: [Action] = []
+        turns &+= 1
+        if entries[id] == nil {
+            let role = role()
+            actions = makeWay(for: id, role, at: now)
+            let head = Playhead(place.segments, at: place.position, ahead: ahead)
+            entries[id] = Entry(head: head, role: role, asker: asker, turn: turns, lastUse: now)
+        } else if entries[id]?.head.move(to: place.position, in: place.segments, ahead: ahead) == false {
+            actions = stop(id)
+        }
+        entries[id]?.asker = asker
+        entries[id]?.turn = turns
+        entries[id]?.lastUse = now
+        return (Reading(head: id, turn: turns), actions + goOn(id))
+    }
+
+    /// What was started has ended by itself.
+    mutating func ended(_ run: RunID, isThere: Bool) -> [Action] {
+        guard let id = runs.removeValue(forKey: run), let piece = entries[id]?.run?.piece else { return [] }
+        entries[id]?.run = nil
+        entries[id]?.head.ended(piece, isThere: isThere)
+        return goOn(id)
+    }
+
+    /// A player has left before the end of its answer. Where it has asked for something else since, it goes on there.
+    mutating func left(_ reading: Reading) -> [Action] {
+        entries[reading.head]?.turn == reading.turn ? forget(reading.head) : []
+    }
+
+    /// A playlist has a newer version.
+    /// - Parameter segments: of its renditions, by now.
+    mutating func renewed(_ playlist: CacheKey, _ segments: (RenditionID) -> (any SegmentSequence)?) -> [Action] {
+        entries.keys.filter { $0.rendition.playlist == playlist }.flatMap { id -> [Action] in
+            guard let newer = segments(id.rendition) else { return [] }
+            entries[id]?.head.renew(newer)
+            return goOn(id)
+        }
+    }
+
+    mutating func forgetAll() -> [Action] { Array(entries.keys).flatMap { forget($0) } }
+
+    // MARK: -
+
+    private mutating func goOn(_ id: PlayheadID) -> [Action] {
+        guard entries[id]?.run == nil, let piece = entries[id]?.head.next(), let asker = entries[id]?.asker else {
+            return []
+        }
+        turns &+= 1
+        let run = RunID(value: turns)
+        runs[run] = id
+        entries[id]?.run = (run, piece)
+        return [.start(run, piece, asker)]
+    }
+
+    private mutating func stop(_ id: PlayheadID) -> [Action] {
+        guard let run = entries[id]?.run?.id else { return [] }
+        entries[id]?.run = nil
+        runs[run] = nil
+        return [.stop(run)]
+    }
+
+    private mutating func forget(_ id: PlayheadID) -> [Action] {
+        defer { entries[id] = nil }
+        return stop(id)
+    }
+
+    /// What the player does not play any more as it plays this, and what nobody has played for long.
+    private mutating func makeWay(for id: PlayheadID, _ role: RenditionRole?, at now: UInt64) -> [Action] {
+        var gone = entries.filter { other, entry in
+            now > entry.lastUse &+ Self.longestPause
+                || other.player == id.player && role != nil && entry.role == role
+        }.map(\.key)
+        if entries.count - gone.count >= Self.most {
+            let rest = entries.filter { !gone.contains($0.key) }
+            if let oldest = rest.min(by: { $0.value.lastUse < $1.value.lastUse })?.key { gone.append(oldest) }
+        }
+        return gone.flatMap { forget($0) }
+    }
+}
