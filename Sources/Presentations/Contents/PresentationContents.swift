@@ -120,7 +120,8 @@ private struct RenditionSurvey {
         for variant in playlist.variants {
             guard let url = variant.url, known.insert(url).inserted else { continue }
             let name = RenditionName.video(variant.resolution, bandwidth: variant.bandwidth, isVideo: variant.hasVideo)
-            found.append(try rendition(at: url, name, kind: variant.hasVideo ? "video" : "audio"))
+            found.append(
+                try rendition(at: url, name, kind: variant.hasVideo ? "video" : "audio", bandwidth: variant.bandwidth))
         }
         for rendition in playlist.renditions {
             guard let url = rendition.url, known.insert(url).inserted else { continue }
@@ -130,11 +131,11 @@ private struct RenditionSurvey {
         return found
     }
 
-    private mutating func rendition(at url: OriginURL, _ name: String, kind: String) throws(StoreError)
-        -> PresentationContents.Rendition
+    private mutating func rendition(at url: OriginURL, _ name: String, kind: String, bandwidth: Int64? = nil)
+        throws(StoreError) -> PresentationContents.Rendition
     {
         let key = policy.resolve(url).key
-        var report = RenditionReport(name: unique(name), kind: kind)
+        var report = RenditionReport(name: unique(name), kind: kind, bandwidth: bandwidth)
         let media = try PlaylistDocument(stored: key, in: store, importing: document.variables)
         var segments: MediaPlaylistSegments?
         if case .hls(let playlist)? = media?.content { segments = playlist.segments }
@@ -155,7 +156,8 @@ private struct RenditionSurvey {
                 set.kind == .video
                 ? RenditionName.video(representation.resolution, bandwidth: representation.bandwidth, isVideo: true)
                 : "\(kind) \(set.language ?? RenditionName.rate(representation.bandwidth) ?? representation.id)"
-            var report = RenditionReport(name: unique(name + period), kind: kind)
+            var report = RenditionReport(
+                name: unique(name + period), kind: kind, bandwidth: representation.bandwidth)
             report.isEncrypted = representation.isProtected
             let segments = try self.segments(of: id, in: mpd)
             if let segments { report = try survey(segments, report) }
@@ -192,7 +194,7 @@ private struct RenditionSurvey {
         -> RenditionReport
     {
         var report = report
-        if listsSegments { report.segmentList = [] }
+        if listsSegments { (report.segmentList, report.initializations) = ([], []) }
         var (initializations, keys, isComplete) = (Set<InitializationSection>(), Set<OriginURL>(), !segments.isEmpty)
         for segment in segments.all {
             for key in segment.keys {
@@ -202,6 +204,8 @@ private struct RenditionSurvey {
                 }
             }
             if let section = segment.initialization, let url = section.url, initializations.insert(section).inserted {
+                report.initializations?.append(
+                    PlaceReport(url: url.absolute, range: section.range.map(ByteSpan.init)))
                 isComplete = try add(url, section.range, to: &report) && isComplete
             }
             guard let url = segment.url, !segment.isGap else { continue }
