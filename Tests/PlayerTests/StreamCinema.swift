@@ -37,6 +37,13 @@ final class StreamCinema {
         origin.snapshot.requests.filter { [200, 206].contains($0.status) }.reduce(0) { $0 + $1.bodyBytesSent }
     }
 
+    /// How many requests for segments, keys and their like the origin has had until now, of what it has.
+    var segmentRequests: Int {
+        origin.snapshot.requests
+            .filter { ![".m3u8", ".mpd"].contains(where: $0.path.hasSuffix) && [200, 206, 304].contains($0.status) }
+            .count
+    }
+
     /// Does what a player does, and fails where some of that came to the origin past the proxy.
     func throughTheProxy<T>(_ body: (_ url: String) throws -> T) rethrows -> T {
         let before = origin.snapshot.requests.count

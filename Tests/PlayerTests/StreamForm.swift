@@ -22,6 +22,8 @@ enum StreamForm: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
     var isHLS: Bool { rawValue.hasPrefix("hls") }
+    /// Whether there is more than one picture to choose from.
+    var hasRenditions: Bool { [.hlsVariants, .dashTimeline, .dashNumbers, .dashSingleFile].contains(self) }
     /// The playlist that a player opens.
     var entry: String { isHLS ? "index.m3u8" : "index.mpd" }
 
