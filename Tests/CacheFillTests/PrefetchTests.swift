@@ -24,7 +24,7 @@ private let path = "/film.mp4"
         try FillStage.with { stage in
             stage.origin.serve(path, film)
             let order = Prefetch.Order(url: try stage.url(path), range: pair.wanted, keeps: keeps)
-            #expect(try stage.prefetch(order).isCompleted)
+            #expect(try stage.prefetch(order).end.isCompleted)
             #expect(
                 stage.origin.requests(path).map { $0.range?.clamped(to: 0..<film.size) ?? 0..<film.size } == [
                     pair.asked
@@ -41,7 +41,7 @@ private let path = "/film.mp4"
             stage.origin.serve(path, film)
             let url = try stage.url(path)
             for range in [2 * chunk..<4 * chunk, 0..<6 * chunk, chunk..<5 * chunk] {
-                #expect(try stage.prefetch(Prefetch.Order(url: url, range: range, keeps: false)).isCompleted)
+                #expect(try stage.prefetch(Prefetch.Order(url: url, range: range, keeps: false)).end.isCompleted)
             }
             #expect(
                 stage.origin.requests(path).map(\.range) == [
@@ -54,7 +54,7 @@ private let path = "/film.mp4"
         try FillStage.with { stage in
             stage.origin.serve(path, film)
             let order = Prefetch.Order(url: try stage.url(path), range: film.size + chunk..<film.size + 2 * chunk)
-            guard case .failed(.status(416, _)) = try stage.prefetch(order) else {
+            guard case .failed(.status(416, _)) = try stage.prefetch(order).end else {
                 return #expect(Bool(false), "there is nothing behind the end")
             }
             #expect(stage.origin.requestCount(path) == 1)
@@ -67,7 +67,7 @@ private let path = "/film.mp4"
             stage.origin.serve(path, film)
             stage.origin.script(path) { $0.headers = [("Cache-Control", "no-store")] }
             let order = Prefetch.Order(url: try stage.url(path), keeps: false)
-            guard case .failed(.notStorable(.noStore)) = try stage.prefetch(order) else {
+            guard case .failed(.notStorable(.noStore)) = try stage.prefetch(order).end else {
                 return #expect(Bool(false), "it may not be stored")
             }
             #expect(stage.origin.requestCount(path) == 1)
@@ -81,6 +81,8 @@ private let path = "/film.mp4"
             stage.origin.serve(path, film)
             stage.origin.script(path) { $0.headers = [("Cache-Control", "no-store")] }
             stage.origin.holdHeads(path)
+            // So that it joins at once.
+            try stage.waitUntilUnknown(path)
             let url = try stage.url(path), follower = FollowerID()
             stage.onLoop { filler in
                 let demand = Demand(url: url, span: nil, resolvedRule: ResolvedRule())
@@ -106,7 +108,7 @@ private let path = "/film.mp4"
         try FillStage.with { stage in
             stage.origin.serve(path, film)
             let url = try stage.url(path)
-            #expect(try stage.prefetch(Prefetch.Order(url: url, keeps: false)).isCompleted)
+            #expect(try stage.prefetch(Prefetch.Order(url: url, keeps: false)).end.isCompleted)
             let generation = try #require(try stage.generation(path))
             let spare = stage.onLoop { filler in
                 let demand = Demand(url: url, span: nil, resolvedRule: ResolvedRule())

@@ -65,12 +65,15 @@ package final class FillStage: Sendable {
     package func url(_ path: String) throws -> OriginURL { try OriginURL(url: origin.url(path)) }
 
     /// Runs a prefetch to its end.
-    package func prefetch(_ order: Prefetch.Order) throws -> Prefetch.End {
+    package func prefetch(_ order: Prefetch.Order) throws -> (end: Prefetch.End, progress: PrefetchState.Progress) {
         let ended = Monitor<Prefetch.End?>(nil)
-        onLoop { filler in
-            Prefetch(order, pace: nil, on: filler) { end in ended.update { $0 = end } }.start()
+        let state = onLoop { filler in
+            let prefetch = Prefetch(order, pace: nil, on: filler) { end in ended.update { $0 = end } }
+            prefetch.start()
+            return prefetch.state
         }
-        return try ended.wait(for: "the end of a prefetch") { $0 }
+        let end = try ended.wait(for: "the end of a prefetch") { $0 }
+        return (end, state.progress)
     }
 
     /// What is cached of a resource; nil where it is not known.
@@ -78,6 +81,14 @@ package final class FillStage: Sendable {
         let resource = filler.resource(try url(path).cacheKey)
         if case .generation(let generation) = filler.look(at: resource, wake: {}) { return generation }
         return nil
+    }
+
+    /// Waits until the index has said that nothing is cached of a resource.
+    package func waitUntilUnknown(_ path: String) throws {
+        let resource = filler.resource(try url(path).cacheKey)
+        try wait(for: "the look-up of \(path)") {
+            if case .unknown = filler.look(at: resource, wake: {}) { true } else { false }
+        }
     }
 
     /// Waits until a range of a resource is in the cache.

@@ -212,7 +212,7 @@ import TestSupport
             try cinema.stage.wait(for: "the end") { cinema.ahead.runningCount == 0 }
             #expect(cinema.requests == [])
             #expect(
-                try cinema.stage.prefetch(Prefetch.Order(url: url, range: 0..<start, keeps: false)).isCompleted)
+                try cinema.stage.prefetch(Prefetch.Order(url: url, range: 0..<start, keeps: false)).end.isCompleted)
             try cinema.read("/one.mp4", at: 0)
             try cinema.stage.wait(for: "the index") { cinema.shelf.missingIndex(of: place.rendition) == nil }
             #expect(cinema.shelf.membership(of: url, at: start + 69_999) { .zero }?.place?.position == 0)

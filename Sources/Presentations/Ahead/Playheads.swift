@@ -5,7 +5,7 @@ import Playlists
 /// Who plays, as far as requests tell.
 package struct PlayerID: Hashable, Sendable {
     private let address: String
-    private let agent: Substring
+    private let agent: String
 
     private static let longestAgent = 200
 
@@ -13,7 +13,7 @@ package struct PlayerID: Hashable, Sendable {
     ///   - address: the client's.
     ///   - agent: its `User-Agent`; nil for none.
     package init(address: String, agent: String?) {
-        (self.address, self.agent) = (address, (agent ?? "").prefix(Self.longestAgent))
+        (self.address, self.agent) = (address, String((agent ?? "").prefix(Self.longestAgent)))
     }
 }
 
