@@ -94,7 +94,7 @@ final class MediaAnswer: BodySource {
             }
         }
         // What a playlist names does not change, whatever players send by habit.
-        if resolvedRule.ignoresReload ?? (membership?.place != nil) { directives = directives.ignoringReload }
+        if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
         proceed()
         lookAhead()
     }

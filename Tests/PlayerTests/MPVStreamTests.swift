@@ -27,6 +27,8 @@ struct MPVStreamTests {
                 #expect(seen.lines == expected.lines && seen.exit == expected.exit, "\(when): \(seen.errors)")
             }
         }
+        // Of several renditions those are listed then that are there as a whole.
+        if form.hasRenditions { _ = try Frames(of: cinema.proxyURL) }
         cinema.origin.stop()
         let seen = try play(cinema.proxyURL)
         #expect(seen.lines == expected.lines && seen.exit == expected.exit, "without the origin: \(seen.errors)")

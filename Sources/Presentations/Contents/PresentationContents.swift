@@ -42,7 +42,9 @@ package struct PresentationContents: Sendable {
         switch document.content {
         case .hls(let playlist):
             return playlist.multivariant == nil ? nil : .playlists(Set(complete.map(\.url)))
-        case .dash: return .representations(Set(complete.compactMap(\.id.representation)))
+        case .dash(let mpd):
+            let complete = Set(complete.compactMap(\.id.representation))
+            return complete.isEmpty ? nil : .representations(mpd.filtered(by: complete))
         }
     }
 
@@ -50,7 +52,7 @@ package struct PresentationContents: Sendable {
     package var isPlayable: Bool {
         switch (document.content, kept) {
         case (.hls(let playlist), .playlists(let kept)?): playlist.multivariant?.edits(keeping: kept) != nil
-        case (.dash(let mpd), .representations(let kept)?): mpd.edits(keeping: kept) != nil
+        case (.dash(let mpd), _): mpd.plays(Set(renditions.filter(\.report.isComplete).compactMap(\.id.representation)))
         default: renditions.contains(where: \.report.isComplete)
         }
     }
@@ -64,6 +66,35 @@ package struct PresentationContents: Sendable {
         return PresentationReport(
             kind: kind, title: title, isPlayable: isPlayable, isLive: document.isLive,
             renditions: renditions.map(\.report))
+    }
+}
+
+extension MPD {
+    /// What stays where only some representations are there: of each kind in each period these, and all of a kind of
+    /// which none is there, as players can still have what was played of it.
+    fileprivate func filtered(by complete: Set<RepresentationID>) -> Set<RepresentationID> {
+        var kept: Set<RepresentationID> = []
+        for (_, alternatives) in Dictionary(grouping: representations, by: kind) {
+            let there = alternatives.filter(complete.contains)
+            kept.formUnion(there.isEmpty ? alternatives : there)
+        }
+        return kept
+    }
+
+    /// Whether of each kind of media, but for text, something is there in each period.
+    fileprivate func plays(_ complete: Set<RepresentationID>) -> Bool {
+        let needed = representations.filter { kind(of: $0).kind != .text && kind(of: $0).kind != .image }
+        return !complete.isEmpty
+            && Dictionary(grouping: needed, by: kind).values.allSatisfy { $0.contains(where: complete.contains) }
+    }
+
+    private struct KindInPeriod: Hashable {
+        let period: Int
+        let kind: MediaKind
+    }
+
+    private func kind(of id: RepresentationID) -> KindInPeriod {
+        KindInPeriod(period: id.period, kind: periods[id.period].adaptationSets[id.adaptationSet].kind)
     }
 }
 

@@ -18,6 +18,8 @@ package struct Membership: Sendable {
     package let whole: CacheKey
     /// Nil for what is no segment: a playlist, an initialization section, a key, a piece of a segment.
     package let place: SegmentPlace?
+    /// Whether it is a playlist itself: that changes, while segments, keys and initialization sections do not.
+    package let isPlaylist: Bool
     /// Whether the playlist goes on.
     package let isLive: Bool
 }
@@ -191,7 +193,9 @@ extension PlaylistShelf.State {
             guard place != nil || entry.names(url) else { continue }
             uses &+= 1
             entries[key]?.lastUse = uses
-            return Membership(whole: entry.whole, place: place, isLive: entry.document.isLive)
+            return Membership(
+                whole: entry.whole, place: place, isPlaylist: place == nil && !entry.companions.contains(url),
+                isLive: entry.document.isLive)
         }
         return nil
     }
