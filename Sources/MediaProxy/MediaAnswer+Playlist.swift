@@ -16,6 +16,7 @@ extension MediaAnswer {
         from generation: Generation, _ view: Generation.Snapshot, following status: SharedFetch?
     ) {
         let isOpening = status != nil
+        // no trap: a length is not negative
         let coverage = view.length.map { generation.coverage(of: 0..<$0) } ?? .part
         if directives.control.onlyIfCached, coverage != .whole {
             status?.leave(follower)

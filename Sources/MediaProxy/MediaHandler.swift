@@ -24,7 +24,8 @@ package final class MediaHandler: RequestHandler {
     ///   - via: this proxy among others, the same that its requests to origins carry.
     ///   - control: answers requests that are not for media.
     package init(
-        _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, policy: Current<ProxyPolicy>, addresses: Current<AddressPolicy>,
+        _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, policy: Current<ProxyPolicy>,
+        addresses: Current<AddressPolicy>,
         via: Via,
         hosts: HostPolicy, metrics: ProxyMetrics,
         control: any RequestHandler
