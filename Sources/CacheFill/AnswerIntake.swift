@@ -109,9 +109,10 @@ struct AnswerIntake {
         // What is stored is no longer what its origin has, though that must not be stored.
         if !isKept, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept)
-        if let former = validated?.head, former.isListing {
-            // Until it is read: the next state of the same stream.
-            generation.setHead { $0.ofPlaylist(former.live?.answered(at: filler.settings.clock())) }
+        if generation.head.isCertainPlaylist || StrayPage.isPlaylist(demand.url) {
+            // Until it is read: the next state of the same stream. Whoever comes in the meantime asks for the same.
+            let live = validated?.head.live?.answered(at: filler.settings.clock())
+            generation.setHead { $0.ofPlaylist(live ?? .unread(at: filler.settings.clock())) }
         }
         let isUnresumable = answer.first.isUnresumable(
             isStored: generation.isStored, condition: generation.head.rangeCondition, isAskedForPart: span != nil)

@@ -90,6 +90,11 @@ extension CacheStore {
         try administration.parts.reports(of: whole)
     }
 
+    /// Whether something is part of a resource.
+    package func hasParts(_ key: CacheKey) throws(StoreError) -> Bool {
+        try index.parts.summary(of: key)?.parts ?? 0 > 0
+    }
+
     /// The presentation that a resource is a part of, as far as the index knows.
     package func whole(of key: CacheKey) throws(StoreError) -> CacheKey? { try index.parts.whole(of: key) }
 

@@ -170,13 +170,6 @@ struct ChunkTable: Sendable {
         for ordinal in extents.ordinals where !extents[ordinal].present.isEmpty { touch(ordinal, at: time) }
     }
 
-    /// All that is present is to be evicted before everything else. The index is told of it directly.
-    mutating func demoteAll() {
-        for ordinal in extents.ordinals where extents[ordinal].lastAccess > AccessClock.demotion {
-            extents[ordinal].lastAccess -= AccessClock.demotion
-        }
-    }
-
     // MARK: Filling
 
     /// A number for a writer, by which it claims chunks.

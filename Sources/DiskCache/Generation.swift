@@ -250,9 +250,6 @@ package final class Generation: Sendable {
     /// Counts all that is present as read at a time, in microseconds since 1970.
     func touch(at time: Int64) { state.withLock { $0.chunks.touchAll(at: time) } }
 
-    /// Puts all that is present before everything else in the order of eviction.
-    func demote() { state.withLock { $0.chunks.demoteAll() } }
-
     func touch(_ ordinal: Int, at time: Int64) { state.withLock { $0.chunks.touch(ordinal, at: time) } }
 
     // MARK: Filling

@@ -162,10 +162,12 @@ struct IndexListing: Sendable {
                 "length", { (column) throws(RowDamage) in try row.integer(column, in: 0...Generation.longest) }) ?? 0
         else { return nil }
         func sum(_ column: String, upTo most: Int64) -> Int64 {
+            // no trap: not below 0, as the length is not
             parts > 0 ? (try? row.integer(column, in: 0...most)) ?? 0 : 0
         }
         // no trap: lengths are none below 0
         let length = own +| sum("part_length", upTo: 1 << 60),
+            // no trap: a length is not negative
             cached = ((try? row.integer("cached", in: 0...own)) ?? 0) +| sum("part_cached", upTo: length -| own),
             fields = try? row.decoded([[String]].self, "fields")
         return ResourceReport(

@@ -48,6 +48,7 @@ struct IndexParts: Sendable {
         return CacheIndex.Part(
             id: try row.integer("id"), key: CacheKey(text: try row.text("key")),
             generation: try? row.generation("generation"), length: length,
+            // no trap: a length is not negative
             cached: (try? row.integer("cached", in: 0...length)) ?? 0, isPinned: (try? row.flag("pinned")) ?? false,
             hits: (try? row.integer("hits", in: 0...1 << 60)) ?? 0,
             lastAccess: (try? row.integer("last_access")) ?? 0)

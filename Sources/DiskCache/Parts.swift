@@ -113,7 +113,6 @@ struct Parts: Sendable {
             try queue.sync { work throws(StoreError) in
                 // What was read before is told first: it would undo this.
                 work.checkpointer.checkpoint(touchesToo: true)
-                for key in some { core.open.newest(of: key)?.demote() }
                 try core.index.parts.demote(some)
             }
         }

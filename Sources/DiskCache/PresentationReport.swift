@@ -35,6 +35,8 @@ package struct RenditionReport: Codable, Sendable, Equatable {
     package var name: String
     /// `video`, `audio`, `subtitles` or `image`.
     package var kind: String
+    /// Bits per second, where the playlist says so.
+    package var bandwidth: Int64?
     /// How many it lists; 0 where its playlist is not cached.
     package var segments: Int
     package var cachedSegments: Int
@@ -46,11 +48,22 @@ package struct RenditionReport: Codable, Sendable, Equatable {
     package var isEncrypted: Bool
     /// Its segments in order, where these were asked for.
     package var segmentList: [SegmentReport]?
+    /// What decoders need before them, likewise.
+    package var initializations: [PlaceReport]?
 
-    package init(name: String, kind: String) {
-        (self.name, self.kind) = (name, kind)
+    package init(name: String, kind: String, bandwidth: Int64? = nil) {
+        (self.name, self.kind, self.bandwidth) = (name, kind, bandwidth)
         (segments, cachedSegments, cached, isComplete, isEncrypted) = (0, 0, 0, false, false)
     }
+}
+
+/// A file, or a part of one.
+package struct PlaceReport: Codable, Sendable, Equatable {
+    package var url: String
+    /// nil for all of it.
+    package var range: ByteSpan?
+
+    package init(url: String, range: ByteSpan?) { (self.url, self.range) = (url, range) }
 }
 
 /// A segment of a rendition.

@@ -27,7 +27,8 @@ final class Connection {
     /// The body of the request that is being answered, until it is over.
     var incoming: IncomingBody?
     /// The client's address and port, once somebody has asked.
-    private(set) lazy var peer = ListenAddress(ofPeer: socket).description
+    private(set) lazy var peer = peerAddress.description
+    private(set) lazy var peerAddress = ListenAddress(ofPeer: socket)
     /// When the connection is dropped unless it gets further; nil while an answer is on its way, however long it takes.
     var deadline: UInt64?
     /// Since when there has been nothing to answer; nil from the first byte of a request to the end of its answer.

@@ -53,6 +53,9 @@ package final class Exchange {
     /// Where the client has connected to. Asks the kernel.
     package var localAddress: ListenAddress { ListenAddress(localOf: connection.socket) }
 
+    /// The address that the client has connected from, without its port. The kernel is asked once for each connection.
+    package var clientHost: String { connection.peerAddress.host }
+
     // MARK: The request's body
 
     /// How many bytes of body the request announces: 0 where it has none, nil where it comes in chunks (RFC 9112 §7.1).

@@ -79,13 +79,21 @@ package struct FileExport {
     package func run(from path: String, length: Int64, isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool) throws
         -> Method
     {
+        try write { file in
+            let method = try file.copy(from: path, length: length, isWanted: isWanted)
+            guard isHeld() else { throw FileError("the proxy ended meanwhile: try again") }
+            return method
+        }
+    }
+
+    /// Puts a file together. It gets its name when `body` has returned.
+    package func write<Result>(_ body: (UnfinishedFile) throws -> Result) throws -> Result {
         let file = try UnfinishedFile(in: directory, for: target, isNameless: isNameless)
         // Before a byte is in it: what is private is never anything else.
         if replaces, case .same(let mode) = try Self.replaceable(target) { try file.setMode(mode) }
-        let method = try file.copy(from: path, length: length, isWanted: isWanted)
+        let result = try body(file)
         try file.sync()
-        guard isHeld() else { throw FileError("the proxy ended meanwhile: try again") }
         guard try file.publish(as: target, replaces: replaces) else { throw Self.collision(target) }
-        return method
+        return result
     }
 }

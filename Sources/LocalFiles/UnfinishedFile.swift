@@ -136,6 +136,26 @@ package final class UnfinishedFile {
         }
     }
 
+    /// Appends a range of another file.
+    /// - Parameter end: how long this one is.
+    package func append(_ range: Range<Int64>, of source: Int32, at end: inout Int64) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        defer { buffer.deallocate() }
+        var place = range.lowerBound
+        while place < range.upperBound {
+            let wanted = Int(min(Int64(buffer.count), range.upperBound - place))
+            let count = pread(source, buffer.baseAddress, wanted, off_t(place))
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else {
+                throw FileError(
+                    "what is cached has become shorter meanwhile: try again, or reelcache verify --repair")
+            }
+            try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: end)
+            place += Int64(count)
+            end += Int64(count)
+        }
+    }
+
     private func write(_ bytes: UnsafeRawBufferPointer, at place: Int64) throws {
         var written = 0
         while written < bytes.count {

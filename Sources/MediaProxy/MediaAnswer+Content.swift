@@ -21,6 +21,7 @@ extension MediaAnswer {
         case .failed: return close(412, generation, view, following: status)
         case .proceed: break
         }
+        noteMembership(of: generation)
         if resolvedRule.pins, generation.isStored { filler.filler.pin(generation, of: resource) }
         guard let length = view.length else {
             // RFC 9110 §14.2: while the length is unknown, Range is ignored.
@@ -36,6 +37,12 @@ extension MediaAnswer {
             return refuseRange(length, generation, following: status)
         }
         answer(from: generation, view, range: range, length: length, following: status)
+    }
+
+    /// What was stored before a playlist named it.
+    private func noteMembership(of generation: Generation) {
+        guard let whole = membership?.whole, generation.isStored, generation.whole != whole else { return }
+        library.join([generation.key], to: whole)
     }
 
     func answer(
@@ -86,7 +93,7 @@ extension MediaAnswer {
             reader.onReady = { [self] in sendFirst(of: reader, body: body, head: head) }
             return
         case .bytes(let bytes, _, _)
-        where begins(reader) && body == nil && library.isPlaylist(bytes, of: reader.generation):
+        where body == nil && library.isPlaylist(bytes, of: reader.generation) && begins(reader):
             return answerPlaylist(from: reader.generation, beginning: bytes, by: reader, isNews: !outcome.isHit)
         case .failed(.changed):
             reader.finish()

@@ -1,4 +1,5 @@
 import CacheFill
+import EventIO
 import CachePolicy
 import DiskCache
 import HTTPModel
@@ -15,6 +16,7 @@ extension MediaAnswer {
         from generation: Generation, _ view: Generation.Snapshot, following status: SharedFetch?
     ) {
         let isOpening = status != nil
+        // no trap: a length is not negative
         let coverage = view.length.map { generation.coverage(of: 0..<$0) } ?? .part
         if directives.control.onlyIfCached, coverage != .whole {
             status?.leave(follower)
@@ -92,6 +94,41 @@ extension MediaAnswer {
         if let doubt, !filler.isOffline, let live = generation.head.live, live.isSilent(at: filler.filler.instant) {
             return fail(doubt, status: 504, advice: "the stream's playlist would not go on")
         }
+        guard mayBeIncomplete(document) else { return giveText(of: document, from: generation) }
+        findKept(of: document) { [self] in giveText(of: document, from: generation) }
+    }
+
+    // MARK: Without its origin
+
+    /// Whether some of its renditions may be out of reach.
+    private func mayBeIncomplete(_ document: PlaylistDocument) -> Bool {
+        guard document.listsRenditions else { return false }
+        return filler.isOffline || doubt != nil || filler.filler.backoff.isDown(route.url.absolute)
+    }
+
+    /// Leaves in it what is cached as a whole, as long as that is something.
+    private func findKept(of document: PlaylistDocument, then done: @escaping () -> Void) {
+        let (store, policy, logger) = (filler.filler.store, handler.policy, filler.filler.logger)
+        let bound = LoopBound(self, on: exchange.loop)
+        exchange.onAbort = { [self] in abandon() }
+        let isRun = store.perform {
+            var kept: PlaylistForm.Kept?
+            do throws(StoreError) { kept = try PresentationContents(of: document.key, in: store, policy)?.kept } catch {
+                logger.error("could not look what is cached of \(document.key.text): \(error)")
+            }
+            let found = kept
+            bound.post { answer in
+                answer.kept = found
+                answer.whenKeptIsFound?()
+            }
+        }
+        whenKeptIsFound = done
+        if !isRun { done() }
+    }
+
+    private func giveText(of document: PlaylistDocument, from generation: Generation) {
+        whenKeptIsFound = nil
+        guard exchange.isOpen, !isAnswered else { return }
         guard document.hasText(for: form(of: document)) else { return makeText(of: document, from: generation) }
         respond(with: document, from: generation)
     }
@@ -129,7 +166,7 @@ extension MediaAnswer {
             case .path: .path
             case .mount: .mount(servesAnyOrigin: handler.policy.servesAnyOrigin)
             }
-        return PlaylistForm(client: own, style: style, mounts: handler.policy.mounts)
+        return PlaylistForm(client: own, style: style, mounts: handler.policy.mounts, kept: kept)
     }
 
     private func makeText(of document: PlaylistDocument, from generation: Generation) {
@@ -153,7 +190,7 @@ extension MediaAnswer {
             return generation.isStored ? answer(fromFile: generation) : respondOriginal(text.bytes, from: generation)
         }
         // RFC 9110 §10.2.2: whoever takes the proxy for the way to the origin resolves against what the origin says.
-        guard route.form != .absolute else { return redirect(to: document.base, from: generation) }
+        guard route.form != .absolute || kept != nil else { return redirect(to: document.base, from: generation) }
         respond(text, from: generation)
     }
 

@@ -19,7 +19,7 @@ final class MediaAnswer: BodySource {
     let request: RequestHead
     let route: Route
     let handler: MediaHandler
-    let directives: RequestDirectives
+    private(set) var directives: RequestDirectives
     let follower = FollowerID()
     /// The resource that is asked for; another one where its origin chooses by further fields of the request.
     var resource: OpenResource
@@ -40,10 +40,15 @@ final class MediaAnswer: BodySource {
     /// Its playlist is given out as it is stored.
     private(set) var isAsStored = false
     var isReadingPlaylist = false
+    /// Of a playlist, what is left in it: its origin cannot be asked for the rest. Nil for all.
+    var kept: PlaylistForm.Kept?
+    var whenKeptIsFound: (() -> Void)?
     /// Given out of memory.
     var isAnswered = false
     /// To what it belongs, where a playlist names it.
     private(set) lazy var membership = findMembership()
+    /// For which the next segments are fetched.
+    private var reading: Reading?
     /// How long it waits yet for the first byte.
     var patience = Patience.fresh
     /// A generation may be replaced while its first byte is awaited: then the answer is given from the next one.
@@ -88,7 +93,17 @@ final class MediaAnswer: BodySource {
                     400, text: "malformed Range; write bytes=FIRST-LAST, bytes=FIRST- or bytes=-COUNT")
             }
         }
+        // What a playlist names does not change, whatever players send by habit.
+        if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
         proceed()
+        lookAhead()
+    }
+
+    /// What comes after the segment that is asked for is wanted soon.
+    private func lookAhead() {
+        guard request.method == .get, exchange.isOpen, let membership, membership.place != nil else { return }
+        let player = PlayerID(address: exchange.clientHost, agent: request.value(of: "User-Agent"))
+        reading = handler.library.ahead.reads(membership, by: player, demand, on: filler)
     }
 
     /// Whether a page of another site asks for what only the cache can answer: by whether it does, it would learn what
@@ -314,7 +329,15 @@ final class MediaAnswer: BodySource {
         headFetch = nil
         reader?.finish()
         reader = nil
+        leaveReading()
+        whenKeptIsFound = nil
         isAnswered = true
+    }
+
+    /// The player has gone before the end.
+    private func leaveReading() {
+        if let reading { library.ahead.left(reading) }
+        reading = nil
     }
 
     // MARK: The body
@@ -346,6 +369,7 @@ final class MediaAnswer: BodySource {
 
     func finish() {
         if let reader { exchange.note(reader) }
+        if reader?.remaining != 0 { leaveReading() }
         reader?.finish()
         reader = nil
     }

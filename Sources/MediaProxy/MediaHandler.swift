@@ -20,17 +20,18 @@ package final class MediaHandler: RequestHandler {
     private var acceptedHost: String?
 
     /// - Parameters:
-    ///   - shelf: of playlists, which all loops share.
+    ///   - shelf: of playlists, which all loops share, as they do `ahead`.
     ///   - via: this proxy among others, the same that its requests to origins carry.
     ///   - control: answers requests that are not for media.
     package init(
-        _ filler: LoopFiller, shelf: PlaylistShelf, policy: Current<ProxyPolicy>, addresses: Current<AddressPolicy>,
+        _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, policy: Current<ProxyPolicy>,
+        addresses: Current<AddressPolicy>,
         via: Via,
         hosts: HostPolicy, metrics: ProxyMetrics,
         control: any RequestHandler
     ) {
         self.filler = filler
-        library = PlaylistLibrary(shelf, on: filler)
+        library = PlaylistLibrary(shelf, ahead, on: filler)
         self.addresses = addresses
         self.via = via
         self.hosts = hosts

@@ -19,6 +19,7 @@ struct CacheEngine: Sendable {
     let metrics = ProxyMetrics()
     /// Playlists that were served lately.
     let shelf = PlaylistShelf()
+    let ahead: SegmentAhead
     let addresses: Current<AddressPolicy>
     private let networks: LoopBound<NetworkWatch>
     let policy: Current<ProxyPolicy>
@@ -40,7 +41,7 @@ struct CacheEngine: Sendable {
         settled.adviceWords = tuning.adviceWords
         let policy = Current<ProxyPolicy>(settled)
         let logger = logger.guarded(by: policy)
-        (self.policy, self.logger) = (policy, logger)
+        (self.policy, self.logger, ahead) = (policy, logger, SegmentAhead(shelf))
         accessLog = try AccessLog(policy, metrics: metrics)
         // While nothing has to be taken back yet.
         try accessLog.open(configuration.accessLog)
@@ -87,6 +88,7 @@ struct CacheEngine: Sendable {
 
     /// Ends all transfers and the loops, and closes the store. Blocks.
     func shutDown() throws(StoreError) {
+        ahead.stop()
         for filler in fillers {
             filler.loop.sync { filler.value.shutdown() }
         }

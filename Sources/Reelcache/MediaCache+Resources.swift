@@ -3,6 +3,7 @@ import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
+import Presentations
 import Synchronization
 
 /// What is cached. A URL finds what the rules cache it under, else what is cached under the URL itself.
@@ -26,13 +27,18 @@ extension MediaCache {
     }
 
     /// Whether all of a resource is cached: it then plays without its origin. What cannot be known, as the disk fails,
-    /// is not.
+    /// is not. Of a presentation, that is whether renditions are cached as a whole that can be played by themselves:
+    /// its playlists are read for that, which takes some milliseconds for a thousand segments.
     ///
     /// Quick, and without waiting for what runs: for each cell of a list, if need be.
     public func isCached(_ url: URL) -> Bool {
         guard !isClosed, let origin = try? Self.origin(url) else { return false }
         do throws(CacheError) {
-            return try find(origin) { store, key throws(StoreError) in try store.isComplete(key) ? true : nil } ?? false
+            return try find(origin) { store, key throws(StoreError) in
+                guard try store.isComplete(key) else { return nil }
+                guard try store.hasParts(key) else { return true }
+                return try PresentationContents(of: key, in: store, engine.policy.value)?.isPlayable ?? true
+            } ?? false
         } catch {
             logger.error("could not look up whether \(origin.absolute) is cached: \(error)")
             return false
@@ -44,6 +50,15 @@ extension MediaCache {
     /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
     public func coverage(of url: URL) throws -> CacheCoverage? {
         try find(Self.origin(url)) { store, key throws(StoreError) in try store.coverage(key) }.map(CacheCoverage.init)
+    }
+
+    /// What of a presentation is cached, by the URL of its first playlist: its renditions, and how much of each.
+    /// - Returns: nil where that playlist is not cached, or is none.
+    /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
+    public func presentation(of url: URL) throws -> CachedPresentation? {
+        try find(Self.origin(url)) { store, key throws(StoreError) in
+            try PresentationContents(of: key, in: store, engine.policy.value)
+        }.map { CachedPresentation($0.report) }
     }
 
     /// What is cached, wholly or in part.

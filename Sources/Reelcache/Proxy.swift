@@ -74,7 +74,8 @@ public final class Proxy: Sendable {
                 recorder: engine.accessLog
             ) { loop in
                 MediaHandler(
-                    engine.fillers[loop.index].value, shelf: engine.shelf, policy: engine.policy,
+                    engine.fillers[loop.index].value, shelf: engine.shelf, ahead: engine.ahead,
+                    policy: engine.policy,
                     addresses: engine.addresses,
                     via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(

@@ -169,6 +169,10 @@ import Testing
             #expect(try key(url, ignoring: parameters("token", "utm_*")) == wanted, "\(url)")
         }
         #expect(try key("https://h/a?b=1", ignoring: .all) == "https://h/a")
+        // Each asks for another text.
+        #expect(
+            try key("https://h/a?b=1&_HLS_msn=3&_HLS_part=1", ignoring: .all) == "https://h/a?_HLS_msn=3&_HLS_part=1")
+        #expect(try key("https://h/a?b=1&_HLS_msn=3", ignoring: parameters("*")) == "https://h/a?_HLS_msn=3")
         #expect(try key("https://h/a?b=1", ignoring: .nothing) == "https://h/a?b=1")
     }
 

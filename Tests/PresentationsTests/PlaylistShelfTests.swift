@@ -55,6 +55,7 @@ import Testing
         #expect(shelf.put(film, at: .zero).whole == (isFirst ? whole : film.key))
         if !isFirst { #expect(shelf.put(main, at: .zero).joined == [film.key]) }
         #expect(try membership("https://a.example/v/1.ts")?.whole == whole)
+        #expect(try membership("https://a.example/v/film.m3u8?token=1&_HLS_msn=5")?.whole == whole)
         #expect(shelf.parent(of: film.url) === main)
     }
 

@@ -9,6 +9,11 @@ extension ScriptedOrigin {
         package var media: Media?
         /// The resource, where there is no `media`; and the body that goes with `status`.
         package var body: [UInt8]?
+        /// The resource is what this file has when a request comes, in place of `body`; nothing, where there is no such
+        /// file. For what another program writes meanwhile.
+        package var file: String?
+        /// Whether the time of the file's last change is its `Last-Modified`.
+        package var isFileDated = false
         /// With its quotes, and `W/` if weak.
         package var etag: String?
         /// An HTTP date, as it goes on the wire.

@@ -103,6 +103,7 @@ struct OriginState: Sendable {
         if let change = behaviour.changeAfterRequests, paths[path, default: Path()].requestCount >= change.count {
             (behaviour.media, behaviour.etag) = (change.media, change.etag)
         }
+        behaviour.readFile()
         let count = paths[path, default: Path()].requestCount
         if !behaviour.versions.isEmpty {
             let number = count % behaviour.versions.count
@@ -133,6 +134,13 @@ struct OriginState: Sendable {
 }
 
 extension ScriptedOrigin.Behaviour {
+    fileprivate mutating func readFile() {
+        guard let file else { return }
+        body = (try? Data(contentsOf: URL(fileURLWithPath: file))).map { [UInt8]($0) }
+        var about = stat()
+        if isFileDated, stat(file, &about) == 0 { lastModified = HTTPDate.string(about.st_mtim.tv_sec) }
+    }
+
     /// Takes the scripted status back, with all that was said along with it.
     fileprivate mutating func clearStatus() {
         (status, retryAfter) = (nil, nil)

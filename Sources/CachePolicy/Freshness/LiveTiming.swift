@@ -14,6 +14,11 @@ package struct LiveTiming: Sendable, Equatable {
         (self.freshFor, self.silentAfter, self.answeredAt) = (freshFor, silentAfter, answeredAt)
     }
 
+    /// Of a playlist that is just coming in: what it says of itself is known in a moment.
+    package static func unread(at now: UInt64) -> LiveTiming {
+        LiveTiming(freshFor: 500_000_000, silentAfter: .max, answeredAt: now)
+    }
+
     /// The same for a later answer.
     package func answered(at now: UInt64) -> LiveTiming {
         LiveTiming(freshFor: freshFor, silentAfter: silentAfter, answeredAt: now)
@@ -33,7 +38,7 @@ package struct LiveTiming: Sendable, Equatable {
     package func freshness(age: Int64, at now: UInt64) -> Freshness {
         let left = remaining(at: now), second: UInt64 = 1_000_000_000
         let seconds = Int64(clamping: left / second) + (left % second > 0 ? 1 : 0) // no trap: far from the greatest
-        let staleness = Int64(clamping: (now -| answeredAt -| freshFor) / second)
+        let staleness = Int64(clamping: (now -| answeredAt -| freshFor) / second) // no trap: not 0
         return Freshness(lifetime: age +| seconds -| (left > 0 ? 0 : staleness), age: age, source: .stream)
     }
 }

@@ -21,20 +21,25 @@ package enum IgnoredQuery: Sendable, Equatable {
         func matches(_ name: Substring) -> Bool { glob.matches(Array(PercentEncoding.normalized(String(name)).utf8)) }
     }
 
+    /// What asks for one state of a live playlist stays in any case (`_HLS_msn` and its like,
+    /// draft-pantos-hls-rfc8216bis §6.2.5): each is another text.
     /// - Parameter query: with its `?`, or empty.
     /// - Returns: what is left, likewise.
     func removed(from query: Substring) -> String {
+        if case .nothing = self { return String(query) }
+        let parameters = query.dropFirst().split(separator: "&", omittingEmptySubsequences: false)
+        let kept = parameters.filter { $0.hasPrefix(Self.deliveryDirective) || !ignores($0.prefix { $0 != "=" }) }
+        guard kept.count < parameters.count else { return String(query) }
+        return kept.isEmpty ? "" : "?" + kept.joined(separator: "&")
+    }
+
+    package static let deliveryDirective = "_HLS_"
+
+    private func ignores(_ name: Substring) -> Bool {
         switch self {
-        case .nothing: return String(query)
-        case .all: return ""
-        case .parameters(let patterns):
-            let parameters = query.dropFirst().split(separator: "&", omittingEmptySubsequences: false)
-            let kept = parameters.filter { parameter in
-                let name = parameter.prefix { $0 != "=" }
-                return !patterns.contains { $0.matches(name) }
-            }
-            guard kept.count < parameters.count else { return String(query) }
-            return kept.isEmpty ? "" : "?" + kept.joined(separator: "&")
+        case .nothing: false
+        case .all: true
+        case .parameters(let patterns): patterns.contains { $0.matches(name) }
         }
     }
 }

@@ -29,7 +29,7 @@ struct CachedParts {
         if let part = parts[key], part.isComplete {
             guard let range else { return State(cached: part.length, isWhole: true) }
             // What a playlist says of a file may be more than there is.
-            let there = range.clamped(to: 0..<max(0, part.length))
+            let there = range.clamped(to: 0..<max(0, part.length)) // no trap: not below 0
             return State(cached: there.length, isWhole: there == range)
         }
         if range == nil, let part = parts[key] { return State(cached: part.cached) }
@@ -38,7 +38,7 @@ struct CachedParts {
 
     private func state(of coverage: ResourceCoverage?, _ range: Range<Int64>?) -> State {
         guard let coverage else { return State() }
-        let wanted = range ?? 0..<coverage.length
+        let wanted = range ?? 0..<coverage.length // no trap: a length is not negative
         let cached = coverage.present.reduce(0 as Int64) { $0 +| $1.clamped(to: wanted).length }
         return State(cached: cached, isWhole: cached == wanted.length)
     }

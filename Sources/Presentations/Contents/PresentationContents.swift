@@ -42,7 +42,9 @@ package struct PresentationContents: Sendable {
         switch document.content {
         case .hls(let playlist):
             return playlist.multivariant == nil ? nil : .playlists(Set(complete.map(\.url)))
-        case .dash: return .representations(Set(complete.compactMap(\.id.representation)))
+        case .dash(let mpd):
+            let complete = Set(complete.compactMap(\.id.representation))
+            return complete.isEmpty ? nil : .representations(mpd.filtered(by: complete))
         }
     }
 
@@ -50,7 +52,7 @@ package struct PresentationContents: Sendable {
     package var isPlayable: Bool {
         switch (document.content, kept) {
         case (.hls(let playlist), .playlists(let kept)?): playlist.multivariant?.edits(keeping: kept) != nil
-        case (.dash(let mpd), .representations(let kept)?): mpd.edits(keeping: kept) != nil
+        case (.dash(let mpd), _): mpd.plays(Set(renditions.filter(\.report.isComplete).compactMap(\.id.representation)))
         default: renditions.contains(where: \.report.isComplete)
         }
     }
@@ -64,6 +66,35 @@ package struct PresentationContents: Sendable {
         return PresentationReport(
             kind: kind, title: title, isPlayable: isPlayable, isLive: document.isLive,
             renditions: renditions.map(\.report))
+    }
+}
+
+extension MPD {
+    /// What stays where only some representations are there: of each kind in each period these, and all of a kind of
+    /// which none is there, as players can still have what was played of it.
+    fileprivate func filtered(by complete: Set<RepresentationID>) -> Set<RepresentationID> {
+        var kept: Set<RepresentationID> = []
+        for (_, alternatives) in Dictionary(grouping: representations, by: kind) {
+            let there = alternatives.filter(complete.contains)
+            kept.formUnion(there.isEmpty ? alternatives : there)
+        }
+        return kept
+    }
+
+    /// Whether of each kind of media, but for text, something is there in each period.
+    fileprivate func plays(_ complete: Set<RepresentationID>) -> Bool {
+        let needed = representations.filter { kind(of: $0).kind != .text && kind(of: $0).kind != .image }
+        return !complete.isEmpty
+            && Dictionary(grouping: needed, by: kind).values.allSatisfy { $0.contains(where: complete.contains) }
+    }
+
+    private struct KindInPeriod: Hashable {
+        let period: Int
+        let kind: MediaKind
+    }
+
+    private func kind(of id: RepresentationID) -> KindInPeriod {
+        KindInPeriod(period: id.period, kind: periods[id.period].adaptationSets[id.adaptationSet].kind)
     }
 }
 
@@ -120,7 +151,8 @@ private struct RenditionSurvey {
         for variant in playlist.variants {
             guard let url = variant.url, known.insert(url).inserted else { continue }
             let name = RenditionName.video(variant.resolution, bandwidth: variant.bandwidth, isVideo: variant.hasVideo)
-            found.append(try rendition(at: url, name, kind: variant.hasVideo ? "video" : "audio"))
+            found.append(
+                try rendition(at: url, name, kind: variant.hasVideo ? "video" : "audio", bandwidth: variant.bandwidth))
         }
         for rendition in playlist.renditions {
             guard let url = rendition.url, known.insert(url).inserted else { continue }
@@ -130,11 +162,11 @@ private struct RenditionSurvey {
         return found
     }
 
-    private mutating func rendition(at url: OriginURL, _ name: String, kind: String) throws(StoreError)
-        -> PresentationContents.Rendition
+    private mutating func rendition(at url: OriginURL, _ name: String, kind: String, bandwidth: Int64? = nil)
+        throws(StoreError) -> PresentationContents.Rendition
     {
         let key = policy.resolve(url).key
-        var report = RenditionReport(name: unique(name), kind: kind)
+        var report = RenditionReport(name: unique(name), kind: kind, bandwidth: bandwidth)
         let media = try PlaylistDocument(stored: key, in: store, importing: document.variables)
         var segments: MediaPlaylistSegments?
         if case .hls(let playlist)? = media?.content { segments = playlist.segments }
@@ -155,7 +187,8 @@ private struct RenditionSurvey {
                 set.kind == .video
                 ? RenditionName.video(representation.resolution, bandwidth: representation.bandwidth, isVideo: true)
                 : "\(kind) \(set.language ?? RenditionName.rate(representation.bandwidth) ?? representation.id)"
-            var report = RenditionReport(name: unique(name + period), kind: kind)
+            var report = RenditionReport(
+                name: unique(name + period), kind: kind, bandwidth: representation.bandwidth)
             report.isEncrypted = representation.isProtected
             let segments = try self.segments(of: id, in: mpd)
             if let segments { report = try survey(segments, report) }
@@ -192,7 +225,7 @@ private struct RenditionSurvey {
         -> RenditionReport
     {
         var report = report
-        if listsSegments { report.segmentList = [] }
+        if listsSegments { (report.segmentList, report.initializations) = ([], []) }
         var (initializations, keys, isComplete) = (Set<InitializationSection>(), Set<OriginURL>(), !segments.isEmpty)
         for segment in segments.all {
             for key in segment.keys {
@@ -202,6 +235,8 @@ private struct RenditionSurvey {
                 }
             }
             if let section = segment.initialization, let url = section.url, initializations.insert(section).inserted {
+                report.initializations?.append(
+                    PlaceReport(url: url.absolute, range: section.range.map(ByteSpan.init)))
                 isComplete = try add(url, section.range, to: &report) && isComplete
             }
             guard let url = segment.url, !segment.isGap else { continue }

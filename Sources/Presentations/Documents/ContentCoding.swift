@@ -38,7 +38,7 @@ package enum ContentCoding {
         var (text, source) = ([UInt8](), bytes)
         let problem = source.withUnsafeMutableBufferPointer { source -> Problem? in
             stream.next_in = source.baseAddress
-            stream.avail_in = UInt32(source.count)
+            stream.avail_in = UInt32(source.count) // no trap: a playlist is no longer than 32 MiB
             return inflate(&stream, into: &text, limit: limit)
         }
         if let problem { throw problem }
@@ -50,7 +50,7 @@ package enum ContentCoding {
             var result = Z_OK
             while result == Z_OK {
                 stream.next_out = piece.baseAddress
-                stream.avail_out = UInt32(piece.count)
+                stream.avail_out = UInt32(piece.count) // no trap: 64 KiB
                 result = CZlib.inflate(&stream, Z_NO_FLUSH)
                 text += piece[..<(piece.count - Int(stream.avail_out))]
                 // Memory follows what comes out of it, up to the limit.

@@ -48,6 +48,14 @@ package final class PlaylistDocument: Sendable {
         if case .hls(let playlist) = content { playlist.multivariant?.playlists ?? [] } else { [] }
     }
 
+    /// Whether players choose among what it names: it is a multivariant playlist, or an MPD.
+    package var listsRenditions: Bool {
+        switch content {
+        case .hls(let playlist): playlist.multivariant != nil
+        case .dash: true
+        }
+    }
+
     /// For the media playlists that import them.
     package var variables: [String: String] {
         if case .hls(let playlist) = content { playlist.variables } else { [:] }

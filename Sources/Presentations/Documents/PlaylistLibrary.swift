@@ -17,6 +17,7 @@ package final class PlaylistLibrary {
     }
 
     package let shelf: PlaylistShelf
+    package let ahead: SegmentAhead
     private let loop: LoopFiller
     private var waiting: [GenerationID: [(Outcome) -> Void]] = [:]
     /// What is no playlist, although it looks like one.
@@ -25,7 +26,9 @@ package final class PlaylistLibrary {
     /// What a live playlist's delivery directives have asked for last.
     private var delivered: [CacheKey: (resource: OpenResource, generation: Generation)] = [:]
 
-    package init(_ shelf: PlaylistShelf, on loop: LoopFiller) { (self.shelf, self.loop) = (shelf, loop) }
+    package init(_ shelf: PlaylistShelf, _ ahead: SegmentAhead, on loop: LoopFiller) {
+        (self.shelf, self.ahead, self.loop) = (shelf, ahead, loop)
+    }
 
     // MARK: What is one
 
@@ -137,8 +140,12 @@ package final class PlaylistLibrary {
     }
 
     private func put(_ document: PlaylistDocument, _ generation: Generation, _ resource: OpenResource) {
-        let former = shelf.document(document.key)
-        shelf.put(document, at: .seconds(loop.filler.now()))
+        let former = shelf.document(document.key), now = Duration.seconds(loop.filler.now())
+        let (whole, joined) = shelf.put(document, at: now)
+        ahead.renewed(document.key, at: now)
+        if whole != document.key { join([generation.key], to: whole) }
+        join(joined, to: whole)
+        if let former, document.isLive { demote(document.left(since: former, at: now)) }
         guard generation.key != document.key, generation.isStored else { return }
         // One state of a stream: nobody asks for it when the next is there.
         if let last = delivered[document.key], last.generation !== generation, former != nil {
@@ -146,6 +153,36 @@ package final class PlaylistLibrary {
         }
         if delivered.count >= Self.mostRefused { delivered = [:] }
         delivered[document.key] = (resource, generation)
+    }
+
+    // MARK: What belongs together
+
+    /// Something of a presentation is stored that was not known to belong to it.
+    package func join(_ keys: [CacheKey], to whole: CacheKey) {
+        perform(keys, "note what belongs to \(whole.text)") { store, keys throws(StoreError) in
+            try store.join(keys, to: whole)
+        }
+    }
+
+    /// A live stream has left these segments behind.
+    private func demote(_ segments: [MediaSegment]) {
+        let policy = loop.filler.policy.value
+        // A file of which other ranges are listed stays.
+        let keys = segments.filter { $0.range == nil }.compactMap(\.url).map { policy.resolve($0).key }
+        perform(keys, "evict first what a stream has left") { store, keys throws(StoreError) in
+            try store.demote(keys)
+        }
+    }
+
+    private func perform(
+        _ keys: [CacheKey], _ what: String,
+        _ work: @escaping @Sendable (CacheStore, [CacheKey]) throws(StoreError) -> Void
+    ) {
+        guard !keys.isEmpty else { return }
+        let (store, logger) = (loop.filler.store, loop.filler.logger)
+        store.perform {
+            do throws(StoreError) { try work(store, keys) } catch { logger.error("could not \(what): \(error)") }
+        }
     }
 
     /// Of what asks for one state of a live playlist, the playlist's.

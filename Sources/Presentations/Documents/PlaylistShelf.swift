@@ -16,8 +16,10 @@ package struct SegmentPlace: Sendable {
 package struct Membership: Sendable {
     /// The presentation's first playlist.
     package let whole: CacheKey
-    /// Nil for what is no segment: an initialization section, a key, a piece of a segment.
+    /// Nil for what is no segment: a playlist, an initialization section, a key, a piece of a segment.
     package let place: SegmentPlace?
+    /// Whether it is a playlist itself: that changes, while segments, keys and initialization sections do not.
+    package let isPlaylist: Bool
     /// Whether the playlist goes on.
     package let isLive: Bool
 }
@@ -38,13 +40,18 @@ package final class PlaylistShelf: Sendable {
         var renditions: [(id: RenditionID, segments: any SegmentSequence)]
         let companions: Set<OriginURL>
         let playlists: Set<OriginURL>
-        /// Where its segments are.
+        /// Where what it names is.
         let hosts: Set<String>
         /// Of renditions that are one file each, once they were read; nil where there is none that can be read.
         var indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
         /// Since 1970: when its segments were counted.
         var countedAt: Duration
         var lastUse: UInt64
+
+        /// Whether something else than a segment is at a URL.
+        func names(_ url: OriginURL) -> Bool {
+            companions.contains(url) || playlists.contains(url.withoutDeliveryDirectives)
+        }
     }
 
     fileprivate struct State {
@@ -183,19 +190,21 @@ extension PlaylistShelf.State {
                     SegmentPlace(rendition: id, segments: segments, position: $0)
                 }
             }.first
-            guard place != nil || entry.companions.contains(url) else { continue }
+            guard place != nil || entry.names(url) else { continue }
             uses &+= 1
             entries[key]?.lastUse = uses
-            return Membership(whole: entry.whole, place: place, isLive: entry.document.isLive)
+            return Membership(
+                whole: entry.whole, place: place, isPlaylist: place == nil && !entry.companions.contains(url),
+                isLive: entry.document.isLive)
         }
         return nil
     }
 }
 
 extension PlaylistDocument {
-    /// Where its segments and what goes with them are.
+    /// Where what it names is.
     fileprivate func segmentHosts(_ renditions: [(id: RenditionID, segments: any SegmentSequence)]) -> Set<String> {
-        var hosts = Set(companions(of: renditions).map(\.host))
+        var hosts = Set(companions(of: renditions).map(\.host) + playlists.map(\.host))
         for (_, segments) in renditions { hosts.formUnion(segments.hosts) }
         return hosts
     }
@@ -205,10 +214,10 @@ extension OriginURL {
     /// Without what asks for one state of a live playlist (draft-pantos-hls-rfc8216bis §6.2.5): that is the same
     /// playlist.
     package var withoutDeliveryDirectives: OriginURL {
-        guard pathAndQuery.contains("_HLS_") else { return self }
+        guard pathAndQuery.contains(IgnoredQuery.deliveryDirective) else { return self }
         let parts = pathAndQuery.split(separator: "?", maxSplits: 1)
         guard let path = parts.first, let query = parts.dropFirst().first else { return self }
-        let kept = query.split(separator: "&").filter { !$0.hasPrefix("_HLS_") }
+        let kept = query.split(separator: "&").filter { !$0.hasPrefix(IgnoredQuery.deliveryDirective) }
         let text = kept.isEmpty ? String(path) : path + "?" + kept.joined(separator: "&")
         return (try? OriginURL(url: scheme.rawValue + "://" + authority + text)) ?? self
     }

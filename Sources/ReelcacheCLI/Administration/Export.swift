@@ -10,7 +10,9 @@ struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Copy a complete resource to a file.",
         discussion:
-            "Where the file system can, the file shares its blocks with the cache and takes no space of its own. It gets its name when it is complete."
+            "Of an HLS or DASH playlist, what it plays becomes one file, unless the file's name ends as a playlist's does: a rendition that the "
+            + "file's container fits is joined byte for byte, everything else goes through ffmpeg without being encoded again. "
+            + "Where the file system can, the file shares its blocks with the cache and takes no space of its own. It gets its name when it is complete."
     )
 
     @Argument(help: "A media URL, or the one that a player opens for it.")
@@ -19,6 +21,11 @@ struct Export: ParsableCommand {
     var output: String
     @Flag(help: "Replace the file if it is there.")
     var force = false
+    @Option(
+        help: ArgumentHelp(
+            "Of a presentation, the rendition to copy, as reelcache show names it. (default: the best that is complete)",
+            valueName: "name"))
+    var rendition: String?
     @Flag(help: "Get first what is missing: through the proxy that runs, else by itself.")
     var fetch = false
     @Option(
@@ -35,7 +42,7 @@ struct Export: ParsableCommand {
         let url: String
         let file: String
         let bytes: Int64
-        let method: FileExport.Method
+        let method: String
     }
 
     func validate() throws {
@@ -73,14 +80,8 @@ struct Export: ParsableCommand {
         print(
             json
                 ? try secret.json(exported, configuration)
-                : "exported \(exported.bytes.size) to \(output) (\(Self.words(exported.method)))")
-    }
-
-    private static func words(_ method: FileExport.Method) -> String {
-        switch method {
-        case .reflink: "sharing the cache's blocks"
-        case .copyFileRange, .copy: "a copy"
-        }
+                : "exported \(exported.bytes.size) to \(output) (\(exported.method == FileExport.Method.reflink.rawValue ? "sharing the cache's blocks" : "a copy"))"
+        )
     }
 
     /// What is complete is not asked for again.
@@ -98,6 +99,13 @@ struct Export: ParsableCommand {
     private func copy(_ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption) throws -> Exported
     {
         let origin = try access.url(url)
+        if !PresentationExport.isPlaylist(output),
+            let presentation = try? access.resource(origin, listsSegments: true).resource.presentation
+        {
+            let joined = PresentationExport(presentation, of: origin, named: rendition, interruption)
+            let bytes = try joined.run(access, export, to: output)
+            return Exported(url: origin.absolute, file: output, bytes: bytes, method: "join")
+        }
         var exported: Exported?
         let progress = ProgressLine()
         defer { progress.clear() }
@@ -106,7 +114,7 @@ struct Export: ParsableCommand {
                 progress.show("export", done, of: lent.length)
                 return !interruption.isWished
             }
-            exported = Exported(url: origin.absolute, file: output, bytes: lent.length, method: method)
+            exported = Exported(url: origin.absolute, file: output, bytes: lent.length, method: method.rawValue)
         }
         guard let exported else { throw CacheAccessError("the file of \(origin.absolute) was not given; try again") }
         return exported

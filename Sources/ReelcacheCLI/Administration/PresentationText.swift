@@ -30,7 +30,7 @@ enum PresentationText {
             return [("parts", "\(resource.parts ?? 0), and its playlist is not cached")]
         }
         let offline = presentation.isPlayable ? "plays without its origin" : "does not play without its origin"
-        return [("parts", "\((resource.parts ?? 0).grouped): \(counts(presentation)); \(offline)")]
+        return [("segments", "\(counts(presentation)); \(offline)")]
             + presentation.renditions.flatMap(rows)
     }
 

@@ -33,7 +33,7 @@ struct Show: ParsableCommand {
         guard !json else { return print(try secret.json(detail, configuration)) }
         let rows =
             Self.rows(detail, ttl: ttl, now: Int64(time(nil)))
-            + (detail.resource.parts == nil
+            + (detail.resource.parts == nil && detail.resource.presentation == nil
                 ? Self.coverage(detail, width: Terminal.width.map { $0 - Self.labelWidth } ?? 64)
                 : PresentationText.rows(detail.resource))
         for (label, value) in rows { print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration)) }

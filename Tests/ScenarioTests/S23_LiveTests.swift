@@ -1,0 +1,157 @@
+import CachePolicy
+import HTTPModel
+import Synchronization
+import TestSupport
+import Testing
+
+/// Playlists of live streams: as fresh as players need them, at the cost of one request for all of them.
+extension Scenarios {
+    @Suite(.serialized) struct S23Live {
+        private static let path = "/live/main.m3u8"
+
+        /// A clock that never goes back, and stands still until it is moved on.
+        private final class Instant: Sendable {
+            private let nanoseconds = Atomic<UInt64>(1_000_000_000_000)
+            var now: UInt64 { nanoseconds.load(ordering: .relaxed) }
+            func pass(_ milliseconds: UInt64) {
+                nanoseconds.wrappingAdd(milliseconds * 1_000_000, ordering: .relaxed)
+            }
+        }
+
+        /// A stream in its state of a moment: three segments of four seconds.
+        private static func text(_ first: Int, _ tags: String = "") -> String {
+            "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MEDIA-SEQUENCE:\(first)\n\(tags)"
+                + (first..<first + 3).map { "#EXTINF:4,\n\($0).ts\n" }.joined()
+        }
+
+        private static func serve(_ stage: Stage, _ first: Int, _ fields: [(String, String)] = [], _ tags: String = "")
+        {
+            stage.origin.serve(
+                path, bytes: Array(text(first, tags).utf8), etag: "\"\(first)\"",
+                contentType: "application/vnd.apple.mpegurl")
+            stage.origin.script(path) { $0.headers = fields }
+        }
+
+        private static func play(_ story: @escaping @Sendable (Stage, Instant) throws -> Void) async throws {
+            let instant = Instant()
+            try await scenario {
+                $0.tuning.fill.clock = { instant.now }
+                $0.tuning.upstream.stallTimeout = 1
+            } _: {
+                try story($0, instant)
+            }
+        }
+
+        private static let fields: [[(String, String)]] = [
+            [], [("Cache-Control", "max-age=3600")], [("Cache-Control", "no-cache")],
+            [("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")],
+        ]
+
+        @Test(arguments: fields)
+        func itIsFreshForHalfItsTargetDuration(fields: [(String, String)]) async throws {
+            try await Self.play { stage, instant in
+                Self.serve(stage, 1, fields)
+                try #expect(stage.get(Self.path).text == Self.text(1))
+                instant.pass(1_999)
+                for _ in 1...3 { try #expect(stage.get(Self.path).text == Self.text(1)) }
+                #expect(stage.origin.requestCount(Self.path) == 1)
+                // Nothing new: another half from here on.
+                instant.pass(1)
+                for _ in 1...3 { try #expect(stage.get(Self.path).text == Self.text(1)) }
+                #expect(stage.origin.requestCount(Self.path) == 2)
+                instant.pass(2_000)
+                Self.serve(stage, 2, fields)
+                for _ in 1...3 { try #expect(stage.get(Self.path).text == Self.text(2)) }
+                #expect(stage.origin.requestCount(Self.path) == 3)
+            }
+        }
+
+        @Test func withPartsItIsFreshForOne() async throws {
+            try await Self.play { stage, instant in
+                Self.serve(stage, 1, [], "#EXT-X-PART-INF:PART-TARGET=0.5\n")
+                for _ in 1...2 { try #expect(stage.get(Self.path).status == 200) }
+                instant.pass(500)
+                try #expect(stage.get(Self.path).status == 200)
+                #expect(stage.origin.requestCount(Self.path) == 2)
+            }
+        }
+
+        @Test func aHundredPlayersCostTheOriginOneRequestARefresh() async throws {
+            try await Self.play { stage, instant in
+                Self.serve(stage, 1)
+                try #expect(stage.get(Self.path).status == 200)
+                for round in 2...4 {
+                    instant.pass(2_000)
+                    Self.serve(stage, round)
+                    stage.origin.holdHeads(Self.path)
+                    let players = try (0..<100).map { _ in try Background { try stage.get(Self.path) } }
+                    try stage.origin.waitForRequests(Self.path, count: round)
+                    stage.origin.release(Self.path)
+                    for player in players { try #expect(player.value().text == Self.text(round)) }
+                    #expect(stage.origin.requestCount(Self.path) == round)
+                }
+            }
+        }
+
+        @Test func whenItsOriginFallsSilentPlayersHearOfIt() async throws {
+            try await Self.play { stage, instant in
+                Self.serve(stage, 1)
+                try #expect(stage.get(Self.path).status == 200)
+                stage.origin.script(Self.path) { $0.status = 503 }
+                instant.pass(5_999)
+                try #expect(stage.get(Self.path).text == Self.text(1))
+                instant.pass(1)
+                let response = try stage.get(Self.path)
+                expectOneLine(response, status: 504)
+                // It comes back.
+                stage.origin.script(Self.path) { $0.status = nil }
+                Self.serve(stage, 3)
+                try #expect(stage.get(Self.path).text == Self.text(3))
+            }
+        }
+
+        @Test func aNewProcessKnowsHowOldAStreamIs() async throws {
+            try await Self.play { stage, instant in
+                Self.serve(stage, 1, [("Cache-Control", "max-age=3600")])
+                try #expect(stage.get(Self.path).status == 200)
+                try stage.restart()
+                stage.wait(seconds: 3)
+                Self.serve(stage, 2, [("Cache-Control", "max-age=3600")])
+                try #expect(stage.get(Self.path).text == Self.text(2))
+                #expect(stage.origin.requestCount(Self.path) == 2)
+            }
+        }
+
+        @Test func itsEndEndsThat() async throws {
+            try await Self.play { stage, instant in
+                Self.serve(stage, 1)
+                try #expect(stage.get(Self.path).status == 200)
+                instant.pass(2_000)
+                let film = Self.text(2) + "#EXT-X-ENDLIST\n"
+                stage.origin.serve(
+                    Self.path, bytes: Array(film.utf8), contentType: "application/vnd.apple.mpegurl")
+                stage.origin.script(Self.path) { $0.headers = [("Cache-Control", "max-age=60")] }
+                try #expect(stage.get(Self.path).text == film)
+                instant.pass(60_000)
+                try #expect(stage.get(Self.path).isHit)
+            }
+        }
+
+        /// draft-pantos-hls-rfc8216bis §6.2.5.2
+        @Test func blockingReloadsGoToTheOriginAndAreShared() async throws {
+            try await Self.play { stage, instant in
+                Self.serve(stage, 1, [], "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES\n")
+                try #expect(stage.get(Self.path).status == 200)
+                let next = "\(Self.path)?_HLS_msn=4"
+                stage.origin.serve(
+                    next, bytes: Array(Self.text(2).utf8), contentType: "application/vnd.apple.mpegurl")
+                stage.origin.holdHeads(next)
+                let players = try (0..<10).map { _ in try Background { try stage.get(next) } }
+                try stage.origin.waitForRequests(next, count: 1)
+                stage.origin.release(next)
+                for player in players { try #expect(player.value().text == Self.text(2)) }
+                #expect(stage.origin.requestCount(next) == 1 && stage.origin.requestCount(Self.path) == 1)
+            }
+        }
+    }
+}
