@@ -148,7 +148,7 @@ package final class OpenedCache: CacheAccess {
     package func resources(_ query: ResourceQuery) throws -> ResourceListing {
         try Self.translated {
             var listing = try store.resources(query)
-            try PresentationContents.describe(&listing.resources, in: store, policy)
+            PresentationContents.describe(&listing.resources, in: store, policy)
             return listing
         }
     }

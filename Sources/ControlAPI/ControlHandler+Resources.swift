@@ -15,7 +15,20 @@ extension ControlHandler {
             throw ControlError(400, "\(other) does not go with url")
         }
         let listsSegments = try parameters.flag("segments")
-        answer(exchange) { [policy] in try $0.existing(url, policy.value, listsSegments: listsSegments) }
+        answerLong(exchange) { [policy] in try $0.existing(url, policy.value, listsSegments: listsSegments) }
+    }
+
+    /// As `answer`, for what goes through the playlists and segments of presentations: shorter questions do not wait
+    /// for it.
+    private func answerLong<Value: Encodable & Sendable>(
+        _ exchange: Exchange, _ work: @escaping @Sendable (CacheStore) throws -> Value
+    ) {
+        let mask = mask(for: exchange)
+        perform(exchange, isLong: true) { store in
+            try ControlJSON.line(work(store), masked: mask)
+        } then: { exchange, line in
+            exchange.respond(200, json: line)
+        }
     }
 
     private static let defaultLimit = 100
@@ -38,9 +51,9 @@ extension ControlHandler {
         query.mask = mask(for: exchange)
         query.limit = try parameters.number("limit", in: 1...Self.maxLimit) ?? Self.defaultLimit
         query.offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
-        answer(exchange) { [query, policy] store in
+        answerLong(exchange) { [query, policy] store in
             var listing = try store.resources(query)
-            try PresentationContents.describe(&listing.resources, in: store, policy.value)
+            PresentationContents.describe(&listing.resources, in: store, policy.value)
             return listing
         }
     }

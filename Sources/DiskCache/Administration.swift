@@ -203,10 +203,12 @@ struct Administration: Sendable {
         return gaps.isEmpty ? .complete(hold) : .incomplete(missing: gaps.map(ByteSpan.init))
     }
 
-    func holdGrowing(_ key: CacheKey) throws(StoreError) -> FileHold? {
+    /// - Parameter range: of which what was not verified before is; nil for all of it.
+    func holdGrowing(_ key: CacheKey, verifying range: Range<Int64>? = nil) throws(StoreError) -> FileHold? {
         queue.sync { $0.checkpointer.checkpoint() }
         guard let generation = try loader.load(key), let length = generation.length else { return nil }
-        return FileHold(generation, length: length, path: GenerationFiles.relativePath(of: generation.id)) {
+        let path = GenerationFiles.relativePath(of: generation.id)
+        return FileHold(generation, length: length, path: path, verifying: range) {
             verifier.verify(generation, extent: $0)
         }
     }

@@ -10,7 +10,8 @@ package enum Holding: Sendable {
 /// A file that is lent to somebody who was told its name. For as long as this lives, nothing of it is evicted, and it
 /// keeps its name.
 ///
-/// All that it calls present is verified. Where that later turns out not to be what it should, it is *lost*.
+/// All that it calls present is verified, in the extents for which it was taken. Where that later turns out not to be
+/// what it should, it is *lost*.
 package final class FileHold: Sendable {
     /// Where it is, below the cache directory.
     package let path: String
@@ -19,12 +20,17 @@ package final class FileHold: Sendable {
     /// `ChunkTable.losses` when all that was present had been verified.
     private let losses: Int
 
-    /// - Parameter verify: compares the checksums of an extent's unverified chunks and drops those that differ.
-    init(_ generation: Generation, length: Int64, path: String, verify: (_ ordinal: Int) -> Void) {
+    /// - Parameters:
+    ///   - range: of which the extents are verified; nil for all of it.
+    ///   - verify: compares the checksums of an extent's unverified chunks and drops those that differ.
+    init(
+        _ generation: Generation, length: Int64, path: String, verifying range: Range<Int64>? = nil,
+        verify: (_ ordinal: Int) -> Void
+    ) {
         self.generation = generation
         (self.length, self.path) = (length, path)
         generation.beginHold()
-        losses = generation.verifyAll(verify)
+        losses = generation.verifyAll(range, length: length, verify)
     }
 
     deinit { generation.endHold() }
@@ -40,12 +46,21 @@ package final class FileHold: Sendable {
 
 extension Generation {
     /// - Returns: how often something was lost until nothing was left to be verified.
-    fileprivate func verifyAll(_ verify: (_ ordinal: Int) -> Void) -> Int {
+    fileprivate func verifyAll(_ range: Range<Int64>?, length: Int64, _ verify: (_ ordinal: Int) -> Void) -> Int {
+        let wanted = range.map { extents(touching: $0, length: length) }
         while true {
-            let (ordinals, losses) = unverifiedExtents
+            let (unverified, losses) = unverifiedExtents
+            let ordinals = unverified.filter { wanted?.contains($0) ?? true }
             guard !ordinals.isEmpty else { return losses }
             for ordinal in ordinals { verify(ordinal) }
         }
+    }
+
+    private func extents(touching range: Range<Int64>, length: Int64) -> Range<Int> {
+        let part = range.clamped(to: 0..<max(0, length)) // no trap: not below 0
+        guard !part.isEmpty else { return 0..<0 }
+        // no trap: it is not empty, and lies in a file
+        return geometry.extent(at: part.lowerBound)..<geometry.extent(at: part.upperBound - 1) + 1
     }
 
     /// What is absent of a range, in order, by whole chunks.

@@ -34,7 +34,11 @@ struct IndexListing: Sendable {
     /// How many resources there are, and how many of them are pinned. A presentation counts as one.
     func counts() throws(StoreError) -> (resources: Int, pinned: Int) {
         try database.read { db in
-            let pinned = "SELECT count(*) FROM \(Self.resources) WHERE \(Self.isListed) AND r.pinned = 1"
+            // From the few that are pinned, and not from all that are no parts.
+            let pinned = """
+                SELECT count(*) FROM resource r INDEXED BY resource_pinned LEFT JOIN generation g ON g.resource = r.id
+                WHERE \(Self.isListed) AND r.pinned = 1
+                """
             return (try Self.count(db), try Int.fetchOne(db.cachedStatement(sql: pinned)) ?? 0)
         }
     }

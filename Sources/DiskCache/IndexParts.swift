@@ -18,6 +18,14 @@ extension CacheIndex {
         /// Microseconds since 1970.
         let lastAccess: Int64
     }
+
+    /// Some of the parts of a presentation.
+    struct PartsPage: Sendable {
+        /// Those whose rows can be.
+        let parts: [Part]
+        /// The number of the last row, damaged or not, behind which the next page begins; nil behind the last.
+        let last: Int64?
+    }
 }
 
 /// Which resources are parts of which presentation (`PartsSchema`).
@@ -29,17 +37,19 @@ struct IndexParts: Sendable {
 
     // MARK: Which there are
 
-    /// A page of the parts of a presentation, in the order of their rows' numbers; empty behind the last.
-    func page(of whole: CacheKey, after id: Int64, limit: Int = pageSize) throws(StoreError) -> [CacheIndex.Part] {
+    /// A page of the parts of a presentation, in the order of their rows' numbers.
+    func page(of whole: CacheKey, after id: Int64, limit: Int = pageSize) throws(StoreError) -> CacheIndex.PartsPage {
         try database.readOne { db in
             let sql = """
                 SELECT p.id, p.key, p.cached, p.pinned, p.hits, p.last_access, g.id AS generation, g.length
                 FROM resource p LEFT JOIN generation g ON g.resource = p.id
                 WHERE p.part_of = (SELECT id FROM resource WHERE key = ?) AND p.id > ? ORDER BY p.id LIMIT ?
                 """
-            return try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [whole.text, id, limit]).compactMap {
-                try? Self.part(StoredRow($0))
+            let rows = try Row.fetchAll(db.cachedStatement(sql: sql), arguments: [whole.text, id, limit]).map {
+                StoredRow($0)
             }
+            return CacheIndex.PartsPage(
+                parts: rows.compactMap { try? Self.part($0) }, last: rows.last.flatMap { try? $0.integer("id") })
         }
     }
 
@@ -115,23 +125,23 @@ struct IndexParts: Sendable {
 
     /// What is part of a resource that is to be a part itself: first, so that no part ever has parts.
     private func moveParts(of key: CacheKey, to whole: CacheKey) throws(StoreError) -> [CacheKey] {
-        var pinned: [CacheKey] = []
-        while case let parts = try page(of: key, after: 0), !parts.isEmpty {
-            let moved: (count: Int, pinned: [CacheKey]) = try database.write { db in
+        var (pinned, place) = ([CacheKey](), 0 as Int64)
+        while true {
+            let some = try page(of: key, after: place)
+            guard let last = some.last else { return pinned }
+            place = last
+            guard !some.parts.isEmpty else { continue }
+            let moved: [CacheKey]? = try database.write { db in
                 let sql = "SELECT id FROM resource WHERE key = ?"
                 let id = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text])
                 // Nil where it is the whole itself, or that is one of its parts: there is nothing to move.
-                guard let wholeID = try Self.whole(whole, of: id, in: db) else { return (0, []) }
-                let others = parts.filter { $0.id != wholeID }
-                return (
-                    others.count,
-                    try others.filter { try Self.join($0.id, to: wholeID, in: db) && !$0.isPinned }.map(\.key)
-                )
+                guard let wholeID = try Self.whole(whole, of: id, in: db) else { return nil }
+                let others = some.parts.filter { $0.id != wholeID }
+                return try others.filter { try Self.join($0.id, to: wholeID, in: db) && !$0.isPinned }.map(\.key)
             }
-            pinned += moved.pinned
-            guard moved.count > 0 else { break }
+            guard let moved else { return pinned }
+            pinned += moved
         }
-        return pinned
     }
 
     /// The row of a presentation, made where there is none; where that is a part itself, its whole's.
@@ -180,6 +190,14 @@ struct IndexParts: Sendable {
         }
         // Most have a single extent: together in as few transactions as their rows allow.
         try pins.setPinned(isPinned, extentsOf: parts.compactMap(\.generation))
+    }
+
+    /// Presentations that are pinned.
+    func pinnedWholes() throws(StoreError) -> [CacheKey] {
+        try database.read {
+            try String.fetchAll($0, sql: "SELECT key FROM resource WHERE parts > 0 AND pinned = 1").map(
+                CacheKey.init(text:))
+        }
     }
 
     /// Counts parts as read at a time.

@@ -111,6 +111,16 @@ struct IndexPins: Sendable {
         }
     }
 
+    /// Has the extents of pinned resources pinned as these are: an end between the transactions of a pin has left them
+    /// as they were.
+    func completeExtents() throws(StoreError) {
+        let ids = try database.read { db in
+            let sql = "SELECT g.id FROM resource r JOIN generation g ON g.resource = r.id WHERE r.pinned = 1"
+            return try GenerationID.fetchAll(db, sql: sql)
+        }
+        try setPinned(true, extentsOf: ids)
+    }
+
     /// What is cached of pinned resources.
     func pinnedBytes() throws(StoreError) -> Int64 {
         // `sum` fails where damaged values exceed its range.

@@ -12,7 +12,13 @@ final class Joiner {
         let root = try core.index.parts.whole(of: whole) ?? whole
         // The index does not know all of them yet.
         for key in keys where key != root { core.open.newest(of: key)?.setWhole(root) }
-        try notePinned(try core.index.parts.join(keys, to: root))
+        let pinned = try core.index.parts.join(keys, to: root)
+        // Saved later, these would bring back a whole that may have no row any more.
+        let former = Set(keys)
+        for open in core.open.all where open.key != root && open.whole.map(former.contains) == true {
+            open.setWhole(root)
+        }
+        try notePinned(pinned)
     }
 
     /// Parts that are pinned, as their whole is.

@@ -20,8 +20,8 @@ struct Parts: Sendable {
         while reports.count < Self.most {
             let page = try core.index.parts.page(of: whole, after: place, limit: 4096)
             guard let last = page.last else { break }
-            place = last.id
-            reports += page.lazy.filter { $0.generation != nil }.map(PartReport.init)
+            place = last
+            reports += page.parts.lazy.filter { $0.generation != nil }.map(PartReport.init)
         }
         return reports
     }
@@ -50,7 +50,8 @@ struct Parts: Sendable {
             let from = place
             let (done, next) = try queue.sync { work throws(StoreError) -> (Sum, Int64?) in
                 let page = try core.index.parts.page(of: whole, after: from)
-                return page.isEmpty ? (Sum(), nil) : (try body(page, work), page.last?.id)
+                let sum = try page.parts.isEmpty ? Sum() : body(page.parts, work)
+                return (sum, page.last)
             }
             sum.count += done.count
             sum.bytes +|= done.bytes
@@ -60,10 +61,11 @@ struct Parts: Sendable {
         return sum
     }
 
+    /// Also those that seem so already: an end between the transactions has left their extents as they were.
     /// - Returns: how many there are.
     func setPinned(_ isPinned: Bool, of whole: CacheKey) throws(StoreError) -> Int {
         let sum = try visit(whole) { page, work throws(StoreError) in
-            try setPinned(isPinned, page.filter { $0.isPinned != isPinned }, work)
+            try setPinned(isPinned, page, work)
             return Sum(count: page.count)
         }
         queue.sync { $0.checkpointer.countIndex() }
@@ -126,8 +128,8 @@ struct Parts: Sendable {
         while true {
             let page = try core.index.parts.page(of: whole, after: place, limit: 1024)
             guard let last = page.last else { return (parts, false) }
-            place = last.id
-            for part in page {
+            place = last
+            for part in page.parts {
                 guard parts.count < FormerContent.mostParts else { return (parts, true) }
                 if let former = try former(part) { parts.append(former) }
             }

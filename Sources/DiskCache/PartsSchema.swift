@@ -19,6 +19,8 @@ enum PartsSchema {
         DROP INDEX resource_cached;
         CREATE INDEX resource_part_of ON resource(part_of) WHERE part_of IS NOT NULL;
         CREATE INDEX resource_parts ON resource(parts) WHERE parts > 0;
+        CREATE INDEX whole_key ON resource(key) WHERE part_of IS NULL;
+        CREATE INDEX whole_last_access ON resource(last_access) WHERE part_of IS NULL;
         CREATE INDEX whole_hits ON resource(hits + part_hits) WHERE part_of IS NULL;
         CREATE INDEX whole_cached ON resource(cached + part_cached) WHERE part_of IS NULL;
         CREATE TRIGGER part_changed AFTER UPDATE OF cached, hits, last_access ON resource

@@ -15,12 +15,29 @@ final class Recovery {
     /// - Parameter wasClean: whether the last session was closed in order.
     func completePins(wasClean: Bool) {
         guard !wasClean || !pins.isThere else { return }
+        // First: the copy then gets these, too.
+        if !wasClean { completePinsOfParts() }
         core.faults.report("complete the copy of pinned rows") { () throws(StoreError) in
             let wanted = Set(try core.index.pins.pinned())
             for key in try pins.keys() where !wanted.contains(key) { try pins.remove(key) }
             for key in wanted {
                 do throws(StoreError) { try pins.copyAll(of: key, from: core.index) } catch .damagedRow { continue }
             }
+        }
+    }
+
+    /// What came between the transactions in which a presentation was pinned.
+    private func completePinsOfParts() {
+        core.faults.report("pin what is left of pinned resources") { () throws(StoreError) in
+            for whole in try core.index.parts.pinnedWholes() {
+                var place: Int64 = 0
+                while case let page = try core.index.parts.page(of: whole, after: place), let last = page.last {
+                    place = last
+                    let rest = page.parts.filter { !$0.isPinned }
+                    if !rest.isEmpty { try core.index.parts.setPinned(true, rest) }
+                }
+            }
+            try core.index.pins.completeExtents()
         }
     }
 

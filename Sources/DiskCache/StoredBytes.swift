@@ -10,14 +10,14 @@ package struct StoredBytes: Sendable {
 }
 
 extension CacheStore {
-    /// Reads a small resource, or a range of one; what had not been verified before is. Blocks, like what people ask
-    /// for.
+    /// Reads a small resource, or a range of one; what had not been verified before of that is. Blocks, like what
+    /// people ask for.
     /// - Parameters:
     ///   - range: nil for all of it.
     ///   - limit: bytes.
     /// - Returns: nil where not all of that is cached, it has no such range, or that is longer.
     package func bytes(of key: CacheKey, _ range: Range<Int64>? = nil, limit: Int) throws(StoreError) -> StoredBytes? {
-        guard let hold = try administration.holdGrowing(key) else { return nil }
+        guard let hold = try administration.holdGrowing(key, verifying: range) else { return nil }
         let range = range ?? 0..<hold.length
         guard range.lowerBound >= 0, range.upperBound <= hold.length,
             range.upperBound -| range.lowerBound <= Int64(limit), hold.gaps(in: range).isEmpty

@@ -65,8 +65,8 @@ package struct FileExport {
 
     private static var lastError: String { String(errno: errno) }
 
-    /// Foundation's `deletingLastPathComponent` traps on names of one character.
-    private static func directory(of path: String) -> String {
+    /// The directory of a file. Foundation's `deletingLastPathComponent` traps on names of one character.
+    package static func directory(of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

@@ -13,7 +13,7 @@ extension MediaAnswer {
         opening = nil
         let view = view ?? generation.snapshot, head = view.head
         guard head.status == 200 else { return relay(generation, view, following: status) }
-        if !isAsStored, library.isPlaylist(generation, view) {
+        if !isAsStored, library.isPlaylist(generation, view, at: route.url) {
             return answerPlaylist(from: generation, view, following: status)
         }
         switch Conditional.evaluate(request, against: head.validators) {
@@ -41,7 +41,10 @@ extension MediaAnswer {
 
     /// What was stored before a playlist named it.
     private func noteMembership(of generation: Generation) {
-        guard let whole = membership?.whole, generation.isStored, generation.whole != whole else { return }
+        // What somebody keeps by itself is no playlist's to take.
+        guard let whole = membership?.whole, generation.isStored, generation.whole != whole, !generation.isKept else {
+            return
+        }
         library.join([generation.key], to: whole)
     }
 

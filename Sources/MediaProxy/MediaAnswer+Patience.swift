@@ -53,6 +53,9 @@ extension MediaAnswer {
         if opening != nil {
             leaveOpening()
             doubted == nil ? failSilent(silence) : answerInDoubt(after: silence)
+        } else if playlistWaiter != nil {
+            leavePlaylist()
+            doubted == nil ? failSilent(silence) : answerInDoubt(after: silence)
         } else if let reader, reader.isFollowing {
             reader.finish()
             self.reader = nil

@@ -27,6 +27,10 @@ extension MediaAnswer {
             status?.leave(follower)
             return answer(with: document, from: generation, isNews: isOpening)
         }
+        guard coverage == .whole || beginWaiting() else {
+            status?.leave(follower)
+            return failSilent()
+        }
         awaitReading { [self] end in
             library.read(generation, of: resource, demand, follower: follower, following: status, then: end)
         } then: { [self] in
@@ -43,6 +47,10 @@ extension MediaAnswer {
         let beginning = Array(beginning)
         self.reader = nil
         reader.onReady = nil
+        guard beginWaiting() else {
+            reader.finish()
+            return failSilent()
+        }
         awaitReading { [self] end in
             library.read(
                 generation, of: resource, at: route.url, by: reader, after: beginning, then: end)
@@ -53,14 +61,12 @@ extension MediaAnswer {
 
     /// Whoever goes away meanwhile is not answered; others may wait for the same.
     private func awaitReading(
-        _ read: (@escaping (PlaylistLibrary.Outcome) -> Void) -> Void,
+        _ read: (@escaping (PlaylistLibrary.Outcome) -> Void) -> PlaylistLibrary.Waiter?,
         then end: @escaping (PlaylistLibrary.Outcome) -> Void
     ) {
-        guard beginWaiting() else { return failSilent() }
         exchange.onAbort = { [self] in abandon() }
-        isReadingPlaylist = true
-        read { [self] outcome in
-            isReadingPlaylist = false
+        playlistWaiter = read { [self] outcome in
+            playlistWaiter = nil
             guard exchange.isOpen, !isAnswered else { return }
             end(outcome)
         }
@@ -70,13 +76,9 @@ extension MediaAnswer {
         switch outcome {
         case .document(let document): answer(with: document, from: generation, isNews: isNews)
         case .refused where generation.isStored: answer(from: generation)
-        case .refused(let bytes, let why):
-            // Nothing is left of it but what was read.
-            guard
-                generation.length == Int64(bytes.count)
-                    || generation.length == nil && bytes.count < PlaylistLimits.bytes
-            else { return fail(.unusable(why)) }
-            respondOriginal(bytes, from: generation)
+        // Nothing is left of it but what was read.
+        case .refused(let bytes?, _): respondOriginal(bytes, from: generation)
+        case .refused(nil, let why): fail(.unusable("the playlist cannot be read: \(why)"))
         case .failed(.changed): restart(after: .changed)
         case .failed(let error): doubted == nil ? fail(error) : answerInDoubt(after: error)
         }
@@ -130,7 +132,9 @@ extension MediaAnswer {
         whenKeptIsFound = nil
         guard exchange.isOpen, !isAnswered else { return }
         guard document.hasText(for: form(of: document)) else { return makeText(of: document, from: generation) }
-        respond(with: document, from: generation)
+        let form = form(of: document)
+        respond(
+            with: Result { () throws(PlaylistError) in try document.text(for: form) }, of: document, from: generation)
     }
 
     /// By what it says, it may be no longer the present state of its stream.
@@ -170,27 +174,36 @@ extension MediaAnswer {
     }
 
     private func makeText(of document: PlaylistDocument, from generation: Generation) {
-        let form = form(of: document), wake = wake { [generation] in $0.respond(with: document, from: generation) }
+        let form = form(of: document), bound = LoopBound(self, on: exchange.loop)
         let isRun = filler.filler.store.perform {
-            // What it throws is thrown again, and told, when it is asked for.
-            _ = try? document.text(for: form)
-            wake()
+            let text = Result { () throws(PlaylistError) in try document.text(for: form) }
+            bound.post { $0.respond(with: text, of: document, from: generation) }
         }
         if !isRun { fail(.offline) }
     }
 
-    private func respond(with document: PlaylistDocument, from generation: Generation) {
+    private func respond(
+        with text: Result<PlaylistText, PlaylistError>, of document: PlaylistDocument, from generation: Generation
+    ) {
         guard exchange.isOpen, !isAnswered else { return }
-        let text: PlaylistText
-        do { text = try document.text(for: form(of: document)) } catch {
-            return fail(.unusable("\(error)"))
-        }
         endWaiting()
+        switch text {
+        case .success(let text): respond(with: text, of: document, from: generation)
+        case .failure(let error): fail(.unusable("\(error)"))
+        }
+    }
+
+    private func respond(with text: PlaylistText, of document: PlaylistDocument, from generation: Generation) {
         guard !text.isOriginal else {
-            return generation.isStored ? answer(fromFile: generation) : respondOriginal(text.bytes, from: generation)
+            guard !generation.isStored else { return answer(fromFile: generation) }
+            // What had a coding has none any more.
+            return ContentEncoding.isUncoded(generation.head.fields)
+                ? respondOriginal(text.bytes, from: generation) : respond(text, from: generation)
         }
         // RFC 9110 §10.2.2: whoever takes the proxy for the way to the origin resolves against what the origin says.
-        guard route.form != .absolute || kept != nil else { return redirect(to: document.base, from: generation) }
+        guard route.form != .absolute || kept != nil || doubt != nil || filler.isOffline else {
+            return redirect(to: document.base, from: generation)
+        }
         respond(text, from: generation)
     }
 

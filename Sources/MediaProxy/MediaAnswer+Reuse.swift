@@ -150,10 +150,10 @@ extension MediaAnswer {
             }
         }
         // What a GET would get is made of it.
-        if head.status == 200, head.fields["Content-Type"].map({ PlaylistKind(mediaType: $0) != nil }) ?? false,
-            !resolvedRule.bypasses, !isReadingPlaylist
-        {
-            return open(alone: false)
+        if head.status == 200, head.fields["Content-Type"].map({ PlaylistKind(mediaType: $0) != nil }) ?? false {
+            guard let validated, !validated.isRetired else { return open(alone: resolvedRule.bypasses) }
+            return follow(
+                filler.open(resource, demand, validating: validated, follower: follower, alone: false))
         }
         var fields = head.fields
         fields.removeUnfitForClients()

@@ -39,7 +39,8 @@ final class MediaAnswer: BodySource {
     var doubt: FillError?
     /// Its playlist is given out as it is stored.
     private(set) var isAsStored = false
-    var isReadingPlaylist = false
+    /// While a playlist is being read for it.
+    var playlistWaiter: PlaylistLibrary.Waiter?
     /// Of a playlist, what is left in it: its origin cannot be asked for the rest. Nil for all.
     var kept: PlaylistForm.Kept?
     var whenKeptIsFound: (() -> Void)?
@@ -95,13 +96,13 @@ final class MediaAnswer: BodySource {
         }
         // What a playlist names does not change, whatever players send by habit.
         if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
-        proceed()
         lookAhead()
+        proceed()
     }
 
-    /// What comes after the segment that is asked for is wanted soon.
+    /// What comes after the segment that is asked for is wanted soon: it is begun when this request has begun.
     private func lookAhead() {
-        guard request.method == .get, exchange.isOpen, let membership, membership.place != nil else { return }
+        guard request.method == .get, let membership, membership.place != nil else { return }
         let player = PlayerID(address: exchange.clientHost, agent: request.value(of: "User-Agent"))
         reading = handler.library.ahead.reads(membership, by: player, demand, on: filler)
     }
@@ -150,8 +151,11 @@ final class MediaAnswer: BodySource {
             outcome = .hit()
             resource = filler.filler.resource(key)
             proceed()
+        case .open where route.isRecording, .bypass where route.isRecording:
+            exchange.respond(404, text: "this recording is not cached any more; reelcache ls lists those that are")
         // The head of a playlist is that of the text which is made of it.
         case .open where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: false)
+        case .bypass where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: true)
         case .open where request.method == .head, .bypass where request.method == .head: passHead()
         case .open:
             trace("nothing of it is known")
@@ -161,7 +165,9 @@ final class MediaAnswer: BodySource {
         }
     }
 
-    var purpose: ResourceResolver.Purpose { .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.isOffline) }
+    var purpose: ResourceResolver.Purpose {
+        .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.isOffline || route.isRecording)
+    }
 
     /// The fields by which a variant was chosen, as this request has them.
     func selection(of variant: Variant) -> Variant {
@@ -330,8 +336,14 @@ final class MediaAnswer: BodySource {
         reader?.finish()
         reader = nil
         leaveReading()
+        leavePlaylist()
         whenKeptIsFound = nil
         isAnswered = true
+    }
+
+    func leavePlaylist() {
+        if let playlistWaiter { library.leave(playlistWaiter) }
+        playlistWaiter = nil
     }
 
     /// The player has gone before the end.

@@ -12,9 +12,12 @@ extension MediaHandler {
         let request = exchange.request
         let authority = request.value(of: "Host") ?? exchange.localAddress.reachable.description
         let scheme = Self.forwardedScheme(request) ?? .http
-        guard let own = try? OriginURL(url: scheme.rawValue + "://" + authority + "/") else { return nil }
-        // Without dot segments, as clients resolve.
-        return own.resolving(exchange.target)
+        // `Host` may hold what leads elsewhere.
+        guard let own = try? OriginURL(url: scheme.rawValue + "://" + authority + "/"), own.pathAndQuery == "/" else {
+            return nil
+        }
+        // Without dot segments, as clients resolve; a path that begins with two slashes is no host.
+        return own.resolving(exchange.target.hasPrefix("//") ? "/." + exchange.target : exchange.target)
     }
 
     private static func forwardedScheme(_ request: RequestHead) -> OriginURL.Scheme? {

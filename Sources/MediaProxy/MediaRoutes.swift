@@ -1,6 +1,7 @@
 import CachePolicy
 import EventIO
 import HTTPModel
+import Presentations
 
 /// How a client says which resource it means.
 enum RouteForm: Sendable {
@@ -28,6 +29,9 @@ struct Route: Sendable {
     let passesCookies: Bool
     /// Whether the proxy serves nothing but the origin of this resource: then that is what its name stands for.
     let isOneSite: Bool
+
+    /// Whether it is a playlist that was recorded: no origin has it.
+    let isRecording: Bool
 
     /// Whether anybody could have the same from the origin: fields of a rule may be what opens it.
     var isOpen: Bool { resolvedRule.headers.lines.isEmpty }
@@ -69,7 +73,8 @@ final class MediaRoutes {
         let (key, resolvedRule) = policy.resolve(url)
         let route = Route(
             url: url, key: key, resolvedRule: resolvedRule, form: form, hasOwnKey: key != url.cacheKey,
-            passesCookies: form == .absolute || form == .mount && policy.isOneSite, isOneSite: policy.isOneSite)
+            passesCookies: form == .absolute || form == .mount && policy.isOneSite, isOneSite: policy.isOneSite,
+            isRecording: RecordingName.isOfRecording(url))
         if recent.count >= Self.capacity { recent.removeAll(keepingCapacity: true) }
         recent[target] = route
         return route

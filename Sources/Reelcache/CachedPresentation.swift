@@ -8,7 +8,9 @@ public struct CachedPresentation: Sendable, Equatable {
         public let name: String
         /// How many segments it has; 0 where its playlist is not cached.
         public let segments: Int
+        /// How many of them are cached as a whole.
         public let cachedSegments: Int
+        /// What is cached of it, in bytes.
         public let cachedBytes: Int64
         /// Whether all that it needs is cached.
         public let isComplete: Bool

@@ -3,6 +3,7 @@ import ControlAPI
 import DiskCache
 import Foundation
 import HTTPModel
+import Playlists
 import Presentations
 import Synchronization
 
@@ -28,7 +29,8 @@ extension MediaCache {
 
     /// Whether all of a resource is cached: it then plays without its origin. What cannot be known, as the disk fails,
     /// is not. Of a presentation, that is whether renditions are cached as a whole that can be played by themselves:
-    /// its playlists are read for that, which takes some milliseconds for a thousand segments.
+    /// its playlists are read for that, which takes some milliseconds for a thousand segments. A playlist that cannot
+    /// be read is not.
     ///
     /// Quick, and without waiting for what runs: for each cell of a list, if need be.
     public func isCached(_ url: URL) -> Bool {
@@ -36,13 +38,34 @@ extension MediaCache {
         do throws(CacheError) {
             return try find(origin) { store, key throws(StoreError) in
                 guard try store.isComplete(key) else { return nil }
-                guard try store.hasParts(key) else { return true }
-                return try PresentationContents(of: key, in: store, engine.policy.value)?.isPlayable ?? true
+                return try plays(key, in: store)
             } ?? false
         } catch {
             logger.error("could not look up whether \(origin.absolute) is cached: \(error)")
             return false
         }
+    }
+
+    /// Whether what is cached as a whole can be played from that: of a playlist, what it plays decides.
+    private func plays(_ key: CacheKey, in store: CacheStore) throws(StoreError) -> Bool {
+        var isPlaylist = try store.hasParts(key)
+        if !isPlaylist { isPlaylist = try Self.isPlaylist(key, in: store) }
+        guard isPlaylist else { return true }
+        guard let contents = try PresentationContents(of: key, in: store, engine.policy.value) else { return false }
+        // A list of addresses, such as one of channels, has no segments to lack.
+        if case .hls(let playlist) = contents.document.content, case .list = playlist.content { return true }
+        return contents.isPlayable
+    }
+
+    /// By its type, or by what it begins with. Of what is longer than any playlist nothing is read.
+    private static func isPlaylist(_ key: CacheKey, in store: CacheStore) throws(StoreError) -> Bool {
+        guard let length = try store.coverage(key)?.length, length > 0, length <= Int64(PlaylistLimits.bytes) else {
+            return false
+        }
+        let beginning = 0..<min(Int64(PlaylistKind.sniffedBytes), length) // no trap: above 0
+        guard let stored = try store.bytes(of: key, beginning, limit: PlaylistKind.sniffedBytes) else { return false }
+        if let type = stored.fields["Content-Type"], PlaylistKind(mediaType: type) != nil { return true }
+        return ContentEncoding.isUncoded(stored.fields) && PlaylistKind.sniff(stored.bytes) != nil
     }
 
     /// What of a resource is cached at this moment, what was just written included.

@@ -19,7 +19,8 @@ import Testing
         shelf.origin.serve(
             "/film.m3u8", bytes: Array(lines.joined(separator: "\n").utf8), contentType: "application/vnd.apple.mpegurl"
         )
-        for (number, media) in segments.enumerated() {
+        // What its origin lacks is not fetched ahead either.
+        for (number, media) in segments.prefix(played).enumerated() {
             shelf.origin.serve("/\(number + 1).ts", media, contentType: "video/mp2t")
         }
         let names = ["/film.m3u8"] + (map.map { ["/" + $0] } ?? []) + (1...3).prefix(played).map { "/\($0).ts" }
@@ -75,5 +76,79 @@ import Testing
         let refused = try #require(try shelf.run("export", shelf.origin.url("/film.m3u8"), "-o", file).failureLine)
         #expect(refused.contains("ffmpeg cannot") || refused.contains("needs ffmpeg"), "\(refused)")
         #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
+    /// Whatever its segments are, ffmpeg takes them for what they were joined as, and opens nothing that they name.
+    @Test func whatFFmpegReadsIsNamedToIt() throws {
+        let shelf = try shelf(.alone), file = directory.file("film.mkv"), tool = directory.file("ffmpeg")
+        let script = "#!/bin/sh\necho \"$@\" > \"$0.said\"\nfor last; do :; done\necho made > \"${last#file:}\"\n"
+        #expect(
+            FileManager.default.createFile(
+                atPath: tool, contents: Data(script.utf8), attributes: [.posixPermissions: 0o755]))
+        let outcome = try shelf.run(
+            "export", shelf.origin.url("/film.m3u8"), "-o", file, "--json",
+            environment: ["PATH": "\(directory.path):/usr/bin:/bin"])
+        #expect(try outcome.members["method"] as? String == "ffmpeg", "\(outcome)")
+        #expect(try contents(file) == Array("made\n".utf8))
+        let said = String(decoding: try contents(tool + ".said"), as: UTF8.self)
+        #expect(said.contains("-nostdin") && said.contains("-protocol_whitelist file -f mpegts -i file:"), "\(said)")
+        #expect(said.contains("-map 0:v? -map 0:a? -map 0:s?"), "\(said)")
+        // What was joined for it is gone.
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+        #expect(names == ["ffmpeg", "ffmpeg.said", "film.mkv"])
+    }
+
+    /// Asks for a playlist alone, and for its film.
+    /// - Returns: why that is refused.
+    private func refusal(of text: String, _ name: String, type: String, parts: [String] = []) throws -> String {
+        let shelf = try Shelf(.running), file = directory.file("film.mp4")
+        shelf.origin.serve(name, bytes: Array(text.utf8), contentType: type)
+        for part in parts { shelf.origin.serve(part, bytes: [1, 2, 3, 4], contentType: "video/mp4") }
+        for path in [name] + parts {
+            #expect(try #require(shelf.proxy).get(shelf.origin.url(path)).status == 200)
+        }
+        let line = try #require(try shelf.run("export", shelf.origin.url(name), "-o", file).failureLine)
+        #expect(!FileManager.default.fileExists(atPath: file))
+        return line
+    }
+
+    @Test func initializationSectionsThatChangeAreRefused() throws {
+        let text = """
+            #EXTM3U
+            #EXT-X-TARGETDURATION:2
+            #EXT-X-MAP:URI="a.mp4"
+            #EXTINF:2,
+            1.m4s
+            #EXT-X-MAP:URI="b.mp4"
+            #EXTINF:2,
+            2.m4s
+            #EXT-X-ENDLIST
+
+            """
+        let line = try refusal(
+            of: text, "/film.m3u8", type: "application/vnd.apple.mpegurl",
+            parts: ["/a.mp4", "/1.m4s", "/b.mp4", "/2.m4s"])
+        #expect(line.contains("changes its initialization section"), "\(line)")
+    }
+
+    @Test func severalPeriodsAreRefused() throws {
+        let period = """
+            <Period duration="PT2S"><AdaptationSet mimeType="video/mp4">
+            <SegmentTemplate media="$Number$.m4s" duration="2"/>
+            <Representation id="a" bandwidth="1000"/></AdaptationSet></Period>
+            """
+        let text = """
+            <?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" \
+            mediaPresentationDuration="PT4S" minBufferTime="PT1S">\(period)\(period)</MPD>
+            """
+        let line = try refusal(of: text, "/film.mpd", type: "application/dash+xml")
+        #expect(line.contains("several periods"), "\(line)")
+    }
+
+    /// Its text is no film.
+    @Test func aPlaylistOfWhichNoFilmCanBeMadeIsRefused() throws {
+        let text = "#EXTM3U\n#EXTINF:-1,One\nhttp://channels.example/1\n"
+        let line = try refusal(of: text, "/channels.m3u8", type: "application/vnd.apple.mpegurl")
+        #expect(line.contains("no film can be made") && line.contains(".m3u8"), "\(line)")
     }
 }

@@ -35,6 +35,17 @@ import Testing
         #expect(!hold.isLost)
     }
 
+    @Test func aRangeIsReadWithoutVerifyingTheRest() throws {
+        do { _ = try opened.make("a", media, filling: half) }
+        opened.checkpoint()
+        let again = try opened.killed()
+        let generation = try #require(try again.load("a")), range: Range<Int64> = 5000..<6000
+        #expect(generation.unverifiedExtents.ordinals == [0, 1])
+        let stored = try #require(try again.store.bytes(of: OpenStore.key("a"), range, limit: 1000))
+        #expect(media.difference(stored.bytes, from: range) == nil)
+        #expect(generation.unverifiedExtents.ordinals == [1])
+    }
+
     @Test func nothingOfAGrowingFileIsEvicted() throws {
         do { _ = try opened.make("a", media, filling: half) }
         do {

@@ -114,6 +114,30 @@ import Testing
         #expect(try parts(of: "media").isEmpty)
     }
 
+    @Test func whatIsOpenFollowsItsWholeToAnother() throws {
+        let open = try make("s", partOf: "media")
+        opened.checkpoint()
+        try make("multi", partOf: nil)
+        try store.join([key("media")], to: key("multi"))
+        #expect(open.whole == key("multi"))
+        open.countHit()
+        opened.checkpoint()
+        #expect(try parts(of: "multi") == ["s"] && listed() == ["multi"])
+    }
+
+    @Test func aPageOfDamagedRowsIsNotTheEnd() throws {
+        for number in 0...IndexParts.pageSize { try make("s\(number)", partOf: "m") }
+        opened.checkpoint()
+        opened.closeUnused()
+        let damage = """
+            UPDATE resource SET key = CAST(x'ff' || id AS BLOB)
+            WHERE part_of IS NOT NULL AND id < (SELECT max(id) FROM resource WHERE part_of IS NOT NULL)
+            """
+        try store.index.database.write { try $0.execute(sql: damage) }
+        #expect(try store.setPinned(true, key("m")))
+        #expect(try store.parts(of: key("m")).map(\.isPinned) == [true])
+    }
+
     // MARK: Sums
 
     /// Whatever happens to parts, the sums over them are what one gets by adding them up.
@@ -193,7 +217,7 @@ import Testing
     @Test func aListingOfPlainResourcesReadsTheirIndexesInOrder() throws {
         try make("a", partOf: nil)
         opened.checkpoint()
-        for order in [ResourceQuery.Order.size, .recent, .hits] {
+        for order in ResourceQuery.Order.allCases {
             var query = ResourceQuery()
             (query.order, query.limit) = (order, 10)
             let plan = try store.index.database.read { db in
@@ -201,7 +225,7 @@ import Testing
                     try StoredRow($0).text("detail")
                 }
             }
-            #expect(plan.contains { $0.contains("SCAN r USING INDEX") }, "\(order): \(plan)")
+            #expect(plan.contains { $0.contains("SCAN r USING INDEX whole_") }, "\(order): \(plan)")
             #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(order): \(plan)")
         }
     }
@@ -229,6 +253,25 @@ import Testing
         #expect(try store.parts(of: key("m")).allSatisfy { !$0.isPinned } && report("m").isPinned == false)
         #expect(!late.isKept)
         #expect(try store.index.pins.pinnedBytes() == 0)
+    }
+
+    @Test func pinsThatAnEndHasCutShortAreCompleted() throws {
+        for name in ["m", "s1", "s2"] { try make(name, partOf: name == "m" ? nil : "m") }
+        #expect(try store.setPinned(true, key("m")))
+        let cut = "UPDATE extent SET pinned = 0; UPDATE resource SET pinned = 0 WHERE key = '\(key("s2").text)'"
+        try store.index.database.write { try $0.execute(sql: cut) }
+        let killed = try opened.killed()
+        #expect(try unpinnedExtents(in: killed) == 0)
+        #expect(try killed.store.parts(of: key("m")).allSatisfy(\.isPinned))
+        #expect(try unpinnedExtents(in: opened) == 3)
+        #expect(try store.setPinned(true, key("m")))
+        #expect(try unpinnedExtents(in: opened) == 0)
+    }
+
+    private func unpinnedExtents(in opened: OpenStore) throws -> Int? {
+        try opened.store.index.database.read {
+            try Int.fetchOne($0, sql: "SELECT count(*) FROM extent WHERE pinned = 0")
+        }
     }
 
     @Test func pinnedPartsComeBackFromTheirCopyAsParts() throws {

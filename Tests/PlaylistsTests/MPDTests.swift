@@ -94,7 +94,7 @@ extension MPD {
     }
 
     @Test(arguments: [
-        ("type=\"dynamic\" minimumUpdatePeriod=\"PT0S\"", 0, 3000),
+        ("type=\"dynamic\" minimumUpdatePeriod=\"PT0S\"", 1000, 3000),
         ("type=\"dynamic\" minimumUpdatePeriod=\"PT10S\"", 10_000, 15_000),
         ("type=\"dynamic\"", nil, nil), ("type=\"static\" minimumUpdatePeriod=\"PT1S\"", nil, nil),
         ("minimumUpdatePeriod=\"PT1S\"", nil, nil),

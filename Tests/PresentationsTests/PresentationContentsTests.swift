@@ -133,6 +133,42 @@ import Testing
         #expect(found.kept == .representations([.init(period: 0, adaptationSet: 0, representation: 1)]))
     }
 
+    @Test func keysOfLicenceServersAreNotNeeded() throws {
+        try put(
+            "film.m3u8", "#EXT-X-TARGETDURATION:2",
+            "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"https://licence.example/1\",KEYFORMAT=\"com.widevine\"", "#EXTINF:2,",
+            "s.ts", "#EXT-X-ENDLIST", isPart: false)
+        try put("s.ts", [1, 2, 3])
+        let rendition = try #require(try contents()?.report.renditions.first)
+        #expect(rendition.isComplete && rendition.isEncrypted)
+    }
+
+    /// A rule of some bytes names a million segments.
+    @Test func moreSegmentsThanAreLookedAtAreNotComplete() throws {
+        let mpd = """
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT2000S">
+            <Period><AdaptationSet contentType="video"><SegmentTemplate media="$Number$.m4s" duration="2"/>
+            <Representation id="v1" bandwidth="1"/><Representation id="v2" bandwidth="2"/>
+            </AdaptationSet></Period></MPD>
+            """
+        try put("film.m3u8", Array(mpd.utf8), isPart: false, type: "application/dash+xml")
+        for number in 1...3 { try put("\(number).m4s", [1, 2, 3]) }
+        let found = try PresentationContents(of: whole, in: store, ProxyPolicy(), mostSegments: 3)
+        let report = try #require(found?.report)
+        #expect(report.renditions.map(\.segments) == [3, 0] && report.renditions.map(\.cachedSegments) == [3, 0])
+        #expect(!report.isComplete && !report.isPlayable)
+    }
+
+    /// The index is not asked about each segment that is listed.
+    @Test func segmentsThatAreNoPartsDoNotCount() throws {
+        try put(
+            "film.m3u8", "#EXT-X-TARGETDURATION:2", "#EXTINF:2,", "s1.ts", "#EXTINF:2,", "s2.ts", "#EXT-X-ENDLIST",
+            isPart: false)
+        try put("s1.ts", [1, 2, 3])
+        try put("s2.ts", [1, 2, 3], isPart: false)
+        #expect(try contents()?.report.cachedSegments == 1)
+    }
+
     @Test func whatIsNoPlaylistHasNoContents() throws {
         try put("film.m3u8", Array("<html>".utf8), isPart: false)
         #expect(try contents() == nil)

@@ -8,6 +8,28 @@ import TestSupport
 
 /// A cache in a program of one's own: opened, served and closed.
 @Suite(.timeLimit(.minutes(10))) struct MediaCacheTests {
+    // MARK: Presentations
+
+    /// Its playlist alone is no film.
+    @Test func aPresentationIsCachedWithItsSegments() async throws {
+        try await cacheStory { stage in
+            try stage.cache.startProxy()
+            for (name, isWhole) in [("a", true), ("b", false)] {
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n\(name).ts\n#EXT-X-ENDLIST\n"
+                stage.origin.serve("/\(name).m3u8", bytes: Array(text.utf8), contentType: "application/x-mpegurl")
+                try stage.play("/\(name).m3u8")
+                if isWhole {
+                    stage.serve("/\(name).ts")
+                    try stage.play("/\(name).ts")
+                }
+                // That it is a part of the film is noted a moment later.
+                let url = stage.url("/\(name).m3u8"), end = ContinuousClock.now + .patience
+                while isWhole, !stage.cache.isCached(url), ContinuousClock.now < end { sched_yield() }
+                #expect(stage.cache.isCached(url) == isWhole)
+            }
+        }
+    }
+
     // MARK: The proxy
 
     @Test func proxyIsStartedStoppedAndStartedAgain() async throws {

@@ -227,6 +227,52 @@ extension Scenarios {
             }
         }
 
+        @Test func theHeadOfAPlaylistThatHasChangedIsThatOfTheNewOne() async throws {
+            try await scenario { stage in
+                let path = "/v/film.m3u8"
+                Self.serve(stage, path, Self.film(stage))
+                try #expect(stage.get(path).status == 200)
+                Self.serve(stage, path, "#EXTM3U\n#EXTINF:2,\n/x.ts\n#EXT-X-ENDLIST\n", etag: "\"v2\"")
+                let before = stage.origin.requestCount(path)
+                let head = try stage.get(path, method: "HEAD"), whole = try stage.get(path)
+                #expect(head.headers["ETag"] == whole.headers["ETag"] && whole.text.contains("/x.ts"))
+                #expect(head.headers["Content-Length"] == "\(whole.body.count)")
+                #expect(stage.origin.requestCount(path) <= before + 3)
+            }
+        }
+
+        @Test func whatWasEncodedAndMayNotBeStoredHasNoCodingAnyMore() async throws {
+            try await scenario { stage in
+                let text = "#EXTM3U\n#EXTINF:2,\n1.ts\n#EXT-X-ENDLIST\n"
+                stage.origin.serve("/v/film.m3u8", bytes: Coded.gzip(Array(text.utf8)), contentType: Self.type)
+                stage.origin.script("/v/film.m3u8") {
+                    $0.headers = [("Content-Encoding", "gzip"), ("Cache-Control", "no-store")]
+                }
+                let response = try stage.get("/v/film.m3u8")
+                #expect(response.text == text && response.headers["Content-Encoding"] == nil)
+            }
+        }
+
+        @Test func whatNobodyWaitsForIsNotReadOn() async throws {
+            try await scenario { stage in
+                Self.serve(stage, "/v/film.m3u8", Self.film(stage))
+                stage.origin.script("/v/film.m3u8") { $0.stallAfter = 20 }
+                let player = try stage.player()
+                try player.send(player.request(stage.target("/v/film.m3u8")))
+                try stage.waitForStats("the playlist to come") { $0.upstream.openFetches == 1 }
+                player.close()
+                try stage.settle()
+            }
+        }
+
+        @Test func noOriginIsAskedForARecording() async throws {
+            try await scenario { stage in
+                Self.serve(stage, "/v/live.m3u8", Self.film(stage))
+                expectOneLine(try stage.get("/v/live.m3u8?reelcache-recording=20260101T000000Z"), status: 404)
+                #expect(stage.origin.requestCount("/v/live.m3u8") == 0)
+            }
+        }
+
         // MARK: What belongs together
 
         /// Whatever is asked for first.

@@ -121,8 +121,11 @@ package struct MPD: Sendable {
     /// in segments, of two seconds where nothing says how long they are.
     package var refreshRule: RefreshRule? {
         guard isDynamic, let minimumUpdatePeriod else { return nil }
+        // Zero: each segment says when it changes. Players come once a segment.
+        let segment = maxSegmentDuration ?? .seconds(2)
         return RefreshRule(
-            freshFor: minimumUpdatePeriod, unit: max(minimumUpdatePeriod, maxSegmentDuration ?? .seconds(2)))
+            freshFor: minimumUpdatePeriod > .zero ? minimumUpdatePeriod : segment / 2,
+            unit: max(minimumUpdatePeriod, maxSegmentDuration ?? .seconds(2)))
     }
 
     /// Whether nothing will be added.

@@ -148,6 +148,8 @@ extension CacheFiller {
     /// Another address may have other rules, and things change while segments come.
     fileprivate func mayLookAhead(at url: OriginURL) -> Bool {
         let policy = policy.value
+        // What a player may not ask for is not fetched for it.
+        guard policy.servesAnyOrigin || policy.target(of: url) != nil else { return false }
         return !policy.isOffline && policy.resolve(url).resolvedRule.mayLookAhead && !backoff.isDown(url.absolute)
     }
 }

@@ -9,11 +9,18 @@ struct CachedParts {
     private let store: CacheStore
     private let policy: ProxyPolicy
     private var parts: [CacheKey: PartReport] = [:]
-    /// Files of which only a part is there, and what is no part of this presentation: another one has it too.
-    private var others: [CacheKey: ResourceCoverage?] = [:]
+    /// So often the index is still asked about a single resource.
+    private var lookUps: Int
+    /// Files of which ranges are named, and that are not there as a whole; nil where nothing of one is cached.
+    private var files: [CacheKey: ResourceCoverage?] = [:]
 
-    init(of whole: CacheKey, _ store: CacheStore, _ policy: ProxyPolicy) throws(StoreError) {
-        (self.store, self.policy) = (store, policy)
+    /// So many files are remembered at once.
+    private static let mostFiles = 1000
+
+    /// - Parameter lookUps: how often the index is asked about a single resource, at most: what more there is, a
+    ///   playlist from elsewhere decides. Nothing counts as cached that would need a further question.
+    init(of whole: CacheKey, _ store: CacheStore, _ policy: ProxyPolicy, lookUps: Int = .max) throws(StoreError) {
+        (self.store, self.policy, self.lookUps) = (store, policy, lookUps)
         for part in try store.parts(of: whole) { parts[part.key] = part }
     }
 
@@ -23,8 +30,11 @@ struct CachedParts {
         var isWhole = false
     }
 
-    /// - Parameter range: nil for all of it.
-    mutating func state(of url: OriginURL, _ range: Range<Int64>?) throws(StoreError) -> State {
+    /// - Parameters:
+    ///   - range: nil for all of it.
+    ///   - isPart: whether it counts only as a part of this presentation, where all of it is meant; else the index is
+    ///     asked, as another presentation may have it, too.
+    mutating func state(of url: OriginURL, _ range: Range<Int64>?, isPart: Bool = false) throws(StoreError) -> State {
         let key = policy.resolve(url).key
         if let part = parts[key], part.isComplete {
             guard let range else { return State(cached: part.length, isWhole: true) }
@@ -32,23 +42,50 @@ struct CachedParts {
             let there = range.clamped(to: 0..<max(0, part.length)) // no trap: not below 0
             return State(cached: there.length, isWhole: there == range)
         }
-        if range == nil, let part = parts[key] { return State(cached: part.cached) }
-        return state(of: try coverage(key), range)
+        guard let range else {
+            if let part = parts[key] { return State(cached: part.cached) }
+            return isPart ? State() : state(of: try lookUp(key), nil)
+        }
+        return state(of: try coverage(ofFile: key), range)
     }
 
     private func state(of coverage: ResourceCoverage?, _ range: Range<Int64>?) -> State {
         guard let coverage else { return State() }
-        let wanted = range ?? 0..<coverage.length // no trap: a length is not negative
-        let cached = coverage.present.reduce(0 as Int64) { $0 +| $1.clamped(to: wanted).length }
+        let wanted = range ?? 0..<max(0, coverage.length) // no trap: not below 0
+        var cached: Int64 = 0
+        for place in coverage.place(of: wanted.lowerBound)..<coverage.present.count {
+            let there = coverage.present[place]
+            guard there.lowerBound < wanted.upperBound else { break }
+            cached +|= there.clamped(to: wanted).length
+        }
         return State(cached: cached, isWhole: cached == wanted.length)
     }
 
-    private mutating func coverage(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
-        if let known = others[key] { return known }
-        // What is not in the one answer is not cached, but for what belongs to another.
-        let found = try store.coverage(key)
-        others[key] = found
+    private mutating func coverage(ofFile key: CacheKey) throws(StoreError) -> ResourceCoverage? {
+        if let known = files[key] { return known }
+        let found = try lookUp(key)
+        if files.count >= Self.mostFiles { files = [:] }
+        files.updateValue(found, forKey: key)
         return found
+    }
+
+    private mutating func lookUp(_ key: CacheKey) throws(StoreError) -> ResourceCoverage? {
+        guard lookUps > 0 else { return nil }
+        lookUps -= 1
+        return try store.coverage(key)
+    }
+}
+
+extension ResourceCoverage {
+    /// The first of `present` that ends behind an offset; their count where none does. A file may have thousands, and a
+    /// playlist hundreds of thousands of ranges.
+    fileprivate func place(of offset: Int64) -> Int {
+        var (low, high) = (0, present.count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if present[middle].upperBound <= offset { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }
 

@@ -25,15 +25,22 @@ package struct PresentationContents: Sendable {
     ///   - key: of the first playlist.
     ///   - policy: under which keys URLs are cached.
     ///   - listsSegments: whether each segment is reported.
+    ///   - mostSegments: how many are looked at in all. A rendition with more is not complete, and what it counts is
+    ///     less than there is.
     /// - Returns: nil where that is not cached as a whole, or is no playlist that can be read.
     package init?(
-        of key: CacheKey, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false
+        of key: CacheKey, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false,
+        mostSegments: Int = Self.mostSegments
     ) throws(StoreError) {
         guard let document = try PlaylistDocument(stored: key, in: store) else { return nil }
         (self.key, self.document) = (key, document)
-        var survey = try RenditionSurvey(document, store, policy, listsSegments: listsSegments)
+        var survey = try RenditionSurvey(
+            document, store, policy, listsSegments: listsSegments, mostSegments: mostSegments)
         renditions = try survey.renditions()
     }
+
+    /// A rule of some bytes can stand for a thousand times as many: two seconds each, 23 days in all.
+    package static let mostSegments = 1_000_000
 
     /// The renditions that are cached as a whole, as a playlist is filtered by them; nil where it is filtered by none: a
     /// media playlist is one rendition itself.
@@ -121,12 +128,18 @@ private struct RenditionSurvey {
     private let listsSegments: Bool
     private var parts: CachedParts
     private var names: Set<String> = []
+    /// How many segments may still be looked at.
+    private var budget: Int
 
-    init(_ document: PlaylistDocument, _ store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool)
-        throws(StoreError)
-    {
+    /// So often the index is asked about keys, initialization sections and files: of each rendition there are few.
+    private static let mostLookUps = 10_000
+
+    init(
+        _ document: PlaylistDocument, _ store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool, mostSegments: Int
+    ) throws(StoreError) {
         (self.document, self.store, self.policy, self.listsSegments) = (document, store, policy, listsSegments)
-        parts = try CachedParts(of: document.key, store, policy)
+        budget = mostSegments
+        parts = try CachedParts(of: document.key, store, policy, lookUps: Self.mostLookUps)
     }
 
     mutating func renditions() throws(StoreError) -> [PresentationContents.Rendition] {
@@ -167,7 +180,7 @@ private struct RenditionSurvey {
     {
         let key = policy.resolve(url).key
         var report = RenditionReport(name: unique(name), kind: kind, bandwidth: bandwidth)
-        let media = try PlaylistDocument(stored: key, in: store, importing: document.variables)
+        let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
         var segments: MediaPlaylistSegments?
         if case .hls(let playlist)? = media?.content { segments = playlist.segments }
         if let segments { report = try survey(segments, report) }
@@ -190,7 +203,7 @@ private struct RenditionSurvey {
             var report = RenditionReport(
                 name: unique(name + period), kind: kind, bandwidth: representation.bandwidth)
             report.isEncrypted = representation.isProtected
-            let segments = try self.segments(of: id, in: mpd)
+            let segments = try budget > 0 ? self.segments(of: id, in: mpd) : nil
             if let segments { report = try survey(segments, report) }
             found.append(
                 .init(
@@ -228,9 +241,15 @@ private struct RenditionSurvey {
         if listsSegments { (report.segmentList, report.initializations) = ([], []) }
         var (initializations, keys, isComplete) = (Set<InitializationSection>(), Set<OriginURL>(), !segments.isEmpty)
         for segment in segments.all {
+            guard budget > 0 else {
+                isComplete = false
+                break
+            }
+            budget -= 1
             for key in segment.keys {
                 report.isEncrypted = true
-                if let url = key.url, keys.insert(url).inserted {
+                // Those of DRM systems come from elsewhere, and no download fetches them.
+                if key.isFile, let url = key.url, keys.insert(url).inserted {
                     isComplete = try add(url, nil, to: &report) && isComplete
                 }
             }
@@ -258,7 +277,7 @@ private struct RenditionSurvey {
     private mutating func add(_ segment: MediaSegment, at url: OriginURL, to report: inout RenditionReport)
         throws(StoreError) -> Bool
     {
-        let state = try parts.state(of: url, segment.range)
+        let state = try parts.state(of: url, segment.range, isPart: true)
         report.segments += 1
         report.cached +|= state.cached
         if state.isWhole { report.cachedSegments += 1 }
@@ -287,12 +306,18 @@ enum RenditionName {
 }
 
 extension PresentationContents {
-    /// Adds to reports of resources what is known of those that are presentations. Blocks.
-    package static func describe(_ reports: inout [ResourceReport], in store: CacheStore, _ policy: ProxyPolicy)
-        throws(StoreError)
-    {
-        for index in reports.indices where reports[index].parts != nil {
-            try describe(&reports[index], in: store, policy)
+    /// So many presentations of a page are described.
+    private static let mostDescribed = 100
+
+    /// Adds to a page of reports what is known of those that are presentations: of the first hundred, and of no more
+    /// once as many segments were looked at as for a single one at the most. One that cannot be read stays as it is:
+    /// the others are listed all the same. Blocks.
+    package static func describe(_ reports: inout [ResourceReport], in store: CacheStore, _ policy: ProxyPolicy) {
+        var segments = 0
+        for index in reports.indices.filter({ reports[$0].parts != nil }).prefix(mostDescribed) {
+            guard segments < mostSegments else { return }
+            try? describe(&reports[index], in: store, policy)
+            segments +|= reports[index].presentation?.segments ?? 0
         }
     }
 

@@ -5,6 +5,8 @@ extension PlaylistDocument {
     /// The segments that a live playlist has left since it was in a former state.
     /// - Parameter now: since 1970.
     func left(since former: PlaylistDocument, at now: Duration) -> [MediaSegment] {
+        // A delta update lists the end of its window alone (draft-pantos-hls-rfc8216bis §4.4.5.2).
+        if case .hls(let playlist) = content, playlist.media?.skippedSegments ?? 0 > 0 { return [] }
         let known = former.renditions(at: now)
         return renditions(at: now).flatMap { id, segments in
             known.first { $0.id == id }.map { LiveWindow.left(by: segments, since: $0.segments) } ?? []

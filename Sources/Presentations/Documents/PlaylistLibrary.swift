@@ -11,20 +11,26 @@ package final class PlaylistLibrary {
     /// What a generation turns out to be.
     package enum Outcome: Sendable {
         case document(PlaylistDocument)
-        /// It is none that can be read: these bytes are to go out as they came.
-        case refused([UInt8], String)
+        /// It is none that can be read: its bytes are to go out as they came. They are nil where there are more than any
+        /// playlist has.
+        case refused([UInt8]?, String)
         case failed(FillError)
     }
 
     package let shelf: PlaylistShelf
     package let ahead: SegmentAhead
     private let loop: LoopFiller
-    private var waiting: [GenerationID: [(Outcome) -> Void]] = [:]
+    private var readers: [GenerationID: Readers] = [:]
+    private var waiters: UInt64 = 0
     /// What is no playlist, although it looks like one.
     private var refused: Set<GenerationID> = []
     private static let mostRefused = 1024
+    private static let mostDelivered = 64
     /// What a live playlist's delivery directives have asked for last.
     private var delivered: [CacheKey: (resource: OpenResource, generation: Generation)] = [:]
+
+    /// What was said to belong to what, lately.
+    private var joined: [CacheKey: CacheKey] = [:]
 
     package init(_ shelf: PlaylistShelf, _ ahead: SegmentAhead, on loop: LoopFiller) {
         (self.shelf, self.ahead, self.loop) = (shelf, ahead, loop)
@@ -40,9 +46,12 @@ package final class PlaylistLibrary {
 
     /// Whether a generation is to be answered as a playlist, as far as that can be told without waiting: by its type,
     /// or by what it begins with.
-    package func isPlaylist(_ generation: Generation, _ view: Generation.Snapshot) -> Bool {
+    package func isPlaylist(_ generation: Generation, _ view: Generation.Snapshot, at url: OriginURL) -> Bool {
         if let length = view.length, length > PlaylistLimits.bytes { return false }
         guard !view.head.isCertainPlaylist else { return !refused.contains(generation.id) }
+        if view.head.isListing, ContentEncoding.isCodedPlaylist(view.head.fields, at: url) {
+            return !refused.contains(generation.id)
+        }
         if generation.beginning == .unknown, generation.isStored { lookAtBeginning(of: generation, view.length) }
         guard generation.beginning == .text, !refused.contains(generation.id) else { return false }
         return ContentEncoding.isUncoded(view.head.fields) && sniff(generation, view.length)
@@ -86,23 +95,34 @@ package final class PlaylistLibrary {
 
     // MARK: Reading
 
+    /// One who waits for a reading.
+    package struct Waiter: Hashable, Sendable {
+        fileprivate let generation: GenerationID
+        fileprivate let number: UInt64
+    }
+
+    private struct Readers {
+        let reading: PlaylistReading
+        var waiting: [Waiter: (Outcome) -> Void] = [:]
+    }
+
     /// Reads a generation as a playlist, once for all who ask.
     /// - Parameters:
     ///   - status: a fetch that `follower` follows already: it is left in any case.
-    ///   - end: called once, perhaps before this returns.
+    ///   - end: called once, perhaps before this returns; not after `leave`.
+    /// - Returns: by which to leave; nil where it was called.
     package func read(
         _ generation: Generation, of resource: OpenResource, _ demand: Demand, follower: FollowerID,
         following status: SharedFetch?, then end: @escaping (Outcome) -> Void
-    ) {
-        if waiting[generation.id] != nil {
+    ) -> Waiter? {
+        if readers[generation.id] != nil {
             status?.leave(follower)
-            waiting[generation.id]?.append(end)
-            return
+            return wait(for: generation, end)
         }
         let reader = CacheReader(
             generation, from: 0, to: generation.length, resource: resource, demand: demand.ofWhole, filler: loop,
             follower: follower, following: status)
-        read(generation, of: resource, at: demand.url, by: reader, after: [], then: end)
+        return read(generation, of: resource, at: demand.url, by: reader, after: [], then: end)
     }
 
     /// The same where a reader of the whole has found what it begins with.
@@ -112,53 +132,72 @@ package final class PlaylistLibrary {
     package func read(
         _ generation: Generation, of resource: OpenResource, at url: OriginURL, by reader: CacheReader,
         after beginning: [UInt8], then end: @escaping (Outcome) -> Void
-    ) {
-        if waiting[generation.id] != nil {
+    ) -> Waiter? {
+        if readers[generation.id] != nil {
             reader.finish()
-            waiting[generation.id]?.append(end)
-            return
+            return wait(for: generation, end)
         }
-        waiting[generation.id] = [end]
         let reading = PlaylistReading(
             generation, as: documentKey(generation.key, url), at: url, by: reader, after: beginning, on: loop,
-            importing: shelf.parent(of: url)?.variables)
-        reading.start { [self] outcome in
-            take(outcome, generation, resource)
-            for tell in waiting.removeValue(forKey: generation.id) ?? [] { tell(outcome) }
+            shelf: shelf)
+        readers[generation.id] = Readers(reading: reading)
+        let waiter = wait(for: generation, end)
+        reading.start { [self] outcome, news in
+            if let news { put(news, generation, resource) }
+            take(outcome, generation)
+            let waiting = readers.removeValue(forKey: generation.id)?.waiting ?? [:]
+            for tell in waiting.values { tell(outcome) }
         }
+        return readers[generation.id] == nil ? nil : waiter
     }
 
-    private func take(_ outcome: Outcome, _ generation: Generation, _ resource: OpenResource) {
-        switch outcome {
-        case .document(let document): put(document, generation, resource)
-        case .refused(_, let why):
-            if refused.count >= Self.mostRefused { refused = [] }
-            refused.insert(generation.id)
-            loop.filler.logger.info("not read as a playlist: \(why)", metadata: ["resource": "\(generation.key.text)"])
-        case .failed: break
-        }
+    private func wait(for generation: Generation, _ end: @escaping (Outcome) -> Void) -> Waiter {
+        waiters &+= 1
+        let waiter = Waiter(generation: generation.id, number: waiters)
+        readers[generation.id]?.waiting[waiter] = end
+        return waiter
     }
 
-    private func put(_ document: PlaylistDocument, _ generation: Generation, _ resource: OpenResource) {
-        let former = shelf.document(document.key), now = Duration.seconds(loop.filler.now())
-        let (whole, joined) = shelf.put(document, at: now)
-        ahead.renewed(document.key, at: now)
-        if whole != document.key { join([generation.key], to: whole) }
-        join(joined, to: whole)
-        if let former, document.isLive { demote(document.left(since: former, at: now)) }
-        guard generation.key != document.key, generation.isStored else { return }
+    /// Waits no longer. What nobody waits for is not read on: who comes again begins anew.
+    package func leave(_ waiter: Waiter) {
+        readers[waiter.generation]?.waiting[waiter] = nil
+        guard let left = readers[waiter.generation], left.waiting.isEmpty else { return }
+        readers[waiter.generation] = nil
+        left.reading.cancel()
+    }
+
+    private func take(_ outcome: Outcome, _ generation: Generation) {
+        guard case .refused(_, let why) = outcome else { return }
+        if refused.count >= Self.mostRefused { refused = [] }
+        refused.insert(generation.id)
+        // It lives by its fields.
+        if generation.head.live != nil { generation.setHead { $0.ofPlaylist(nil) } }
+        loop.filler.logger.info("not read as a playlist: \(why)", metadata: ["resource": "\(generation.key.text)"])
+    }
+
+    private func put(_ news: PlaylistReading.News, _ generation: Generation, _ resource: OpenResource) {
+        let key = news.document.key
+        ahead.renewed(key, at: .seconds(loop.filler.now()))
+        if news.whole != key { join([generation.key], to: news.whole) }
+        join(news.joined, to: news.whole)
+        demote(news.left)
+        guard generation.key != key, generation.isStored else { return }
         // One state of a stream: nobody asks for it when the next is there.
-        if let last = delivered[document.key], last.generation !== generation, former != nil {
+        if let last = delivered[key], last.generation !== generation {
             loop.filler.discard(last.generation, of: last.resource)
         }
-        if delivered.count >= Self.mostRefused { delivered = [:] }
-        delivered[document.key] = (resource, generation)
+        if delivered.count >= Self.mostDelivered { delivered = [:] }
+        delivered[key] = (resource, generation)
     }
 
     // MARK: What belongs together
 
-    /// Something of a presentation is stored that was not known to belong to it.
+    /// Something of a presentation is stored that was not known to belong to it. The store may know better: it is told
+    /// once.
     package func join(_ keys: [CacheKey], to whole: CacheKey) {
+        let keys = keys.filter { joined[$0] != whole }
+        if joined.count + keys.count > Self.mostRefused { joined = [:] }
+        for key in keys { joined[key] = whole }
         perform(keys, "note what belongs to \(whole.text)") { store, keys throws(StoreError) in
             try store.join(keys, to: whole)
         }

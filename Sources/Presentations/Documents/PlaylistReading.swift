@@ -11,31 +11,37 @@ final class PlaylistReading {
     private let generation: Generation
     private let key: CacheKey
     private let url: OriginURL
-    private let variables: [String: String]?
+    private let shelf: PlaylistShelf
     private let reader: CacheReader
     private let loop: LoopFiller
     private var bytes: [UInt8]
-    private var onEnd: ((PlaylistLibrary.Outcome) -> Void)?
+    private var onEnd: ((PlaylistLibrary.Outcome, News?) -> Void)?
     /// A text of so many bytes is read in the time that it takes to wake another thread.
     private static let shortBytes = 16 << 10
 
     /// - Parameters:
     ///   - key: of the document.
     ///   - reader: of the whole, which has given `beginning`; it is finished here.
-    ///   - variables: what the playlist may import.
+    ///   - shelf: on which it is put.
     init(
         _ generation: Generation, as key: CacheKey, at url: OriginURL, by reader: CacheReader,
-        after beginning: [UInt8], on loop: LoopFiller, importing variables: [String: String]?
+        after beginning: [UInt8], on loop: LoopFiller, shelf: PlaylistShelf
     ) {
-        (self.generation, self.key, self.url, self.variables) = (generation, key, url, variables)
+        (self.generation, self.key, self.url, self.shelf) = (generation, key, url, shelf)
         (self.reader, self.loop, bytes) = (reader, loop, beginning)
     }
 
-    /// - Parameter end: called once, perhaps before this returns.
-    func start(_ end: @escaping (PlaylistLibrary.Outcome) -> Void) {
+    /// - Parameter end: called once, perhaps before this returns; not after `cancel`.
+    func start(_ end: @escaping (PlaylistLibrary.Outcome, News?) -> Void) {
         onEnd = end
         reader.onReady = { [self] in goOn() }
         goOn()
+    }
+
+    /// Nobody waits for it any more.
+    func cancel() {
+        onEnd = nil
+        reader.finish()
     }
 
     private func goOn() {
@@ -44,7 +50,7 @@ final class PlaylistReading {
             case .bytes(let piece, _, _):
                 // Memory follows what has come, up to the limit, and not what was announced.
                 guard bytes.count + piece.count <= PlaylistLimits.bytes else {
-                    return end(.refused(bytes, "it is longer than \(PlaylistLimits.bytes >> 20) MiB"))
+                    return end(.refused(nil, "it is longer than \(PlaylistLimits.bytes >> 20) MiB"))
                 }
                 bytes += piece
             case .wait: return
@@ -54,32 +60,55 @@ final class PlaylistReading {
         }
     }
 
+    /// What a document means for others, found out where it was read.
+    struct News: Sendable {
+        let document: PlaylistDocument
+        /// The presentation that it belongs to, and what turns out to belong to it.
+        let whole: CacheKey
+        let joined: [CacheKey]
+        /// Segments that a live stream has left.
+        let left: [MediaSegment]
+    }
+
     private func read() {
         reader.finish()
-        let (bytes, fields, key, id) = (bytes, generation.head.fields, key, generation.id)
-        let base = (try? OriginURL(url: generation.head.finalURL)) ?? url
-        let (url, variables) = (url, variables)
-        let parse: @Sendable () -> PlaylistLibrary.Outcome = {
+        let (bytes, head, key, id, whole) = (bytes, generation.head, key, generation.id, generation.whole)
+        let base = (try? OriginURL(url: head.finalURL)) ?? url
+        let (url, shelf, now) = (url, shelf, Duration.seconds(loop.filler.now()))
+        let parse: @Sendable () -> (PlaylistLibrary.Outcome, News?) = {
             do {
-                let text = try ContentCoding.decoded(bytes, fields)
-                return .document(
-                    try PlaylistDocument(
-                        text, key: key, url: url, base: base, generation: id, importing: variables))
-            } catch { return .refused(bytes, PlaylistLibrary.reason(error)) }
+                let text = try ContentCoding.decoded(bytes, head.fields)
+                let document = try PlaylistDocument(
+                    text, key: key, url: url, base: base, generation: id,
+                    importing: shelf.parent(of: url)?.variables)
+                return (.document(document), Self.put(document, partOf: whole, on: shelf, at: now))
+            } catch { return (.refused(bytes, PlaylistLibrary.reason(error)), nil) }
         }
-        guard bytes.count > Self.shortBytes else { return end(parse()) }
+        guard bytes.count > Self.shortBytes || !ContentEncoding.isUncoded(head.fields) else {
+            let (outcome, news) = parse()
+            return end(outcome, news)
+        }
         let bound = LoopBound(self, on: loop.loop)
         let isRun = loop.filler.store.perform {
-            let outcome = parse()
-            bound.post { $0.end(outcome) }
+            let (outcome, news) = parse()
+            bound.post { $0.end(outcome, news) }
         }
         if !isRun { end(.failed(.offline)) }
     }
 
-    private func end(_ outcome: PlaylistLibrary.Outcome) {
+    private static func put(
+        _ document: PlaylistDocument, partOf whole: CacheKey?, on shelf: PlaylistShelf, at now: Duration
+    ) -> News {
+        let former = document.isLive ? shelf.document(document.key) : nil
+        let (whole, joined) = shelf.put(document, partOf: whole, at: now)
+        let left = former.map { document.left(since: $0, at: now) } ?? []
+        return News(document: document, whole: whole, joined: joined, left: left)
+    }
+
+    private func end(_ outcome: PlaylistLibrary.Outcome, _ news: News? = nil) {
         guard let tell = onEnd else { return }
         onEnd = nil
         reader.finish()
-        tell(outcome)
+        tell(outcome, news)
     }
 }

@@ -64,15 +64,19 @@ package final class PlaylistShelf: Sendable {
     package init() {}
 
     /// Takes a document up, in the place of the one that its resource had before.
-    /// - Parameter now: since 1970.
+    /// - Parameters:
+    ///   - known: the presentation that it was found to belong to before; nil where nothing is known of that.
+    ///   - now: since 1970.
     /// - Returns: the presentation that it belongs to, and what turns out to belong to it: wholes by themselves until
     ///   now.
     @discardableResult
-    package func put(_ document: PlaylistDocument, at now: Duration) -> (whole: CacheKey, joined: [CacheKey]) {
+    package func put(_ document: PlaylistDocument, partOf known: CacheKey? = nil, at now: Duration) -> (
+        whole: CacheKey, joined: [CacheKey]
+    ) {
         // Outside of the lock: a long playlist takes its time.
         let renditions = document.renditions(at: now)
         let entry = Entry(
-            document: document, whole: document.key, renditions: renditions,
+            document: document, whole: known ?? document.key, renditions: renditions,
             companions: document.companions(of: renditions), playlists: Set(document.playlists),
             hosts: document.segmentHosts(renditions), countedAt: now, lastUse: 0)
         let result = state.withLock { $0.put(entry) }

@@ -82,6 +82,7 @@ package final class PresentationFill {
 
     private func fetchFirst(isFresh: Bool) {
         let wanted = Prefetch.Order(
+            // no trap: not below 0
             url: order.url, range: order.first.map { 0..<max(0, $0) }, connections: order.connections,
             isPinned: order.isPinned && order.recording == nil, keeps: order.recording == nil, isFresh: isFresh)
         let prefetch = Prefetch(wanted, pace: pace, on: loop) { [self] result in

@@ -88,7 +88,7 @@ package struct PresentationItems: Sendable, Sequence, IteratorProtocol {
         while let range = item.range, let more = tracks[number].following(segment, url, at: range.upperBound),
             let end = more.range?.upperBound, end -| range.lowerBound <= Self.longestRun
         {
-            item.range = range.lowerBound..<end
+            item.range = range.lowerBound..<end // no trap: the next one begins where this ends
             item.segments += 1 // no trap: a count of segments
             _ = tracks[number].step()
         }

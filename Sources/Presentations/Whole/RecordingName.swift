@@ -25,6 +25,9 @@ package struct RecordingName: Sendable, Equatable {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
+    /// Whether a URL is a recording's: it is here or nowhere, and no origin is asked for it.
+    package static func isOfRecording(_ url: OriginURL) -> Bool { url.pathAndQuery.contains(parameter + "=") }
+
     /// Where the recording of what is at a URL plays.
     package func url(of stream: OriginURL) -> OriginURL {
         let mark = stream.pathAndQuery.contains("?") ? "&" : "?"

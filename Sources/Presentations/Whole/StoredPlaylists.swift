@@ -38,7 +38,7 @@ struct StoredPlaylists: Sendable {
     private func isPlaylist(_ key: CacheKey) throws(PresentationFault) -> Bool {
         let length: Int64?
         do throws(StoreError) { length = try store.coverage(key)?.length } catch { throw .cache("\(error)") }
-        let beginning = 0..<min(Int64(PlaylistKind.sniffedBytes), max(0, length ?? 0))
+        let beginning = 0..<min(Int64(PlaylistKind.sniffedBytes), max(0, length ?? 0)) // no trap: not below 0
         guard let stored = try bytes(of: key, beginning, limit: PlaylistKind.sniffedBytes) else { return false }
         if ContentEncoding.isUncoded(stored.fields) { return PlaylistKind.sniff(stored.bytes) != nil }
         return stored.fields["Content-Type"].flatMap { PlaylistKind(mediaType: $0) } != nil

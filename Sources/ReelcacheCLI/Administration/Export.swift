@@ -43,6 +43,15 @@ struct Export: ParsableCommand {
         let file: String
         let bytes: Int64
         let method: String
+
+        /// The method, for people.
+        var manner: String {
+            switch method {
+            case FileExport.Method.reflink.rawValue: "sharing the cache's blocks"
+            case PresentationExport.Method.ffmpeg.rawValue: "put together by ffmpeg, nothing encoded again"
+            default: "a copy"
+            }
+        }
     }
 
     func validate() throws {
@@ -80,7 +89,7 @@ struct Export: ParsableCommand {
         print(
             json
                 ? try secret.json(exported, configuration)
-                : "exported \(exported.bytes.size) to \(output) (\(exported.method == FileExport.Method.reflink.rawValue ? "sharing the cache's blocks" : "a copy"))"
+                : "exported \(exported.bytes.size) to \(output) (\(exported.manner))"
         )
     }
 
@@ -99,12 +108,8 @@ struct Export: ParsableCommand {
     private func copy(_ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption) throws -> Exported
     {
         let origin = try access.url(url)
-        if !PresentationExport.isPlaylist(output),
-            let presentation = try? access.resource(origin, listsSegments: true).resource.presentation
-        {
-            let joined = PresentationExport(presentation, of: origin, named: rendition, interruption)
-            let bytes = try joined.run(access, export, to: output)
-            return Exported(url: origin.absolute, file: output, bytes: bytes, method: "join")
+        if !PresentationExport.isPlaylist(output), let made = try join(origin, access, export, interruption) {
+            return made
         }
         var exported: Exported?
         let progress = ProgressLine()
@@ -118,6 +123,28 @@ struct Export: ParsableCommand {
         }
         guard let exported else { throw CacheAccessError("the file of \(origin.absolute) was not given; try again") }
         return exported
+    }
+
+    /// - Returns: nil for what is no playlist, and where the playlist itself lacks something.
+    private func join(
+        _ origin: OriginURL, _ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption
+    ) throws -> Exported? {
+        let detail = try access.resource(origin, listsSegments: true)
+        guard let presentation = detail.resource.presentation else {
+            guard detail.missing.isEmpty, Self.isPlaylist(detail.resource, origin) else { return nil }
+            throw CacheAccessError(
+                "\(origin.absolute) is a playlist of which no film can be made, as it is not cached or cannot be read: name the file .m3u8 or .mpd to copy the playlist itself"
+            )
+        }
+        let joined = PresentationExport(presentation, of: origin, named: rendition, interruption)
+        let (bytes, method) = try joined.run(access, export, to: output)
+        return Exported(url: origin.absolute, file: output, bytes: bytes, method: method.rawValue)
+    }
+
+    /// By its type, else by its name: what begins as one was found by what was read through it.
+    private static func isPlaylist(_ resource: ResourceReport, _ url: OriginURL) -> Bool {
+        resource.type.flatMap { PlaylistKind(mediaType: $0) } != nil
+            || PresentationExport.isPlaylist(String(url.pathAndQuery.prefix { $0 != "?" }))
     }
 
     private func incomplete(_ missing: [ByteSpan]) -> CacheAccessError {

@@ -22,20 +22,39 @@ struct PresentationExport {
     }
 
     /// Whether a file's name says that the playlist itself is wanted.
-    static func isPlaylist(_ output: String) -> Bool { [".m3u8", ".m3u", ".mpd"].contains { output.hasSuffix($0) } }
+    static func isPlaylist(_ output: String) -> Bool {
+        [".m3u8", ".m3u", ".mpd"].contains { output.lowercased().hasSuffix($0) }
+    }
 
-    /// - Returns: the bytes of the file.
-    func run(_ access: any CacheAccess, _ export: FileExport, to output: String) throws -> Int64 {
+    /// How the file was made.
+    enum Method: String {
+        /// Parts one after the other.
+        case join
+        case ffmpeg
+    }
+
+    /// - Returns: the bytes of the file, and how it was made.
+    func run(_ access: any CacheAccess, _ export: FileExport, to output: String) throws -> (Int64, Method) {
         let wanted = try renditions()
-        if let protected = wanted.first(where: \.isEncrypted) {
+        for rendition in wanted { try checkIsJoinable(rendition) }
+        let containers = try wanted.map { try container($0, access) }
+        if wanted.count == 1, Self.fits(wanted[0], containers[0], output) {
+            return (try export.write { try join(wanted[0], into: $0, access) }, .join)
+        }
+        return (try convert(Array(zip(wanted, containers)), access, export, to: output), .ffmpeg)
+    }
+
+    private func checkIsJoinable(_ rendition: RenditionReport) throws {
+        let advice = "have ffmpeg -i read it through the proxy"
+        if rendition.isEncrypted {
             throw CacheAccessError(
-                "\(protected.name) of \(url.absolute) is encrypted and cannot be joined: have ffmpeg -i read it through the proxy"
-            )
+                "\(rendition.name) of \(url.absolute) is encrypted and cannot be joined: \(advice)")
         }
-        if wanted.count == 1, Self.fits(wanted[0], output) {
-            return try export.write { try join(wanted[0], into: $0, access) }
+        // Which segments each belongs to, the report does not say.
+        if (rendition.initializations ?? []).count > 1 {
+            throw CacheAccessError(
+                "\(rendition.name) of \(url.absolute) changes its initialization section, cannot be joined: \(advice)")
         }
-        return try convert(wanted, access, export, to: output)
     }
 
     // MARK: Which renditions
@@ -49,14 +68,22 @@ struct PresentationExport {
             guard named.isComplete else { throw incomplete(named) }
             return [named]
         }
-        guard let video = Self.best("video", presentation.renditions.filter(\.isComplete)) else {
-            let best = Self.best("video", presentation.renditions) ?? presentation.renditions.first
+        // Each period has renditions of its own, whose names say so.
+        if presentation.kind == "dash", presentation.renditions.contains(where: { $0.name.contains(", period ") }) {
+            throw CacheAccessError(
+                "\(url.absolute) has several periods, which cannot be joined: choose a --rendition of one, as reelcache show names them"
+            )
+        }
+        let kind = presentation.renditions.contains { $0.kind == "video" } ? "video" : "audio"
+        guard let main = Self.best(kind, presentation.renditions.filter(\.isComplete)) else {
+            let best = Self.best(kind, presentation.renditions) ?? presentation.renditions.first
             throw best.map(incomplete) ?? CacheAccessError("\(url.absolute) has no renditions")
         }
+        guard kind == "video" else { return [main] }
         let sounds = presentation.renditions.filter { $0.kind == "audio" }
-        guard let sound = sounds.first else { return [video] }
+        guard let sound = sounds.first else { return [main] }
         guard let complete = Self.best("audio", sounds.filter(\.isComplete)) else { throw incomplete(sound) }
-        return [video, complete]
+        return [main, complete]
     }
 
     private static func best(_ kind: String, _ renditions: [RenditionReport]) -> RenditionReport? {
@@ -77,32 +104,49 @@ struct PresentationExport {
             "\(rendition.name) of \(url.absolute) is not complete, as \(what): get it with reelcache prefetch")
     }
 
-    private static func fits(_ rendition: RenditionReport, _ output: String) -> Bool {
-        switch (rendition.initializations ?? []).count {
-        case 0: output.hasSuffix(".ts") && container(rendition) == "ts"
-        case 1: [".mp4", ".m4s", ".m4v", ".m4a"].contains { output.hasSuffix($0) }
-        default: false
-        }
+    /// Whether one file of that name is what its parts make, one after the other.
+    private static func fits(_ rendition: RenditionReport, _ container: MediaContainer, _ output: String) -> Bool {
+        let isWhole =
+            container == .transportStream || rendition.initializations?.isEmpty == false
+            || rendition.segmentList?.count == 1
+        return isWhole && container.isNamed(by: output)
     }
 
-    /// What its segments are, as far as their names say so: the suffix of a file that has them.
-    private static func container(_ rendition: RenditionReport) -> String {
-        guard (rendition.initializations ?? []).isEmpty else { return "mp4" }
-        let path = rendition.segmentList?.first?.url.prefix { $0 != "?" } ?? ""
-        return ["mp4", "m4s", "aac", "vtt", "webm"].first { path.hasSuffix("." + $0) } ?? "ts"
+    /// What the parts of a rendition are, by the bytes it begins with, else by their names.
+    private func container(_ rendition: RenditionReport, _ access: any CacheAccess) throws -> MediaContainer {
+        var beginning: [UInt8] = []
+        if let first = Self.places(rendition).first {
+            try access.withFile(try OriginURL(url: first.url), isWanted: { !interruption.isWished }) { lent in
+                let source = try UnfinishedFile.open(lent.path)
+                defer { close(source) }
+                let whole = 0..<max(0, lent.length) // no trap: not below 0
+                let range = (first.range?.range ?? whole).clamped(to: whole)
+                var bytes = [UInt8](repeating: 0, count: MediaContainer.sniffedBytes)
+                let wanted = min(MediaContainer.sniffedBytes, range.count)
+                let count = pread(source, &bytes, wanted, off_t(range.lowerBound))
+                beginning = Array(bytes.prefix(max(0, count)))
+            }
+        }
+        let path = String((rendition.segmentList?.first?.url ?? "").prefix { $0 != "?" })
+        return MediaContainer(
+            beginning, path: path, hasInitialization: rendition.initializations?.isEmpty == false)
     }
 
     // MARK: One file
 
+    /// The initialization section, of which there is one at most, and the segments.
+    private static func places(_ rendition: RenditionReport) -> [PlaceReport] {
+        (rendition.initializations ?? [])
+            + (rendition.segmentList ?? []).map { PlaceReport(url: $0.url, range: $0.range) }
+    }
+
     private func join(_ rendition: RenditionReport, into file: UnfinishedFile, _ access: any CacheAccess) throws
         -> Int64
     {
-        let segments = (rendition.segmentList ?? []).map { PlaceReport(url: $0.url, range: $0.range) }
-        let places = (rendition.initializations ?? []) + segments
         let progress = ProgressLine()
         defer { progress.clear() }
         var end: Int64 = 0
-        for place in places {
+        for place in Self.places(rendition) {
             guard !interruption.isWished else { throw CacheAccessError.interrupted }
             end = try append(place, to: file, at: end, access)
             progress.show("export", end, of: rendition.cached)
@@ -118,8 +162,8 @@ struct PresentationExport {
         try access.withFile(try OriginURL(url: place.url), isWanted: { !interruption.isWished }) { lent in
             let source = try UnfinishedFile.open(lent.path)
             defer { close(source) }
-            let range = place.range?.range ?? 0..<lent.length
-            try file.append(range.clamped(to: 0..<max(0, lent.length)), of: source, at: &end)
+            let whole = 0..<max(0, lent.length) // no trap: not below 0
+            try file.append((place.range?.range ?? whole).clamped(to: whole), of: source, at: &end)
             guard lent.isHeld() else { throw FileError("the proxy ended meanwhile: try again") }
         }
         return end
@@ -128,47 +172,26 @@ struct PresentationExport {
     // MARK: Through ffmpeg
 
     private func convert(
-        _ renditions: [RenditionReport], _ access: any CacheAccess, _ export: FileExport, to output: String
-    )
-        throws -> Int64
-    {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("reelcache-\(UUID().uuidString)")
+        _ renditions: [(RenditionReport, MediaContainer)], _ access: any CacheAccess, _ export: FileExport,
+        to output: String
+    ) throws -> Int64 {
+        // Beside the file: there is the room for it, and it may share its blocks.
+        let directory = "\(FileExport.directory(of: output))/.reelcache-export-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
-            at: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        defer { try? FileManager.default.removeItem(at: directory) }
-        var inputs: [String] = []
-        for (number, rendition) in renditions.enumerated() {
-            let path = directory.appendingPathComponent("\(number).\(Self.container(rendition))").path
+            atPath: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var inputs: [FFmpeg.Input] = []
+        for (number, (rendition, container)) in renditions.enumerated() {
+            let path = "\(directory)/\(number)"
             try FileExport(to: path, replaces: false).write { _ = try join(rendition, into: $0, access) }
-            inputs.append(path)
+            inputs.append(FFmpeg.Input(path: path, container: container))
         }
         let suffix = (output as NSString).pathExtension
-        let made = directory.appendingPathComponent("out" + (suffix.isEmpty ? "" : "." + suffix)).path
-        try Self.ffmpeg(inputs, made)
+        let made = "\(directory)/out" + (suffix.isEmpty ? "" : "." + suffix)
+        try FFmpeg(interruption).run(inputs, to: made)
         var info = stat()
         guard stat(made, &info) == 0 else { throw CacheAccessError("ffmpeg made no file of \(url.absolute)") }
         _ = try export.run(from: made, length: Int64(info.st_size)) { _ in !interruption.isWished }
         return Int64(info.st_size)
-    }
-
-    private static func ffmpeg(_ inputs: [String], _ output: String) throws {
-        let process = Process(), errors = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments =
-            ["ffmpeg", "-nostdin", "-v", "error"] + inputs.flatMap { ["-i", $0] }
-            + inputs.indices.flatMap { ["-map", "\($0)"] } + ["-c", "copy", output]
-        (process.standardError, process.standardOutput) = (errors, FileHandle.nullDevice)
-        try process.run()
-        let said = errors.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        // env(1): the command was not found.
-        if process.terminationStatus == 127 {
-            throw CacheAccessError("this needs ffmpeg, which is not installed: install it, or choose one --rendition")
-        }
-        guard process.terminationStatus == 0 else {
-            let line =
-                String(decoding: said, as: UTF8.self).split(whereSeparator: \.isNewline).last ?? "no reason given"
-            throw CacheAccessError("ffmpeg cannot put it into one file: \(line.prefix(300))")
-        }
     }
 }

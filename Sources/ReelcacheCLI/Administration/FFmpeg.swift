@@ -1,0 +1,68 @@
+import Administration
+import Foundation
+
+/// Runs `ffmpeg` to put files into one, without encoding anything again.
+struct FFmpeg {
+    /// A file whose name is this program's, and whose bytes are somebody else's.
+    struct Input {
+        let path: String
+        let container: MediaContainer
+    }
+
+    private let interruption: Interruption
+    /// Bytes that are kept of what it says last.
+    private static let longestWord = 4096
+
+    init(_ interruption: Interruption) { self.interruption = interruption }
+
+    /// - Throws: `CacheAccessError` where it is not installed, refuses, or is interrupted.
+    func run(_ inputs: [Input], to output: String) throws {
+        let process = Process(), errors = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = Self.arguments(inputs, output)
+        (process.standardError, process.standardOutput) = (errors, FileHandle.nullDevice)
+        try process.run()
+        guard let said = listen(errors.fileHandleForReading) else {
+            // It may have inherited that SIGTERM is blocked.
+            if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+            process.waitUntilExit()
+            throw CacheAccessError.interrupted
+        }
+        process.waitUntilExit()
+        // env(1): the command was not found.
+        if process.terminationStatus == 127 {
+            throw CacheAccessError("this needs ffmpeg, which is not installed: install it, or choose one --rendition")
+        }
+        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+            let line = said.split(whereSeparator: \.isNewline).last ?? "no reason given"
+            throw CacheAccessError("ffmpeg cannot put it into one file: \(line.prefix(300))")
+        }
+    }
+
+    /// The container is named and other protocols are forbidden: what calls itself a segment and is a playlist must not
+    /// lead to other files, or to the network.
+    private static func arguments(_ inputs: [Input], _ output: String) -> [String] {
+        var arguments = ["ffmpeg", "-nostdin", "-v", "error"]
+        for input in inputs {
+            arguments += ["-protocol_whitelist", "file", "-f", input.container.rawValue, "-i", "file:" + input.path]
+        }
+        for number in inputs.indices {
+            for kind in ["v", "a", "s"] { arguments += ["-map", "\(number):\(kind)?"] }
+        }
+        return arguments + ["-c", "copy", "file:" + output]
+    }
+
+    /// - Returns: the last that it says before it ends; nil where it is interrupted.
+    private func listen(_ handle: FileHandle) -> String? {
+        var last = Data()
+        while !interruption.isWished {
+            var state = pollfd(fd: handle.fileDescriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&state, 1, 200) > 0 else { continue }
+            let more = handle.availableData
+            guard !more.isEmpty else { return String(decoding: last, as: UTF8.self) }
+            last.append(more)
+            last = Data(last.suffix(Self.longestWord))
+        }
+        return nil
+    }
+}
