@@ -44,7 +44,7 @@ struct Show: ParsableCommand {
         let resource = detail.resource
         let freshness = Freshness.of(
             detail.freshnessFields, ResponseTimes(validatedAt: detail.validatedAt, initialAge: detail.initialAge),
-            ttl: ttl, now: now)
+            ttl: ttl, isListing: resource.type.map(Listing.isListing(type:)) ?? false, now: now)
         let rows: [(String, String?)] = [
             ("url", Terminal.shown(resource.url)),
             ("final url", detail.finalURL == resource.url ? nil : Terminal.shown(detail.finalURL)),
