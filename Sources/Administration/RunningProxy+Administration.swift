@@ -115,6 +115,13 @@ extension RunningProxy: CacheAccess {
         return report
     }
 
+    /// What a player asks this proxy for, to get a resource.
+    /// - Parameter configuration: says what the proxy serves, as far as that is known here. One of this process serves
+    ///   everything.
+    package func request(for url: OriginURL, as configuration: ProxyConfiguration) throws -> String {
+        processID == getpid() ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL)
+    }
+
     /// Has the proxy get all of a resource that is not cached yet, by reading it to its end.
     /// - Parameters:
     ///   - configuration: says what the proxy serves, as far as that is known here.
@@ -125,10 +132,7 @@ extension RunningProxy: CacheAccess {
     ) throws {
         var (done, length): (Int64, Int64?) = (0, nil)
         var refused: [UInt8] = []
-        // One of this process serves everything.
-        var request = BlockingFetch(
-            processID == getpid() ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL)
-        )
+        var request = BlockingFetch(try self.request(for: url, as: configuration))
         request.timeout = nil
         request.isWanted = { isWanted(done, length) }
         var hasBegun = false

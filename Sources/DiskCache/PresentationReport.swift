@@ -46,6 +46,8 @@ package struct RenditionReport: Codable, Sendable, Equatable {
     package var isComplete: Bool
     /// Whether it is encrypted.
     package var isEncrypted: Bool
+    /// Of its media playlist; nil where it has none of its own (DASH).
+    package var url: String?
     /// Its segments in order, where these were asked for.
     package var segmentList: [SegmentReport]?
     /// What decoders need before them, likewise.

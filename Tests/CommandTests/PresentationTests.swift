@@ -80,11 +80,7 @@ import Testing
 
     /// Whatever its segments are, ffmpeg takes them for what they were joined as, and opens nothing that they name.
     @Test func whatFFmpegReadsIsNamedToIt() throws {
-        let shelf = try shelf(.alone), file = directory.file("film.mkv"), tool = directory.file("ffmpeg")
-        let script = "#!/bin/sh\necho \"$@\" > \"$0.said\"\nfor last; do :; done\necho made > \"${last#file:}\"\n"
-        #expect(
-            FileManager.default.createFile(
-                atPath: tool, contents: Data(script.utf8), attributes: [.posixPermissions: 0o755]))
+        let shelf = try shelf(.alone), file = directory.file("film.mkv"), tool = try fakeFFmpeg()
         let outcome = try shelf.run(
             "export", shelf.origin.url("/film.m3u8"), "-o", file, "--json",
             environment: ["PATH": "\(directory.path):/usr/bin:/bin"])
@@ -96,6 +92,17 @@ import Testing
         // What was joined for it is gone.
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
         #expect(names == ["ffmpeg", "ffmpeg.said", "film.mkv"])
+    }
+
+    /// In the place of the real one: notes what it was asked for.
+    /// - Returns: its path.
+    private func fakeFFmpeg() throws -> String {
+        let tool = directory.file("ffmpeg")
+        let script = "#!/bin/sh\necho \"$@\" > \"$0.said\"\nfor last; do :; done\necho made > \"${last#file:}\"\n"
+        #expect(
+            FileManager.default.createFile(
+                atPath: tool, contents: Data(script.utf8), attributes: [.posixPermissions: 0o755]))
+        return tool
     }
 
     /// Asks for a playlist alone, and for its film.
@@ -112,23 +119,27 @@ import Testing
         return line
     }
 
-    @Test func initializationSectionsThatChangeAreRefused() throws {
-        let text = """
-            #EXTM3U
-            #EXT-X-TARGETDURATION:2
-            #EXT-X-MAP:URI="a.mp4"
-            #EXTINF:2,
-            1.m4s
-            #EXT-X-MAP:URI="b.mp4"
-            #EXTINF:2,
-            2.m4s
-            #EXT-X-ENDLIST
-
-            """
-        let line = try refusal(
-            of: text, "/film.m3u8", type: "application/vnd.apple.mpegurl",
-            parts: ["/a.mp4", "/1.m4s", "/b.mp4", "/2.m4s"])
-        #expect(line.contains("changes its initialization section"), "\(line)")
+    /// Which of its segments each belongs to is the playlist's to say: ffmpeg plays it through a proxy.
+    @Test(arguments: Ownership.allCases) func whereInitializationSectionsChangeItIsPlayed(ownership: Ownership) throws {
+        let parts = ["a", "b"].flatMap { ["#EXT-X-MAP:URI=\"\($0).mp4\"", "#EXTINF:2,", "\($0).m4s"] }
+        let lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:2"] + parts + ["#EXT-X-ENDLIST", ""]
+        let shelf = try Shelf(.running), file = directory.file("film.mp4"), tool = try fakeFFmpeg()
+        shelf.origin.serve(
+            "/film.m3u8", bytes: Array(lines.joined(separator: "\n").utf8),
+            contentType: "application/vnd.apple.mpegurl")
+        let names = ["a.mp4", "a.m4s", "b.mp4", "b.m4s"]
+        for name in names { shelf.origin.serve("/" + name, bytes: [1, 2, 3, 4], contentType: "video/mp4") }
+        for name in ["film.m3u8"] + names {
+            #expect(try #require(shelf.proxy).get(shelf.origin.url("/" + name)).status == 200)
+        }
+        if ownership == .alone { try shelf.close() }
+        let outcome = try shelf.run(
+            "export", shelf.origin.url("/film.m3u8"), "-o", file,
+            environment: ["PATH": "\(directory.path):/usr/bin:/bin"])
+        #expect(try contents(file) == Array("made\n".utf8), "\(outcome)")
+        let said = String(decoding: try contents(tool + ".said"), as: UTF8.self)
+        #expect(said.contains("-protocol_whitelist http,tcp,crypto,data -allowed_extensions ALL -f hls -i http://127"))
+        #expect(said.contains(ProxyProcess.target(shelf.origin.url("/film.m3u8"))), "\(said)")
     }
 
     @Test func severalPeriodsAreRefused() throws {

@@ -147,7 +147,8 @@ private struct RenditionSurvey {
         case .hls(let playlist):
             if let multivariant = playlist.multivariant { return try renditions(of: multivariant) }
             guard let segments = playlist.segments else { return [] }
-            let report = try survey(segments, RenditionReport(name: "media", kind: "video"))
+            var report = try survey(segments, RenditionReport(name: "media", kind: "video"))
+            report.url = document.url.absolute
             return [
                 .init(id: RenditionID(playlist: document.key), url: document.url, report: report, segments: segments)
             ]
@@ -180,6 +181,7 @@ private struct RenditionSurvey {
     {
         let key = policy.resolve(url).key
         var report = RenditionReport(name: unique(name), kind: kind, bandwidth: bandwidth)
+        report.url = url.absolute
         let media = try budget > 0 ? PlaylistDocument(stored: key, in: store, importing: document.variables) : nil
         var segments: MediaPlaylistSegments?
         if case .hls(let playlist)? = media?.content { segments = playlist.segments }

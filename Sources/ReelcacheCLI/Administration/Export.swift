@@ -74,10 +74,10 @@ struct Export: ParsableCommand {
             if fetch {
                 exported = try configuration.withProxy(isWanted: isWanted) { proxy in
                     try get(proxy, configuration, interruption)
-                    return try copy(proxy, export, interruption)
+                    return try copy(proxy, export, interruption, as: configuration)
                 }
             } else {
-                exported = try configuration.withCache(isWanted: isWanted) { try copy($0, export, interruption) }
+                exported = try copyOrPlay(export, configuration, interruption)
             }
         } catch let error as CacheAccessError {
             if fetch && error.isNotCached {
@@ -93,6 +93,21 @@ struct Export: ParsableCommand {
         )
     }
 
+    /// What can only be played is played through the proxy that runs, or one of this process that asks no origin.
+    private func copyOrPlay(
+        _ export: FileExport, _ configuration: ProxyConfiguration, _ interruption: Interruption
+    ) throws -> Exported {
+        let isWanted = { !interruption.isWished }
+        do {
+            return try configuration.withCache(isWanted: isWanted) { try copy($0, export, interruption) }
+        } catch is PresentationExport.NeedsProxy {
+            var offline = configuration
+            offline.isOffline = true
+            if RunningProxy(cacheDirectory: configuration.cacheDirectory) == nil { offline.listen = "127.0.0.1:0" }
+            return try offline.withProxy(isWanted: isWanted) { try copy($0, export, interruption, as: offline) }
+        }
+    }
+
     /// What is complete is not asked for again.
     private func get(_ proxy: RunningProxy, _ configuration: ProxyConfiguration, _ interruption: Interruption) throws {
         let origin = try proxy.url(url)
@@ -105,10 +120,19 @@ struct Export: ParsableCommand {
         }
     }
 
-    private func copy(_ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption) throws -> Exported
-    {
+    /// - Parameter configuration: of the proxy that `access` is, where something may be played through it.
+    private func copy(
+        _ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption,
+        as configuration: ProxyConfiguration? = nil
+    ) throws -> Exported {
         let origin = try access.url(url)
-        if !PresentationExport.isPlaylist(output), let made = try join(origin, access, export, interruption) {
+        var played: ((OriginURL) throws -> String)?
+        if let proxy = access as? RunningProxy, let configuration {
+            played = { try proxy.request(for: $0, as: configuration) }
+        }
+        if !PresentationExport.isPlaylist(output),
+            let made = try join(origin, access, export, interruption, played: played)
+        {
             return made
         }
         var exported: Exported?
@@ -127,7 +151,8 @@ struct Export: ParsableCommand {
 
     /// - Returns: nil for what is no playlist, and where the playlist itself lacks something.
     private func join(
-        _ origin: OriginURL, _ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption
+        _ origin: OriginURL, _ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption,
+        played: ((OriginURL) throws -> String)?
     ) throws -> Exported? {
         let detail = try access.resource(origin, listsSegments: true)
         guard let presentation = detail.resource.presentation else {
@@ -136,7 +161,7 @@ struct Export: ParsableCommand {
                 "\(origin.absolute) is a playlist of which no film can be made, as it is not cached or cannot be read: name the file .m3u8 or .mpd to copy the playlist itself"
             )
         }
-        let joined = PresentationExport(presentation, of: origin, named: rendition, interruption)
+        let joined = PresentationExport(presentation, of: origin, named: rendition, interruption, played: played)
         let (bytes, method) = try joined.run(access, export, to: output)
         return Exported(url: origin.absolute, file: output, bytes: bytes, method: method.rawValue)
     }

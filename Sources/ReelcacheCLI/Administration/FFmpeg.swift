@@ -3,10 +3,22 @@ import Foundation
 
 /// Runs `ffmpeg` to put files into one, without encoding anything again.
 struct FFmpeg {
-    /// A file whose name is this program's, and whose bytes are somebody else's.
-    struct Input {
-        let path: String
-        let container: MediaContainer
+    enum Input {
+        /// A file whose name is this program's, and whose bytes are somebody else's.
+        case file(String, MediaContainer)
+        /// The URL of a media playlist of HLS at a proxy, which leads to nothing but the proxy.
+        case playlist(String)
+
+        /// The container is named, and other protocols are forbidden: what calls itself a segment and is a playlist must
+        /// not lead to other files, or to the network.
+        fileprivate var arguments: [String] {
+            switch self {
+            case .file(let path, let container):
+                ["-protocol_whitelist", "file", "-f", container.rawValue, "-i", "file:" + path]
+            case .playlist(let url):
+                ["-protocol_whitelist", "http,tcp,crypto,data", "-allowed_extensions", "ALL", "-f", "hls", "-i", url]
+            }
+        }
     }
 
     private let interruption: Interruption
@@ -39,13 +51,9 @@ struct FFmpeg {
         }
     }
 
-    /// The container is named and other protocols are forbidden: what calls itself a segment and is a playlist must not
-    /// lead to other files, or to the network.
     private static func arguments(_ inputs: [Input], _ output: String) -> [String] {
         var arguments = ["ffmpeg", "-nostdin", "-v", "error"]
-        for input in inputs {
-            arguments += ["-protocol_whitelist", "file", "-f", input.container.rawValue, "-i", "file:" + input.path]
-        }
+        for input in inputs { arguments += input.arguments }
         for number in inputs.indices {
             for kind in ["v", "a", "s"] { arguments += ["-map", "\(number):\(kind)?"] }
         }

@@ -15,10 +15,21 @@ struct PresentationExport {
     private let url: OriginURL
     private let name: String?
     private let interruption: Interruption
+    /// What to ask a proxy for, to play a URL; nil where none runs.
+    private let played: ((OriginURL) throws -> String)?
 
-    /// - Parameter name: of the rendition that is wanted; nil for the best that is complete, with a sound.
-    init(_ presentation: PresentationReport, of url: OriginURL, named name: String?, _ interruption: Interruption) {
+    /// Only by playing it, through a proxy, a rendition can be put into a file.
+    struct NeedsProxy: Error {}
+
+    /// - Parameters:
+    ///   - name: of the rendition that is wanted; nil for the best that is complete, with a sound.
+    ///   - played: what to ask a proxy for, to play a URL; nil where none runs.
+    init(
+        _ presentation: PresentationReport, of url: OriginURL, named name: String?, _ interruption: Interruption,
+        played: ((OriginURL) throws -> String)?
+    ) {
         (self.presentation, self.url, self.name, self.interruption) = (presentation, url, name, interruption)
+        self.played = played
     }
 
     /// Whether a file's name says that the playlist itself is wanted.
@@ -34,9 +45,10 @@ struct PresentationExport {
     }
 
     /// - Returns: the bytes of the file, and how it was made.
+    /// - Throws: also `NeedsProxy`.
     func run(_ access: any CacheAccess, _ export: FileExport, to output: String) throws -> (Int64, Method) {
         let wanted = try renditions()
-        for rendition in wanted { try checkIsJoinable(rendition) }
+        if wanted.contains(where: Self.mustBePlayed) { return (try play(wanted, export, to: output), .ffmpeg) }
         let containers = try wanted.map { try container($0, access) }
         if wanted.count == 1, Self.fits(wanted[0], containers[0], output) {
             return (try export.write { try join(wanted[0], into: $0, access) }, .join)
@@ -44,17 +56,10 @@ struct PresentationExport {
         return (try convert(Array(zip(wanted, containers)), access, export, to: output), .ffmpeg)
     }
 
-    private func checkIsJoinable(_ rendition: RenditionReport) throws {
-        let advice = "have ffmpeg -i read it through the proxy"
-        if rendition.isEncrypted {
-            throw CacheAccessError(
-                "\(rendition.name) of \(url.absolute) is encrypted and cannot be joined: \(advice)")
-        }
-        // Which segments each belongs to, the report does not say.
-        if (rendition.initializations ?? []).count > 1 {
-            throw CacheAccessError(
-                "\(rendition.name) of \(url.absolute) changes its initialization section, cannot be joined: \(advice)")
-        }
+    /// Whether its bytes, one after the other, make no film: they are encrypted, or need other initialization sections
+    /// on the way, and which segments each of these belongs to the report does not say.
+    private static func mustBePlayed(_ rendition: RenditionReport) -> Bool {
+        rendition.isEncrypted || (rendition.initializations ?? []).count > 1
     }
 
     // MARK: Which renditions
@@ -171,21 +176,45 @@ struct PresentationExport {
 
     // MARK: Through ffmpeg
 
-    private func convert(
-        _ renditions: [(RenditionReport, MediaContainer)], _ access: any CacheAccess, _ export: FileExport,
-        to output: String
-    ) throws -> Int64 {
-        // Beside the file: there is the room for it, and it may share its blocks.
+    /// Has ffmpeg play the renditions through a proxy: it takes the encryption off.
+    private func play(_ renditions: [RenditionReport], _ export: FileExport, to output: String) throws -> Int64 {
+        let playlists = renditions.compactMap(\.url)
+        guard playlists.count == renditions.count else {
+            throw CacheAccessError(
+                "what is encrypted in \(url.absolute) plays only with its licence, and cannot be put into a file")
+        }
+        guard let played else { throw NeedsProxy() }
+        let inputs = try playlists.map { FFmpeg.Input.playlist(try played(try OriginURL(url: $0))) }
+        return try withDirectory(beside: output) { try put(inputs, export, to: output, in: $0) }
+    }
+
+    /// Beside the file: there is the room for it, and it may share its blocks.
+    private func withDirectory<Value>(beside output: String, _ body: (String) throws -> Value) throws -> Value {
         let directory = "\(FileExport.directory(of: output))/.reelcache-export-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        var inputs: [FFmpeg.Input] = []
-        for (number, (rendition, container)) in renditions.enumerated() {
-            let path = "\(directory)/\(number)"
-            try FileExport(to: path, replaces: false).write { _ = try join(rendition, into: $0, access) }
-            inputs.append(FFmpeg.Input(path: path, container: container))
+        return try body(directory)
+    }
+
+    private func convert(
+        _ renditions: [(RenditionReport, MediaContainer)], _ access: any CacheAccess, _ export: FileExport,
+        to output: String
+    ) throws -> Int64 {
+        try withDirectory(beside: output) { directory in
+            var inputs: [FFmpeg.Input] = []
+            for (number, (rendition, container)) in renditions.enumerated() {
+                let path = "\(directory)/\(number)"
+                try FileExport(to: path, replaces: false).write { _ = try join(rendition, into: $0, access) }
+                inputs.append(.file(path, container))
+            }
+            return try put(inputs, export, to: output, in: directory)
         }
+    }
+
+    private func put(_ inputs: [FFmpeg.Input], _ export: FileExport, to output: String, in directory: String) throws
+        -> Int64
+    {
         let suffix = (output as NSString).pathExtension
         let made = "\(directory)/out" + (suffix.isEmpty ? "" : "." + suffix)
         try FFmpeg(interruption).run(inputs, to: made)
