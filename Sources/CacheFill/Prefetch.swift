@@ -59,6 +59,12 @@ package final class Prefetch {
     private let loop: LoopFiller
     private let follower: FollowerID
     private var onEnd: ((End) -> Void)?
+    /// Called once where it goes on to its end, when the rest takes no longer than its origin took to answer: what is
+    /// asked for then comes when this is there.
+    package var onNearEnd: (() -> Void)?
+    /// When it was begun, and when its first bytes had come: nanoseconds.
+    private var beganAt: UInt64?
+    private var firstAt: UInt64?
 
     private let resolvedRule: ResolvedRule
     private let pins: Bool
@@ -104,13 +110,14 @@ package final class Prefetch {
     }
 
     package func start() {
+        beganAt = now
         guard !resolvedRule.bypasses else { return fail(.notStorable(.rule)) }
         proceed()
     }
 
     /// Leaves what has come.
     package func stop() {
-        onEnd = nil
+        (onEnd, onNearEnd) = (nil, nil)
         release()
     }
 
@@ -276,6 +283,28 @@ package final class Prefetch {
         beginOthers(generation)
     }
 
+    /// Tells that the rest comes in about the time that its origin has taken to answer.
+    private func lookForTheEnd() {
+        guard onNearEnd != nil, let beganAt else { return }
+        let (progress, now) = (state.progress, now)
+        guard let firstAt else {
+            firstAt = now
+            return
+        }
+        guard let total = progress.total, progress.bytes > 0 else { return }
+        let (latency, spent) = (Double(firstAt -| beganAt), Double(now -| firstAt))
+        let rest = spent * Double(max(0, total -| progress.bytes)) / Double(progress.bytes)
+        guard rest <= min(latency * Self.latenciesAhead, Self.longestAhead) else { return }
+        let tell = onNearEnd
+        onNearEnd = nil
+        tell?()
+    }
+
+    /// Bytes are seen a chunk at a time.
+    private static let latenciesAhead = 1.5
+    /// In nanoseconds.
+    private static let longestAhead = 1e9
+
     private var now: UInt64 { loop.filler.settings.clock() }
 
     /// Whether another connection may be begun.
@@ -295,7 +324,10 @@ package final class Prefetch {
             resource, generation, demand(nil), loop, follower: status == nil ? FollowerID(order.kind) : follower,
             pace: pace)
         fill.whereNext = { [unowned self] fill, _ in next(after: fill, generation) }
-        fill.onAdvance = { [unowned self] in pinWhenThere(generation) }
+        fill.onAdvance = { [unowned self] in
+            pinWhenThere(generation)
+            lookForTheEnd()
+        }
         fill.onEnd = { [unowned self] fill, end in ended(fill, end, generation) }
         shares?.begin(block, by: fill, at: now)
         fill.start(block, following: status)

@@ -41,6 +41,24 @@ extension Scenarios {
             }
         }
 
+        /// The origin's time to answer passes meanwhile.
+        @Test func theNextOneIsAskedForWhileTheLastBytesCome() async throws {
+            try await scenario { stage in
+                Self.serve(stage)
+                try #expect(stage.get("/v/film.m3u8").status == 200)
+                let first = Media(seed: 1, size: 1_000_000)
+                stage.origin.serve("/v/1.ts", first, contentType: "video/mp2t")
+                stage.origin.script("/v/1.ts") {
+                    $0.latency = .seconds(1)
+                    $0.stallAfter = 990_000
+                }
+                let player = try Background { try stage.get("/v/1.ts") }
+                try stage.origin.waitForRequests("/v/2.ts", count: 1)
+                stage.origin.release("/v/1.ts")
+                expectWhole(try player.value(), first)
+            }
+        }
+
         @Test func whereOnlyWhatIsReadIsFetchedNothingIs() async throws {
             try await scenario {
                 $0.fill(.read)

@@ -98,6 +98,8 @@ package final class SegmentAhead: Sendable {
         let prefetch = Prefetch(order, pace: nil, on: filler) { [self] end in
             if case .completed = end { ended(run, isThere: true) } else { ended(run, isThere: false) }
         }
+        // From here on it goes on by itself: the next one is asked for while its last bytes come.
+        prefetch.onNearEnd = { [self] in ended(run, isThere: true) }
         let bound = LoopBound(prefetch, on: filler.loop)
         let isWanted = state.withLock { state in
             guard state.heads.isRunning(run) else { return false }
