@@ -139,6 +139,16 @@ package final class CacheFiller: Sendable {
         }
     }
 
+    /// Whether a range of a resource, or all of it, is known to be cached without asking the index: false where it would
+    /// have to be asked.
+    package func isPresent(_ key: CacheKey, _ range: Range<Int64>?) -> Bool {
+        guard let generation = resources.withLock({ $0.open(key) })?.current, let length = generation.length else {
+            return false
+        }
+        let whole = 0..<max(0, length) // no trap: not below 0
+        return generation.coverage(of: range?.clamped(to: whole) ?? whole) == .whole
+    }
+
     package var openCount: Int { resources.withLock { $0.count } }
 
     var openKeys: [CacheKey] { resources.withLock { $0.keys } }

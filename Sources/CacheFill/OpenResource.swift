@@ -86,6 +86,11 @@ package final class OpenResource: Sendable {
         }
     }
 
+    /// Its generation, as far as it is known; nobody is asked.
+    var current: Generation? {
+        state.withLock { state in state.generation.flatMap { $0.isRetired ? nil : $0 } }
+    }
+
     /// Calls `wake` when the index has answered; at once if it has.
     func whenLookedUp(_ wake: @escaping @Sendable () -> Void) {
         let isRunning = state.withLock { state in

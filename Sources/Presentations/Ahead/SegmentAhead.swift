@@ -53,7 +53,7 @@ package final class SegmentAhead: Sendable {
         let (reading, actions) = state.withLock { state in
             state.heads.read(place, by: player, asker, ahead: ahead, at: now) { shelf.role(of: place.rendition) }
         }
-        act(on: actions)
+        act(on: actions, filler)
         return reading
     }
 
@@ -77,9 +77,12 @@ package final class SegmentAhead: Sendable {
 
     // MARK: What is fetched
 
-    private func act(on actions: [Playheads<Asker>.Action]) {
+    /// - Parameter filler: of the loop that this is called on, where it is one: what is there needs no fetch.
+    private func act(on actions: [Playheads<Asker>.Action], _ filler: LoopFiller? = nil) {
         for action in actions {
             switch action {
+            case .start(let run, let piece, _) where filler.map { $0.filler.isThere(piece) } ?? false:
+                ended(run, isThere: true, filler)
             case .start(let run, let piece, let asker): asker.filler.post { self.start(run, piece, asker, $0) }
             case .stop(let run):
                 let prefetch = state.withLock { $0.prefetches.removeValue(forKey: run) }
@@ -109,12 +112,12 @@ package final class SegmentAhead: Sendable {
         if isWanted { prefetch.start() } else { prefetch.stop() }
     }
 
-    private func ended(_ run: Playheads<Asker>.RunID, isThere: Bool) {
-        act(
-            on: state.withLock { state in
-                state.prefetches[run] = nil
-                return state.heads.ended(run, isThere: isThere)
-            })
+    private func ended(_ run: Playheads<Asker>.RunID, isThere: Bool, _ filler: LoopFiller? = nil) {
+        let next = state.withLock { state in
+            state.prefetches[run] = nil
+            return state.heads.ended(run, isThere: isThere)
+        }
+        act(on: next, filler)
     }
 
     // MARK: The index of a file
@@ -147,6 +150,10 @@ extension ResolvedRule {
 }
 
 extension CacheFiller {
+    fileprivate func isThere(_ piece: AheadPiece) -> Bool {
+        isPresent(policy.value.resolve(piece.url).key, piece.range)
+    }
+
     /// Another address may have other rules, and things change while segments come.
     fileprivate func mayLookAhead(at url: OriginURL) -> Bool {
         let policy = policy.value
