@@ -65,17 +65,17 @@ public struct ProxyConfiguration: Sendable {
     /// `https://player.example`. Pages of other sites may read media of public origins.
     public var webOrigins: [String] = []
     /// Names of further query parameters whose values are secrets, with `*` for any run of characters: logs and
-    /// listings show `***` for them, as for those that `docs/SECURITY.md` lists.
+    /// listings show `***` for them, as for those that `docs/dev/security.md` lists.
     public var secretParameters: [String] = []
     /// Event loops, each with a thread; nil for one for each core.
     public var threads: Int?
     /// A file of certificates (PEM) to trust instead of the system's, for origins over https.
     public var certificateFile: String?
-    /// A file that gets a line of JSON for each request, as `docs/HTTP.md` describes it; `-` for standard output, nil
+    /// A file that gets a line of JSON for each request, as `docs/dev/http.md` describes it; `-` for standard output, nil
     /// for none.
     public var accessLog: String?
     /// How cached bytes go from the page cache to the socket: `mapping` or `sendfile`. For measuring;
-    /// `docs/PERFORMANCE.md` compares them.
+    /// `docs/dev/performance.md` compares them.
     public var transmission = "mapping"
 
     /// The defaults of `reelcache serve`.
