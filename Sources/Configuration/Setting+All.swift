@@ -96,7 +96,7 @@ extension Setting {
             isPolicy: true),
         Setting(
             listOf: .parameterPattern, "secret_parameters", flag: "secret-parameter", at: \.proxy.secretParameters,
-            "A query parameter whose value is a secret: *** in logs and listings, as for those that docs/SECURITY.md lists.",
+            "A query parameter whose value is a secret: *** in logs and listings, as for those that docs/dev/security.md lists.",
             standard: "none besides those",
             isPolicy: true),
         Setting(
