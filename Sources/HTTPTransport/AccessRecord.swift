@@ -33,7 +33,7 @@ package protocol AccessRecorder: Sendable {
 }
 
 extension AccessRecord {
-    /// One line of JSON (RFC 8259), with its end. What is unknown is left out; names are those of `docs/dev/http.md`.
+    /// One line of JSON (RFC 8259), with its end. What is unknown is left out; names are those of `docs/guide/http-api.md`.
     package var line: [UInt8] {
         var line = JSONLine()
         line.add("time", Self.text(time))
