@@ -71,8 +71,8 @@ public struct ProxyConfiguration: Sendable {
     public var threads: Int?
     /// A file of certificates (PEM) to trust instead of the system's, for origins over https.
     public var certificateFile: String?
-    /// A file that gets a line of JSON for each request, as `docs/guide/http-api.md` describes it; `-` for standard output, nil
-    /// for none.
+    /// The access log: a file that gets a line of JSON for each request, as `docs/guide/http-api.md` describes it; `-`
+    /// for standard output, nil for none.
     public var accessLog: String?
     /// How cached bytes go from the page cache to the socket: `mapping` or `sendfile`. For measuring;
     /// `docs/dev/performance.md` compares them.
