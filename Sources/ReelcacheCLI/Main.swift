@@ -11,7 +11,7 @@ struct Main: ParsableCommand {
         subcommands: [
             Serve.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self, List.self,
             Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
-            ConfigCommand.self,
+            ConfigCommand.self, Generate.self,
         ])
 
     static func main() {
