@@ -119,10 +119,11 @@ let package = Package(
                 "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel", "LocalFiles", "Metrics",
                 "Presentations", "Reelcache", "Units", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
+        .target(name: "Manual", dependencies: ["Configuration"]),
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
-                "Administration", "Configuration", "LocalFiles", "TerminalText", "Units",
+                "Administration", "Configuration", "LocalFiles", "Manual", "TerminalText", "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 "Playlists",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -155,6 +156,7 @@ let package = Package(
             dependencies: [
                 "Configuration", "Reelcache", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
+        .testTarget(name: "ManualTests", dependencies: ["Configuration", "Manual", "TestSupport"]),
         .testTarget(
             name: "AdministrationTests", dependencies: ["Administration", "CachePolicy", "Reelcache", "TestSupport"]),
         .testTarget(name: "PlaylistsTests", dependencies: ["Playlists", "CachePolicy", "HTTPModel", "TestSupport"]),

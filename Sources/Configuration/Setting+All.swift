@@ -115,6 +115,10 @@ extension Setting {
             "A file that gets a line of JSON for each request, or - for standard output.", standard: "no log",
             reload: { try $0.cache.setAccessLog($1.proxy.accessLog) }),
         Setting(
+            "player", .player, at: \.player,
+            "The program that reelcache play opens a URL with: its name or path, or in the file a list such as [mpv, --fs].",
+            standard: "mpv, vlc or ffplay, the first that is installed", command: "play"),
+        Setting(
             "rules", .rules, at: \.proxy.rules, "How resources of some hosts and paths are handled.", standard: "none",
             isPolicy: true),
     ]

@@ -12,13 +12,15 @@ package struct Setting: Sendable {
     package let isList: Bool
     /// Whether only the file can say it: there is neither a flag nor a variable.
     package let isFileOnly: Bool
+    /// The one command that uses it and takes its flag; nil for the settings of the proxy, whose flags `serve` takes.
+    package let command: String?
     private let flagName: String?
 
     /// Reads a value into the settings, or says what is wrong with it and leaves them as they are.
     private let store: @Sendable (SettingValue, inout Settings) throws(SettingProblems) -> Void
     /// As it is written; none for what has no value.
     private let texts: @Sendable (Settings) -> [String]
-    private let summaryOfValue: (@Sendable (Settings) -> String)?
+    private let summaryOfValue: (@Sendable (Settings) -> String?)?
     private let copy: @Sendable (Settings, inout Settings) -> Void
     private let areEqual: @Sendable (Settings, Settings) -> Bool
     /// Makes a running proxy work by it; nil for what needs a restart.
@@ -66,10 +68,11 @@ package struct Setting: Sendable {
 
     init<Value>(
         _ key: String, _ reader: SettingReader<Value>, at path: WritableKeyPath<Settings, Value> & Sendable,
-        _ summary: String, standard: String? = nil,
+        _ summary: String, standard: String? = nil, command: String? = nil,
         isPolicy: Bool = false, reload: Reload? = nil
     ) {
         self.key = key
+        self.command = command
         self.summary = summary
         self.isPolicy = isPolicy
         self.reload = isPolicy ? Self.changePolicy : reload
@@ -108,7 +111,7 @@ package struct Setting: Sendable {
 
     /// Its value for people.
     package func description(in settings: Settings) -> String {
-        if let summaryOfValue { return summaryOfValue(settings) }
+        if let summary = summaryOfValue?(settings) { return summary }
         let texts = texts(settings)
         return texts.isEmpty ? "(\(standard))" : texts.joined(separator: ", ")
     }

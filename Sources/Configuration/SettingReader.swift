@@ -12,7 +12,7 @@ struct SettingReader<Value: Sendable & Equatable>: Sendable {
     /// As it is written; none for a value that is not written.
     let texts: @Sendable (Value) -> [String]
     /// For people, where that is not what is written.
-    var summary: (@Sendable (Value) -> String)?
+    var summary: (@Sendable (Value) -> String?)?
 }
 
 extension SettingKind {

@@ -11,6 +11,8 @@ import Reelcache
 package struct Settings: Sendable {
     package var proxy = ProxyConfiguration()
     package var logLevel = Logger.Level.notice
+    /// The words of the command that `reelcache play` runs; none for the first player that is installed.
+    package var player: [String] = []
     /// By key. What is not in here has its default.
     var origins: [String: SettingOrigin] = [:]
     /// The file that was read; nil where there is none.

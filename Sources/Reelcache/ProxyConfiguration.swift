@@ -72,7 +72,7 @@ public struct ProxyConfiguration: Sendable {
     public var threads: Int?
     /// A PEM file of certificates to trust in place of the system's, for https origins.
     public var certificateFile: String?
-    /// A file for the access log, one line of JSON per request (`docs/dev/http.md` lists its members); `-` for standard
+    /// A file for the access log, one line of JSON per request (`docs/guide/http-api.md` lists its members); `-` for standard
     /// output, nil for no log.
     public var accessLog: String?
     /// How cached bytes get from the page cache to the socket: `mapping` or `sendfile`. For measurements;

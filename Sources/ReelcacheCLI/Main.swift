@@ -9,9 +9,10 @@ struct Main: ParsableCommand {
             "A local cache for video and audio: players are pointed at it, and what they read once comes from the disk.",
         version: Proxy.version,
         subcommands: [
-            Serve.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self, List.self,
+            Serve.self, Play.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self,
+            List.self,
             Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
-            ConfigCommand.self,
+            ConfigCommand.self, Generate.self,
         ])
 
     static func main() {

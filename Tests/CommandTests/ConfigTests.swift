@@ -189,6 +189,7 @@ import Testing
                 "ca_file  (the system's)  default",
                 "log_level  info  REELCACHE_LOG_LEVEL",
                 "access_log  (no log)  default",
+                "player  (mpv, vlc or ffplay, the first that is installed)  default",
                 "rules  2 rules  \(file):4",
             ])
     }

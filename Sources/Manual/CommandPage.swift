@@ -1,0 +1,97 @@
+/// The manual page of a command, its subcommands included: `reelcache-downloads.1`.
+struct CommandPage {
+    private let command: ToolInfo.Command
+    private let edition: Edition
+    private let others: [String]
+
+    /// More options than this are not listed in the synopsis.
+    private static let mostInSynopsis = 15
+
+    /// - Parameter others: the names of all commands' pages.
+    init(_ command: ToolInfo.Command, edition: Edition, others: [String]) {
+        (self.command, self.edition, self.others) = (command, edition, others)
+    }
+
+    static func name(_ command: ToolInfo.Command) -> String { command.path.joined(separator: "-") }
+
+    var text: String {
+        var page = Mdoc(
+            name: Self.name(command), section: 1, description: Self.whatis(command.abstract ?? ""), edition: edition)
+        page.section("SYNOPSIS")
+        for leaf in command.leaves { Self.synopsis(leaf, on: &page) }
+        page.section("DESCRIPTION")
+        Self.describe(command, on: &page)
+        if command.visibleSubcommands.isEmpty {
+            Self.options(command, on: &page)
+        } else {
+            page.section("COMMANDS")
+            for leaf in command.leaves {
+                page.subsection(leaf.path.joined(separator: " "))
+                Self.describe(leaf, on: &page)
+                Self.list(leaf.visibleArguments, on: &page)
+            }
+        }
+        page.section("EXIT STATUS")
+        page.prose(RootPage.exitStatus)
+        page.seeAlso(
+            ([RootPage.name] + others).filter { $0 != Self.name(command) }.map { ($0, 1) }
+                + [(ConfigurationPage.name, 5)])
+        return page.text
+    }
+
+    /// A sentence as whatis(1) shows it: without a capital and a full stop.
+    static func whatis(_ sentence: String) -> String {
+        let text = sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence
+        guard let first = text.first, text.dropFirst().first?.isUppercase != true else { return text }
+        return first.lowercased() + text.dropFirst()
+    }
+
+    private static func describe(_ command: ToolInfo.Command, on page: inout Mdoc) {
+        page.prose(command.abstract ?? "")
+        if let discussion = command.discussion { page.prose(discussion, goesOn: true) }
+    }
+
+    private static func synopsis(_ command: ToolInfo.Command, on page: inout Mdoc) {
+        page.line(".Nm \(Mdoc.argument(command.path[0]))")
+        page.line(".Cm \(command.path.dropFirst().map(Mdoc.argument).joined(separator: " "))")
+        let named = command.visibleArguments.filter { $0.kind != .positional }
+        if named.count > mostInSynopsis {
+            page.line(".Op Ar options")
+        } else {
+            for argument in named { page.line(synopsis(argument)) }
+        }
+        for argument in command.visibleArguments where argument.kind == .positional { page.line(synopsis(argument)) }
+    }
+
+    private static func synopsis(_ argument: ToolInfo.Argument) -> String {
+        var words: [String] = []
+        if argument.isOptional { words.append("Op") }
+        for (number, name) in argument.allNames.enumerated() {
+            if number > 0 { words.append("|") }
+            words.append("Fl \(flag(name))")
+        }
+        if let placeholder = argument.placeholder { words.append("Ar \(Mdoc.argument(placeholder))") }
+        if argument.isRepeating { words.append("...") }
+        return "." + words.joined(separator: " ")
+    }
+
+    /// As `Fl` wants it: that puts a dash before it.
+    private static func flag(_ name: ToolInfo.Argument.Name) -> String { Mdoc.argument(String(name.text.dropFirst())) }
+
+    private static func options(_ command: ToolInfo.Command, on page: inout Mdoc) {
+        guard !command.visibleArguments.isEmpty else { return }
+        page.section("OPTIONS")
+        list(command.visibleArguments, on: &page)
+    }
+
+    static func list(_ arguments: [ToolInfo.Argument], on page: inout Mdoc) {
+        page.list(arguments.map { (term($0), Prose($0.words)) })
+    }
+
+    private static func term(_ argument: ToolInfo.Argument) -> String {
+        let names = argument.allNames.map { "Fl \(flag($0))" }.joined(separator: " , ")
+        let value = argument.placeholder.map { "Ar \(Mdoc.argument($0))" } ?? ""
+        return [names, value].filter { !$0.isEmpty }.joined(separator: " ")
+            + (argument.kind == .positional && argument.isRepeating ? " ..." : "")
+    }
+}

@@ -1,0 +1,24 @@
+/// Everything that is written about the program by the program: its manual pages, the sample configuration, and the
+/// tables of the guide. All of it is made from two sources, so that none can differ from what the program does: the
+/// commands' own descriptions (`ToolInfo`) and the table of settings (`Setting.all`).
+package struct Manual: Sendable {
+    private let tool: ToolInfo
+
+    package init(_ tool: ToolInfo) { self.tool = tool }
+
+    /// The manual pages by their paths, such as `man1/reelcache.1`.
+    package func pages(_ edition: Edition) -> [(path: String, text: String)] {
+        let commands = tool.command.visibleSubcommands
+        let names = commands.map(CommandPage.name)
+        return [("man1/\(RootPage.name).1", RootPage(tool.command, edition: edition).text)]
+            + commands.map {
+                ("man1/\(CommandPage.name($0)).1", CommandPage($0, edition: edition, others: names).text)
+            }
+            + [
+                (
+                    "man5/\(ConfigurationPage.name).5",
+                    ConfigurationPage(edition: edition, commands: names).text
+                )
+            ]
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+
+/// The commands of the program and what they take, as ArgumentParser describes them with `--experimental-dump-help`
+/// (serialization version 0). The manual pages, the guide and the tests all go by this description, which is also
+/// what `--help` is made from.
+package struct ToolInfo: Decodable, Sendable {
+    package let serializationVersion: Int
+    /// The program itself.
+    package let command: Command
+
+    /// - Throws: `DecodingError` where the text is not such a description.
+    package init(json: String) throws {
+        self = try JSONDecoder().decode(ToolInfo.self, from: Data(json.utf8))
+    }
+
+    package struct Command: Decodable, Sendable {
+        package let commandName: String
+        package let abstract: String?
+        package let discussion: String?
+        package let shouldDisplay: Bool
+        /// The commands above it, the program first; nil for the program.
+        package let superCommands: [String]?
+        private let subcommands: [Command]?
+        private let arguments: [Argument]?
+
+        /// The words a user types to run it: `reelcache downloads pause`.
+        package var path: [String] { (superCommands ?? []) + [commandName] }
+
+        /// Those that `--help` lists, `help` itself excepted.
+        package var visibleSubcommands: [Command] {
+            (subcommands ?? []).filter { $0.shouldDisplay && $0.commandName != "help" }
+        }
+
+        /// Its options, flags and arguments that `--help` lists, `--version` and `--help` excepted.
+        package var visibleArguments: [Argument] {
+            Argument.paired(
+                (arguments ?? []).filter { $0.shouldDisplay && !["help", "version"].contains($0.valueName) })
+        }
+
+        /// Itself and all below it that take arguments, in the order of the manual.
+        package var leaves: [Command] {
+            visibleSubcommands.isEmpty ? [self] : visibleSubcommands.flatMap(\.leaves)
+        }
+    }
+
+    package struct Argument: Decodable, Sendable {
+        package enum Kind: String, Decodable, Sendable { case positional, option, flag }
+
+        package struct Name: Decodable, Sendable, Equatable {
+            package enum Kind: String, Decodable, Sendable { case long, short, longWithSingleDash }
+
+            package let kind: Kind
+            package let name: String
+
+            /// As it is typed: `--json`, `-o`.
+            package var text: String { (kind == .long ? "--" : "-") + name }
+        }
+
+        package let kind: Kind
+        package let shouldDisplay: Bool
+        package let sectionTitle: String?
+        package let isOptional: Bool
+        package let isRepeating: Bool
+        package let valueName: String?
+        package let abstract: String?
+        package let defaultValue: String?
+        package let allValues: [String]?
+        private var names: [Name]?
+
+        /// What stands for a value, such as `size`; nil for a flag.
+        package var placeholder: String? { kind == .flag ? nil : valueName ?? "value" }
+
+        /// Its names, short ones first; none for a positional argument.
+        package var allNames: [Name] {
+            let names = names ?? []
+            return names.filter { $0.kind == .short } + names.filter { $0.kind != .short }
+        }
+
+        /// What it does, with the default that ArgumentParser adds to it.
+        package var words: String {
+            let text = abstract ?? ""
+            guard let defaultValue, !text.contains("(default: ") else { return text }
+            return text + (text.isEmpty ? "" : " ") + "(default: \(defaultValue))"
+        }
+
+        /// `--offline` and `--no-offline` are two flags to ArgumentParser, and one to a reader.
+        fileprivate static func paired(_ arguments: [Argument]) -> [Argument] {
+            var result: [Argument] = []
+            for argument in arguments {
+                let name = argument.allNames.first?.name ?? ""
+                guard let last = result.last, argument.kind == .flag, last.kind == .flag,
+                    name.hasPrefix("no-"), last.allNames.map(\.name).contains(String(name.dropFirst(3)))
+                else {
+                    result.append(argument)
+                    continue
+                }
+                result[result.count - 1].names = last.allNames + argument.allNames
+            }
+            return result
+        }
+    }
+}
