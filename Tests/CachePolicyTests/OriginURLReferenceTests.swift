@@ -49,7 +49,7 @@ import Testing
         func text(_ most: Int) -> String {
             (0..<Int.random(in: 0...most, using: &dice)).map { _ in pieces.randomElement(using: &dice) ?? "" }.joined()
         }
-        for _ in 0..<5000 {
+        for _ in 0..<1000 {
             let host = ["a", "a:80", "a:8080", "[::1]:81"].randomElement(using: &dice) ?? ""
             guard let base = try? OriginURL(url: "http://\(host)/" + text(7)) else { continue }
             let reference = text(7)

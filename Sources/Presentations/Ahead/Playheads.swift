@@ -89,7 +89,7 @@ struct Playheads<Asker: Sendable> {
         let id = PlayheadID(player: player, rendition: place.rendition)
         var actions: [Action] = []
         turns &+= 1
-        // With each request of each player: its key is hashed once.
+        // This is for every request of a player: by place, so that the key is not hashed for each line.
         if let known = entries.index(forKey: id) {
             let goesOn = entries.values[known].head.move(to: place.position, in: place.segments, ahead: ahead)
             entries.values[known].asker = asker
