@@ -64,7 +64,7 @@ struct AnswerIntake {
     // MARK: Answers to a validation
 
     /// Applies an origin's answer to a conditional request about a stored generation.
-    /// - Returns: nil where the answer delivers another version, or none, and is handled like the answer to a first
+    /// - Returns: nil if the answer delivers another version, or none, and is handled like the answer to a first
     ///   request.
     private func settled(
         _ generation: Generation, _ head: UpstreamHead, _ request: inout FetchRequest

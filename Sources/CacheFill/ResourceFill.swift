@@ -220,7 +220,7 @@ package final class ResourceFill {
             return .failed(.notStored("the cache is full, and everything in it is pinned or in use"))
         }
         if generation.length == nil, case .running? = followed?.view {
-            return .failed(.notStored("its length is unknown, and it is too long for the cache"))
+            return .failed(.notStored("its length is unknown, and it is too long or the cache has no room"))
         }
         if case .ended(.failed(let error), _)? = followed?.view { return .failed(error) }
         return .stopped

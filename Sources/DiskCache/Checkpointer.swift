@@ -93,7 +93,7 @@ final class Checkpointer {
             }
         }
         for id in failed { if let generation = generations[id] { _ = core.unsaved.add(generation) } }
-        // An update must not deliver back a generation that has been replaced. Retire it only after its successor is
+        // An update must not bring back a generation that has been replaced. Retire it only after its successor is
         // saved, which inherits what is known of the resource.
         for update in updates where !isCurrent(update) { generations[update.id].map(remover.retire) }
         return failed

@@ -83,7 +83,7 @@ final class IndexDatabase: Sendable {
                     ALTER TABLE generation ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
                     """)
         }
-        // `downloaded`: a download has delivered it, pinned or not.
+        // `downloaded`: a download has fetched it, pinned or not.
         migrator.registerMigration("3: downloaded") { db in
             try db.execute(sql: "ALTER TABLE resource ADD COLUMN downloaded INTEGER NOT NULL DEFAULT 0")
         }

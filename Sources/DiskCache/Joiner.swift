@@ -13,7 +13,7 @@ final class Joiner {
         // Generations that the index does not know yet.
         for key in keys where key != root { core.open.newest(of: key)?.setWhole(root) }
         let pinned = try core.index.parts.join(keys, to: root)
-        // Update these too: when they are saved later, they would deliver back a whole that may have lost its row.
+        // Update these too: when they are saved later, they would bring back a whole that may have lost its row.
         let former = Set(keys)
         for open in core.open.all where open.key != root && open.whole.map(former.contains) == true {
             open.setWhole(root)

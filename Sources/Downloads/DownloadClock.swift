@@ -3,13 +3,13 @@ import EventIO
 import Foundation
 import Synchronization
 
-/// Time, as downloads see it.
+/// The clock that downloads use.
 package protocol DownloadClock: Sendable {
     /// Seconds since 1970.
     var now: Double { get }
-    /// Seconds by a clock that never goes back.
+    /// Seconds of a monotonic clock.
     var monotonic: Double { get }
-    /// Calls `wake` again and again, four times a second, until told `false`.
+    /// Calls `wake` four times a second, until called again with `false`.
     func tick(_ isWanted: Bool, _ wake: @escaping @Sendable () -> Void)
 }
 

@@ -4,18 +4,18 @@ import GRDB
 import HTTPModel
 import Logging
 
-/// All downloads on the disk, in `downloads.sqlite`. What is saved is durable when that returns. Blocks.
+/// Stores all downloads in `downloads.sqlite`. A save is durable when it returns. Blocks.
 ///
-/// It serves one thread. A damaged database is set aside (`downloads.sqlite.damaged`) and a new one is begun.
+/// For use on one thread. A damaged database is set aside (`downloads.sqlite.damaged`), and a new one is started.
 final class DownloadDatabase {
     private let path: String
     private let logger: Logger
     private var database: DatabaseQueue
 
-    /// What another process has left.
+    /// The content left by the last process.
     struct Contents {
         var jobs: [DownloadJob] = []
-        /// Greater than all that were ever given.
+        /// Greater than all IDs ever assigned.
         var nextID: Int64 = 1
     }
 
@@ -32,12 +32,12 @@ final class DownloadDatabase {
 
     private static func open(_ path: String) throws -> DatabaseQueue {
         do throws(StoreError) { try FileSystem.makePrivateDatabase(path) } catch {
-            throw DownloadError(.disk, "cannot make \(path): \(error)")
+            throw DownloadError(.disk, "cannot create \(path): \(error)")
         }
         var configuration = Configuration()
         configuration.label = "downloads"
         configuration.journalMode = .wal
-        // Somebody looks into it with another program.
+        // Wait while another program has it open.
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { db in
             try db.execute(
@@ -46,7 +46,7 @@ final class DownloadDatabase {
             )
         }
         let database = try DatabaseQueue(path: path, configuration: configuration)
-        // GRDB sets NORMAL when it has made the connection.
+        // GRDB sets NORMAL when it opens a connection.
         try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
         try DatabaseDamage.check(database, path)
         do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
@@ -60,8 +60,8 @@ final class DownloadDatabase {
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        // `place` is the order of those that wait; `ended` counts up as downloads end; `key` is the resource's, and
-        // `claim`, as JSON, what was cached of it before. The number of one that is forgotten is not given again.
+        // `place` orders waiting downloads, `ended` counts up as downloads end, `key` is the resource's, and `claim` is
+        // the restore point as JSON. The ID of a forgotten download is not assigned again.
         migrator.registerMigration("1: downloads") { db in
             try db.execute(
                 sql: """
@@ -72,7 +72,7 @@ final class DownloadDatabase {
                         retry_at REAL, added REAL NOT NULL, started REAL, finished REAL, message TEXT, key TEXT, claim TEXT);
                     """)
         }
-        // What of a playlist is wanted (NULL where it is as nobody has asked), and how many segments of it are there.
+        // Which renditions of a playlist are wanted (NULL for the default), and how many of its segments are cached.
         migrator.registerMigration("2: presentations") { db in
             for column in [
                 "quality TEXT", "audio TEXT", "subtitles TEXT", "everything INTEGER", "record_for INTEGER",
@@ -91,15 +91,15 @@ final class DownloadDatabase {
             throw DownloadError(
                 .disk, "cannot rename \(path), which is damaged: \(String(errno: errno)); move it away")
         }
-        // Its log may hold what can still be read of it.
+        // The log may contain rows that can still be read.
         rename(path + "-wal", aside + "-wal")
         unlink(path + "-shm")
         logger.error(
-            "the downloads in \(path) are damaged (\(DatabaseDamage.reason(error))): they are kept as \(aside), and a new database is begun"
+            "the downloads database \(path) is damaged (\(DatabaseDamage.reason(error))): kept it as \(aside), and started a new one"
         )
     }
 
-    /// Begins a new one in the place of one that turns out to be damaged.
+    /// Replaces a database that turns out to be damaged.
     private func startAnew(_ error: any Error) throws {
         try? database.close()
         try Self.setAside(path, error, logger)
@@ -108,7 +108,7 @@ final class DownloadDatabase {
 
     // MARK: Reading and writing
 
-    /// Rows that cannot be are left out, and removed.
+    /// Drops damaged rows, and removes them from the database.
     func load() throws(DownloadError) -> Contents {
         do {
             do { return try read() } catch let error where DatabaseDamage.isMeant(by: error, path) {
@@ -131,21 +131,20 @@ final class DownloadDatabase {
                 }
             }
             let last = try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'download'") ?? 0
-            // One that cannot be is not gone on from: the rows tell how far the numbers have got.
+            // Ignore an implausible number: the rows show how far the IDs have got.
             if (0..<DownloadJob.lastID).contains(last) { contents.nextID = last +| 1 }
             return (contents, damaged)
         }
         if !damaged.isEmpty {
             logger.error(
-                "\(damaged.count) of the downloads in \(path) cannot be read: they are left out; order them again")
+                "\(damaged.count) of the downloads in \(path) cannot be read and were dropped: order them again")
             try database.write { db in try Self.remove(damaged, in: db) }
         }
         return contents
     }
 
-    /// All of it or nothing, in one transaction.
-    /// - Parameter all: every download there is but these, for a new database in the place of one that turns out to be
-    ///   damaged.
+    /// Saves all changes or none, in one transaction.
+    /// - Parameter all: returns all other downloads, to fill a new database if this one turns out to be damaged.
     func save(_ jobs: [DownloadJob], removing ids: Set<Int64> = [], all: () -> [DownloadJob]) throws(DownloadError) {
         do {
             do { try write(jobs, removing: ids) } catch let error where DatabaseDamage.isMeant(by: error, path) {
@@ -188,8 +187,8 @@ final class DownloadDatabase {
         let advice =
             switch (error as? DatabaseError)?.resultCode {
             case .SQLITE_FULL?: "the disk is full: make room, then try again"
-            case .SQLITE_BUSY?, .SQLITE_LOCKED?: "another program holds it: close that one, then try again"
-            case .SQLITE_CORRUPT?, .SQLITE_NOTADB?: "\(DatabaseDamage.reason(error)): restart to begin a new one"
+            case .SQLITE_BUSY?, .SQLITE_LOCKED?: "another program is using it: close that program, then try again"
+            case .SQLITE_CORRUPT?, .SQLITE_NOTADB?: "\(DatabaseDamage.reason(error)): restart to create a new one"
             default: DatabaseDamage.reason(error)
             }
         return DownloadError(.disk, "cannot \(operation) the downloads in \(path): \(advice)")

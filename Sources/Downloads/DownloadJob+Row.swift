@@ -13,7 +13,7 @@ extension DownloadJob {
         "quality", "audio", "subtitles", "everything", "record_for", "segments", "total_segments",
     ]
 
-    /// What stands in the columns of those names.
+    /// The values of the columns with these names.
     var columns: [(any DatabaseValueConvertible)?] {
         get throws {
             let restorePoint = try restorePoint.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
@@ -28,24 +28,24 @@ extension DownloadJob {
         }
     }
 
-    /// Numbers of downloads count up from 1, and are never greater: from here on `Double` skips some.
+    /// IDs of downloads count up from 1 to at most this: beyond it, `Double` skips numbers.
     static let lastID: Int64 = 1 << 53
-    /// Seconds since 1970 that can be a time.
+    /// Plausible times, in seconds since 1970.
     private static let times: ClosedRange<Double> = -1e15...1e15
 
-    /// - Throws: for a row with what cannot be: none of it is believed then.
+    /// - Throws: for a row with an invalid value, which is dropped as a whole.
     init(_ row: StoredRow) throws(RowDamage) {
-        // Bounded, so that what counts on from them cannot overflow.
+        // Bounded, so that counting on from these values cannot overflow.
         func whole(_ column: String) throws(RowDamage) -> Int64 { try row.integer(column, in: 0...ByteNumber.greatest) }
         func time(_ column: String) throws(RowDamage) -> Double { try row.real(column, in: Self.times) }
         guard let priority = DownloadPriority(rawValue: try row.text("priority")) else {
-            throw RowDamage(column: "priority", reason: "is none")
+            throw RowDamage(column: "priority", reason: "is not a priority")
         }
         guard let state = DownloadState(rawValue: try row.text("state")) else {
-            throw RowDamage(column: "state", reason: "is none")
+            throw RowDamage(column: "state", reason: "is not a state")
         }
         guard let url = try? OriginURL(url: try row.text("url")) else {
-            throw RowDamage(column: "url", reason: "is none")
+            throw RowDamage(column: "url", reason: "is not a URL")
         }
         var order = DownloadOrder(
             url: url, first: try row.optional("first", whole), priority: priority,
@@ -82,7 +82,7 @@ extension DownloadJob {
             try row.decoded(RestorePoint.self, column)
         }
         guard restorePoint?.isOrdered != false else {
-            throw RowDamage(column: "claim", reason: "has runs that cannot be")
+            throw RowDamage(column: "claim", reason: "has invalid runs")
         }
     }
 }
@@ -92,7 +92,7 @@ extension RenditionChoice {
         func languages(_ column: String) throws(RowDamage) -> Languages? {
             try row.optional(column) { (column) throws(RowDamage) in
                 guard let value = Languages(try row.text(column)) else {
-                    throw RowDamage(column: column, reason: "is none")
+                    throw RowDamage(column: column, reason: "is not a valid choice")
                 }
                 return value
             }
@@ -101,7 +101,7 @@ extension RenditionChoice {
         quality =
             try row.optional("quality") { (column) throws(RowDamage) in
                 guard let value = Quality(try row.text(column)) else {
-                    throw RowDamage(column: column, reason: "is none")
+                    throw RowDamage(column: column, reason: "is not a valid choice")
                 }
                 return value
             } ?? quality
@@ -112,7 +112,7 @@ extension RenditionChoice {
 }
 
 extension RestorePoint {
-    /// Whether its runs can be.
+    /// Whether its runs are valid.
     fileprivate var isOrdered: Bool {
         former.allSatisfy { former in
             former.present.count.isMultiple(of: 2)

@@ -2,9 +2,9 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// A download as the queue keeps it, and its row in the database.
+/// A download in the queue, and as a row in the database.
 struct DownloadJob: Sendable, Equatable {
-    /// What no two downloads have in common that have not ended.
+    /// Identifies a download among those that have not ended.
     struct Identity: Hashable {
         let url: OriginURL
         let first: Int64?
@@ -17,16 +17,16 @@ struct DownloadJob: Sendable, Equatable {
     }
 
     let id: Int64
-    /// As it was given last. Which bytes are meant (`Identity`) stays.
+    /// As ordered last; its `Identity` never changes.
     var order: DownloadOrder
     var state = DownloadState.waiting
-    /// Of two that wait with the same priority, the one whose place is the smaller goes first.
+    /// Of two waiting downloads with the same priority, the one with the smaller place goes first.
     var place: Double
     /// Counts up as downloads end; nil before.
     var ended: Int64?
-    /// As far as it is known to be.
+    /// The last known progress.
     var progress = DownloadProgress()
-    /// Attempts in a row that have failed, by what they failed of.
+    /// Consecutive failed attempts, by cause.
     var networkFailures = 0
     var busyFailures = 0
     /// Seconds since 1970.
@@ -35,18 +35,18 @@ struct DownloadJob: Sendable, Equatable {
     var started: Double?
     var finished: Double?
     var message: String?
-    /// The resource's cache key, once that is known.
+    /// The resource's cache key, once known.
     var key: String?
-    /// What was cached before its first byte; nil before, and when nobody needs to know it any more.
+    /// What was cached before its first byte; nil before that, and when it is not needed any more.
     var restorePoint: RestorePoint?
 
-    // What a new process does not know any more
+    // Not kept across processes
 
-    /// The most bytes that were there.
+    /// The most bytes present at any time.
     var best: Int64 = 0
-    /// When it is tried again, by the clock that never goes back.
+    /// When the next attempt is due, by the monotonic clock.
     var due: Double?
-    /// Counts up as downloads are begun.
+    /// Counts up as downloads begin.
     var begun: Int64 = 0
     var rate = TransferRate()
 
@@ -54,20 +54,19 @@ struct DownloadJob: Sendable, Equatable {
         (self.id, self.order, self.place, self.added) = (id, order, place, added)
     }
 
-    /// As it is known by to people, and to resources whose key is their URL.
+    /// The URL that people see, which is also the key of resources without rules.
     var url: String { order.url.absolute }
 
     var identity: Identity { Identity(order) }
 
-    /// As it is carried out.
+    /// The order as it is carried out.
     var dated: DownloadOrder {
         var order = order
         if order.recordFor != nil { order.recordedFrom = Int64(saturating: started ?? added) }
         return order
     }
 
-    /// By which others are found that want the same bytes: the same key means that, and the same URL where the key is
-    /// not known yet.
+    /// Names by which downloads of the same bytes are found: the cache key, and the URL while the key is not known.
     var sharedNames: [String] {
         guard isUsing else { return [] }
         let url = url
@@ -75,14 +74,14 @@ struct DownloadJob: Sendable, Equatable {
         return [url, key]
     }
 
-    /// Whether it wants what it has brought to stay.
+    /// Whether the bytes it has downloaded must stay.
     private var isUsing: Bool {
         !state.hasEnded || state == .failed && restorePoint != nil || state == .completed && order.isPinned
     }
 
     var failures: Int { networkFailures + busyFailures }
 
-    /// As if none of its attempts had failed.
+    /// Resets the count of failures.
     mutating func forgetFailures() { (networkFailures, busyFailures, retryAt, due) = (0, 0, nil, nil) }
 
     var report: DownloadReport {
@@ -101,7 +100,7 @@ struct DownloadJob: Sendable, Equatable {
         return report
     }
 
-    /// As it is told.
+    /// Its state for people.
     var snapshot: DownloadSnapshots.Entry { .init(report: report, url: order.url, place: listingPlace) }
 
     var listingPlace: DownloadSnapshots.Place {
@@ -116,7 +115,7 @@ struct DownloadJob: Sendable, Equatable {
 }
 
 extension DownloadReport {
-    /// What of a playlist was ordered, where it is not what comes without being asked for.
+    /// Takes over which renditions were ordered, where that differs from the default.
     fileprivate mutating func take(_ order: DownloadOrder) {
         let standard = RenditionChoice(), choice = order.renditions
         quality = choice.quality == standard.quality ? nil : choice.quality.text

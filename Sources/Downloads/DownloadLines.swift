@@ -1,29 +1,29 @@
 import HTTPModel
 
-/// The jobs of a queue in the orders in which they are looked for, and what they sum up to.
+/// Indexes over the jobs of a queue, and their totals.
 struct DownloadLines {
-    /// Those whose turn it can be, by their priority, in order.
+    /// Jobs that may run now, by priority, in order.
     private(set) var ready = [SortedLine](repeating: SortedLine(), count: DownloadPriority.allCases.count)
-    /// Those that wait for their next attempt, by when that is due.
+    /// Jobs that wait for their next attempt, by when that is due.
     private(set) var delayed = SortedLine()
-    /// The latest begun last.
+    /// In the order in which they began.
     private(set) var running = SortedLine()
-    /// The latest ended last.
+    /// In the order in which they ended.
     private(set) var ended = SortedLine()
-    /// Those that have not ended.
+    /// Jobs that have not ended.
     private(set) var live: [DownloadJob.Identity: Int64] = [:]
-    /// Those that have failed and whose bytes are still theirs.
+    /// Failed jobs that still own their bytes.
     private(set) var failed: [DownloadJob.Identity: Int64] = [:]
-    /// Who wants the bytes of a resource.
+    /// The jobs that want the bytes of a resource.
     private(set) var sharers: [String: [Int64]] = [:]
     private var sums = Sums()
 
-    /// Of all that have not ended.
+    /// Totals over all jobs that have not ended.
     private struct Sums {
         var paused = 0
         var bytes: Int128 = 0
         var total: Int128 = 0
-        /// Those whose total is not known.
+        /// Jobs of unknown total.
         var unknown = 0
 
         mutating func add(_ job: DownloadJob, _ sign: Int) {
@@ -54,7 +54,7 @@ struct DownloadLines {
         for name in job.sharedNames { sharers[name, default: []].append(job.id) }
     }
 
-    /// - Parameter job: as it was when it was inserted.
+    /// - Parameter job: as it was inserted.
     mutating func remove(_ job: DownloadJob) {
         switch job.state {
         case .waiting:
@@ -76,7 +76,7 @@ struct DownloadLines {
         }
     }
 
-    /// How many there are, and how far they are together; their rate is not known here.
+    /// Counts and totals; the rate is not known here.
     var summary: DownloadSummary {
         var summary = DownloadSummary()
         summary.downloading = running.count

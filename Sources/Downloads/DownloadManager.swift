@@ -4,15 +4,15 @@ import Logging
 import Synchronization
 import Units
 
-/// Downloads, one and all: the queue, its database, and what is under way.
+/// Manages all downloads: the queue, its database, and the running transfers.
 ///
-/// It has a dispatch queue of its own, on which it may block. What the queue of downloads decides is saved first and
-/// done then: a download is in the database before its first byte, and one that is cancelled before its bytes go.
+/// It has a dispatch queue of its own, on which it may block. Decisions of the download queue are saved before they are
+/// carried out: a download is in the database before its first byte, and a cancellation before its bytes are removed.
 package actor DownloadManager {
     package nonisolated let snapshots = DownloadSnapshots()
 
     private nonisolated let executor = QueueExecutor(label: "reelcache.downloads")
-    /// Whether the next tick is on its way already: while this is busy they do not pile up.
+    /// Whether a tick has been posted already: they must not pile up while this actor is busy.
     private nonisolated let isTickPosted = Mutex(false)
     private let database: DownloadDatabase
     private let source: (any DownloadSource)?
@@ -27,27 +27,27 @@ package actor DownloadManager {
     private var attemptCount: Int64 = 0
     private var isTicking = false
 
-    // What is not in the database yet
+    // Changes that are not in the database yet
     private var unsaved: Set<Int64> = []
     private var unsavedRemovals: Set<Int64> = []
-    /// By the clock that never goes back; of the last try.
+    /// The time of the last attempt, by the monotonic clock.
     private var savedAt = 0.0
-    /// Whether more than progress waits for being saved.
+    /// Whether changes other than progress are unsaved.
     private var isSavingUrgent = false
-    /// Why the last try was in vain; nil where it was not.
+    /// Why the last attempt to save failed; nil if it succeeded.
     private var savingFailure: String?
-    /// Of those that are being begun: their restore points are to be saved first.
+    /// Downloads about to begin, whose restore points have to be saved first.
     private var unsavedRestorePointIDs: Set<Int64> = []
-    /// Cancelled or failed ones whose bytes could not be removed: tried again by the next process.
+    /// Cancelled or failed downloads whose bytes could not be removed; the next process tries again.
     private var stuck: Set<Int64> = []
 
-    // What is not on the snapshots yet
+    // Changes that are not in the snapshots yet
     private var unposted: Set<Int64> = []
     private var unpostedRemovals: [Int64] = []
 
     private enum Phase { case idle, started, stopped }
 
-    /// A transfer of a download. Each has its own number, so that a late end of one before is known.
+    /// A running transfer of a download. Its number tells late ends of earlier attempts apart.
     private struct Attempt {
         let number: Int64
         let running: any RunningDownload
@@ -56,10 +56,10 @@ package actor DownloadManager {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// - Parameters:
-    ///   - directory: the cache directory; the database is `downloads.sqlite` in it.
-    ///   - source: nil where nothing is to be fetched by this process: then orders are kept for the next that does.
-    ///   - ordered: told, inside, which downloads somebody has ordered who does not wait for them.
-    /// - Throws: `.disk` where the database cannot be opened. One that is damaged is set aside.
+    ///   - directory: the cache directory, which contains the database `downloads.sqlite`.
+    ///   - source: nil if this process must not fetch anything: orders are then kept for the next process that does.
+    ///   - ordered: called, inside the actor, with downloads that were ordered by somebody who does not wait for them.
+    /// - Throws: `.disk` if the database cannot be opened. A damaged database is set aside.
     package init(
         directory: String, source: (any DownloadSource)?, restorePoints: any RestorePointKeeper,
         settings: DownloadSettings, clock: any DownloadClock, logger: Logger,
@@ -79,16 +79,16 @@ package actor DownloadManager {
         snapshots.post(queue.jobs.values.map(\.snapshot), summary: summary)
     }
 
-    /// Does work inside, and waits for it: not on a loop, nor inside of the manager.
+    /// Runs work inside the actor and waits for it: not on a loop, nor inside the manager.
     package nonisolated func perform<Result: Sendable>(_ work: @Sendable (isolated DownloadManager) throws -> Result)
         rethrows -> Result
     {
         try executor.queue.sync { try assumeIsolated(work) }
     }
 
-    // MARK: From beginning to end
+    // MARK: Starting and stopping
 
-    /// Goes on with what was interrupted. Nothing is fetched before.
+    /// Continues interrupted downloads. Nothing is fetched before.
     package func start() {
         guard phase == .idle else { return }
         phase = .started
@@ -97,7 +97,7 @@ package actor DownloadManager {
         settle()
     }
 
-    /// Cancelled downloads still have a restore point where the process ended before their bytes were gone.
+    /// A cancelled download still has a restore point if the process ended before its bytes were removed.
     private func releaseLeftovers() {
         var freed: Int64 = 0
         for job in queue.endedIDs.compactMap({ queue[$0] }) where job.restorePoint != nil {
@@ -109,7 +109,7 @@ package actor DownloadManager {
         }
     }
 
-    /// Stops what is under way, which goes on at the next start, and saves everything.
+    /// Stops running downloads, which continue at the next start, and saves everything.
     package func stop() {
         guard phase != .stopped else { return }
         readProgress()
@@ -126,12 +126,12 @@ package actor DownloadManager {
         guard phase != .stopped else { throw DownloadError(.conflict, "the cache is closing") }
     }
 
-    // MARK: What people want
+    // MARK: Orders and changes
 
-    /// Saves orders, and begins those whose turn it is. A URL that is downloaded already is that download, which is
-    /// resumed if it was paused. All or none.
-    /// - Parameter waits: whether they are wanted only for as long as somebody in this process waits for them.
-    /// - Returns: for each order its download.
+    /// Saves orders, and begins downloads whose turn it is. An order for a URL with an unfinished download changes that
+    /// download, and resumes it if it was paused. All orders are saved, or none.
+    /// - Parameter waits: whether the downloads are wanted only as long as a caller in this process waits for them.
+    /// - Returns: the download of each order.
     package func add(_ orders: [DownloadOrder], waits: Bool = false) throws(DownloadError) -> [DownloadReport] {
         try checkOpen()
         readProgress()
@@ -145,7 +145,7 @@ package actor DownloadManager {
         return plan.ids.compactMap { queue[$0]?.report }
     }
 
-    /// - Returns: those that are named and there, or of all those that were changed, as they are now.
+    /// - Returns: the named downloads, or all that were changed, as they are now.
     package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws(DownloadError)
         -> [DownloadReport]
     {
@@ -154,11 +154,11 @@ package actor DownloadManager {
         let (ids, effects) = try queue.change(selection, change, now: clock.now)
         let changed = ids.compactMap { queue[$0]?.report }
         settle(effects)
-        // Of thousands that were cancelled, most are forgotten by now.
+        // If thousands were cancelled, most are forgotten by now.
         return changed.map { queue[$0.id]?.report ?? $0 }
     }
 
-    /// What cannot be meant becomes the nearest that can.
+    /// Changes the settings, after clamping them.
     package func set(_ settings: DownloadSettings) {
         guard phase != .stopped else { return }
         readProgress()
@@ -176,7 +176,7 @@ package actor DownloadManager {
         return found.prefix(max(0, limit ?? .max)).map(\.report)
     }
 
-    /// Forgets what has ended.
+    /// Forgets all downloads that have ended.
     /// - Returns: how many.
     package func clearHistory() throws(DownloadError) -> Int {
         try checkOpen()
@@ -185,7 +185,7 @@ package actor DownloadManager {
         return forgotten
     }
 
-    // MARK: What time and transfers bring
+    // MARK: Events
 
     private nonisolated func post(_ work: @escaping @Sendable (isolated DownloadManager) -> Void) {
         executor.queue.async { self.assumeIsolated(work) }
@@ -223,9 +223,9 @@ package actor DownloadManager {
         settle()
     }
 
-    // MARK: Doing what was decided
+    // MARK: Acting
 
-    /// Saves what has changed, does what is to be done, and begins whose turn it is, until nothing changes any more.
+    /// Saves changes, carries out effects, and begins downloads whose turn it is, until nothing changes any more.
     private func settle(_ effects: [DownloadQueue.Effect] = []) {
         var effects = effects
         repeat {
@@ -265,7 +265,7 @@ package actor DownloadManager {
         attempts[id] = Attempt(number: number, running: running)
     }
 
-    /// Ends an attempt before it is begun.
+    /// Ends an attempt before it has begun.
     private func fail(_ id: Int64, _ fault: DownloadFault) {
         guard let job = queue[id] else { return }
         queue.attemptEnded(id, .failed(fault, job.progress), now: clock.now, monotonic: clock.monotonic)
@@ -273,8 +273,8 @@ package actor DownloadManager {
 
     // MARK: Restore points
 
-    /// Notes what is cached before the first byte of those that are to be begun.
-    /// - Returns: why that cannot be known.
+    /// Records what is cached before the first byte of the downloads that are about to begin.
+    /// - Returns: faults of downloads for which that failed.
     private func noteRestorePoints(_ effects: [DownloadQueue.Effect]) -> [Int64: DownloadFault] {
         var faults: [Int64: DownloadFault] = [:]
         for case .begin(let id) in effects {
@@ -283,14 +283,14 @@ package actor DownloadManager {
                 queue.setRestorePoint(id, try restorePoints.restorePoint(job.dated.subject))
                 unsavedRestorePointIDs.insert(id)
             } catch {
-                faults[id] = DownloadFault(.network, "cannot look at what is cached of it: \(error)")
+                faults[id] = DownloadFault(.network, "cannot find out what is cached of it: \(error)")
             }
         }
         return faults
     }
 
-    /// Where the disk does not take what was there before its first byte, nothing is fetched, as later nobody would
-    /// know: it is begun when saving works again.
+    /// Puts downloads back whose restore points could not be saved: without them, nobody would later know what was
+    /// cached before. They begin when saving works again.
     private func holdBackUnsaved() {
         if let savingFailure {
             for id in unsavedRestorePointIDs { queue.holdBack(id, savingFailure) }
@@ -298,8 +298,8 @@ package actor DownloadManager {
         unsavedRestorePointIDs = []
     }
 
-    /// Removes what a download has brought.
-    /// - Returns: bytes that are free again.
+    /// Removes the bytes that a download has fetched.
+    /// - Returns: the bytes freed.
     private func release(_ id: Int64) -> Int64 {
         guard let restorePoint = queue.release(id) else { return 0 }
         do {
@@ -309,14 +309,14 @@ package actor DownloadManager {
         } catch {
             if stuck.insert(id).inserted {
                 logger.error(
-                    "cannot remove what download \(id) of \(queue[id]?.url ?? "") has left: \(error); it is tried again at the next start"
+                    "cannot remove the data of download \(id) of \(queue[id]?.url ?? ""): \(error); the next start tries again"
                 )
             }
             return 0
         }
     }
 
-    /// Forgets a download that has ended. Nobody can go on with what it has left: that is removed first.
+    /// Forgets a download that has ended. Nobody can continue it then, so its bytes are removed first.
     /// - Returns: whether it is forgotten.
     private func forget(_ id: Int64) -> Bool {
         if let job = queue[id], job.restorePoint != nil {
@@ -334,9 +334,9 @@ package actor DownloadManager {
         return true
     }
 
-    // MARK: Saving and telling
+    // MARK: Saving and posting
 
-    /// Notes what has changed as not saved and not told.
+    /// Marks changes as unsaved and unposted.
     private func collect(exceptSaving saved: [Int64: DownloadJob] = [:]) {
         let (altered, progressed) = queue.takeChanges()
         let fresh = altered.filter { saved[$0] == nil }
@@ -347,17 +347,17 @@ package actor DownloadManager {
         unposted.formUnion(progressed)
     }
 
-    /// What cannot be saved is kept for the next time.
+    /// Saves changes; if that fails, they are kept for the next attempt.
     private func save() {
         guard !unsaved.isEmpty || !unsavedRemovals.isEmpty else { return }
         (savedAt, isSavingUrgent) = (clock.monotonic, false)
         do {
             try database.save(unsaved.compactMap { queue[$0] }, removing: unsavedRemovals) { everything() }
             (unsaved, unsavedRemovals) = ([], [])
-            if savingFailure != nil { logger.notice("downloads are saved again") }
+            if savingFailure != nil { logger.notice("saving downloads works again") }
             savingFailure = nil
         } catch {
-            if savingFailure == nil { logger.error("\(error); downloads go on, and saving is tried again") }
+            if savingFailure == nil { logger.error("\(error); downloads continue, and saving will be retried") }
             savingFailure = error.description
         }
     }
@@ -375,7 +375,7 @@ package actor DownloadManager {
         (unposted, unpostedRemovals) = ([], [])
     }
 
-    /// Time is asked for only while it changes something.
+    /// The clock ticks only while time can change something.
     private func tickIfWanted() {
         let isWanted = phase == .started && (queue.isWaitingForTime || isOfflineInVain || savingFailure != nil)
         guard isWanted != isTicking else { return }

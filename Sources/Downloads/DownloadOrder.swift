@@ -2,28 +2,28 @@ import CachePolicy
 import Playlists
 import Presentations
 
-/// What somebody wants to have downloaded, and how.
+/// A request for a download, with its options.
 package struct DownloadOrder: Sendable, Equatable {
-    /// The most connections that one download may have.
+    /// The most connections of one download.
     package static let maxConnections = 16
 
     package var url: OriginURL
-    /// Only so many bytes of its beginning; nil for the whole.
+    /// The number of bytes from the beginning; nil for the whole.
     package var first: Int64?
     package var priority: DownloadPriority
     /// 1 to `maxConnections`.
     package var connections: Int
     /// Bytes per second; nil for no limit of its own.
     package var limitRate: Int64?
-    /// A word of the user's by which the history can be searched.
+    /// A name chosen by the user, for filtering the history.
     package var category: String?
-    /// Whether what is downloaded is kept from being evicted.
+    /// Whether to pin the downloaded resource.
     package var isPinned: Bool
-    /// Of a playlist: which renditions come with it.
+    /// The renditions to download of a playlist.
     package var renditions: RenditionChoice
-    /// Of a live stream: for so many seconds it is recorded; nil for none.
+    /// For how many seconds to record a live stream; nil for no recording.
     package var recordFor: Int64?
-    /// When the recording was begun, in seconds since 1970: it is named by that. Nil before the order is carried out.
+    /// When the recording began, in seconds since 1970; part of its name. Nil before the order is carried out.
     package var recordedFrom: Int64?
 
     /// A week.
@@ -47,8 +47,8 @@ package struct DownloadOrder: Sendable, Equatable {
 }
 
 extension OriginURL {
-    /// What somebody names to have it downloaded.
-    /// - Throws: `.invalid` for what is no http or https URL.
+    /// Parses the URL of an order.
+    /// - Throws: `.invalid` if it is not an http or https URL.
     package init(ordered text: String) throws(DownloadError) {
         do throws(OriginURLError) { self = try OriginURL(url: text) } catch {
             throw .invalid("cannot download \(text.quoted): \(error.reason)")
@@ -59,13 +59,13 @@ extension OriginURL {
 extension DownloadOrder {
     private static let longestCategory = 100
 
-    /// What it brings into the cache: a recording is a presentation beside the stream.
+    /// The URL under which the download is cached: a recording is a presentation beside the stream.
     package var subject: OriginURL {
         guard recordFor != nil, let recordedFrom else { return url }
         return RecordingName(began: recordedFrom).url(of: url)
     }
 
-    /// - Throws: `.invalid` for what makes no sense.
+    /// - Throws: `.invalid` for options that make no sense.
     func check() throws(DownloadError) {
         let name = url.absolute
         if let first, first <= 0 {
@@ -103,7 +103,7 @@ extension DownloadOrder {
                 "the category of \(name) has \(category.count) characters: choose one of \(longestCategory) at most")
         }
         guard category.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-            throw .invalid("the category \(category.quoted) of \(name) holds a control character: leave that out")
+            throw .invalid("the category \(category.quoted) of \(name) contains a control character: remove it")
         }
     }
 }
@@ -113,7 +113,7 @@ extension DownloadError {
 }
 
 extension String {
-    /// In quotes and on one line, however it was made, and not too long for it.
+    /// In quotes, on one line and of limited length.
     fileprivate var quoted: String {
         let longest = 200
         let text = unicodeScalars.prefix(longest).reduce(into: "") {

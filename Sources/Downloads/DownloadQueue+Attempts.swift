@@ -1,25 +1,25 @@
 import Foundation
 
-/// What becomes of attempts: how far they come, how they end, and when the next one is.
+/// Attempts: their progress, their ends, and when the next one is due.
 extension DownloadQueue {
     /// Seconds to the second and to the third attempt after network errors. There is no fourth.
     private static let networkDelays = [1.0, 4]
     private static let busyAttempts = 10
-    /// Seconds, however often an origin was too busy.
+    /// In seconds, however often an origin was too busy.
     private static let longestBackoff = 300.0
-    /// What an origin may ask for.
+    /// The longest `Retry-After` that is respected, in seconds.
     static let longestDelay = 3600.0
-    /// A source that says that it is offline may not know so when it is asked next: once a second is enough.
+    /// In seconds. A source that was offline a moment ago may not be any more, so it is checked once a second.
     private static let offlineDelay = 1.0
 
-    /// How far one is that runs.
+    /// Takes the progress of a running download.
     mutating func progress(_ id: Int64, _ progress: DownloadProgress, monotonic: Double) {
         guard var job = jobs[id], job.state == .downloading else { return }
         let before = job
         let (failures, message) = (job.failures, job.message)
         job.take(progress)
         job.rate.sample(progress.bytes, at: monotonic)
-        // The rate alone knows that time has passed.
+        // Otherwise only the rate has changed, with time.
         guard job.report != before.report || job.best != before.best else { return }
         put(job, isProgress: job.failures == failures && job.message == message)
     }
@@ -43,7 +43,7 @@ extension DownloadQueue {
         }
     }
 
-    /// - Returns: after how many seconds there is another attempt; nil for none.
+    /// - Returns: seconds until the next attempt; nil for none.
     fileprivate static func delay(afterNetworkFailures failures: Int) -> Double? {
         failures <= networkDelays.count ? networkDelays[failures - 1] : nil
     }
@@ -58,11 +58,11 @@ extension DownloadQueue {
 }
 
 extension DownloadJob {
-    /// More than ever before means that attempts are not in vain.
+    /// Takes the progress. If more bytes are present than ever before, attempts are not in vain.
     fileprivate mutating func take(_ progress: DownloadProgress) {
         let known = self.progress
         self.progress = progress
-        // What was a playlist's own length is not the presentation's.
+        // A playlist's own length is not the presentation's total.
         if progress.total == nil, progress.segments == nil { self.progress.total = known.total }
         if progress.fileName == nil { self.progress.fileName = known.fileName }
         guard progress.bytes > best else { return }
@@ -71,7 +71,7 @@ extension DownloadJob {
         message = nil
     }
 
-    /// - Returns: after how many seconds there is another attempt; nil for none.
+    /// - Returns: seconds until the next attempt; nil for none.
     fileprivate mutating func fail(_ kind: DownloadFault.Kind) -> Double? {
         switch kind {
         case .network:

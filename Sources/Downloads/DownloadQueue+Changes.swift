@@ -1,8 +1,8 @@
-/// What people change about downloads that are there.
+/// Changes of existing downloads.
 extension DownloadQueue {
-    /// Nothing is begun before all of it is done.
-    /// - Returns: those that are meant, in order, and what is to be done. Of `possible` ones also those that stay as
-    ///   they are.
+    /// Applies a change to a selection; nothing begins before all of it is done.
+    /// - Returns: the selected downloads, in order, and the effects. For `possible`, includes those that stay as they
+    ///   are.
     mutating func change(
         _ selection: DownloadSelection, _ change: DownloadChange, now: Double
     ) throws(DownloadError) -> (ids: [Int64], effects: [Effect]) {
@@ -14,10 +14,10 @@ extension DownloadQueue {
         return (Self.unique(named).filter { jobs[$0] != nil }, effects)
     }
 
-    // MARK: Which
+    // MARK: Selecting
 
     private func select(_ selection: DownloadSelection, _ change: DownloadChange) throws(DownloadError) -> [Int64] {
-        // Downloads of the same, of which only one can be live.
+        // Identities that this change revives: of each, only one download may be unfinished.
         var revived: Set<DownloadJob.Identity> = []
         switch selection {
         case .ids(let ids):
@@ -47,8 +47,8 @@ extension DownloadQueue {
         return ids.filter { seen.insert($0).inserted }
     }
 
-    /// Whether something happens with it that nobody would regret: a failed one is cancelled, and a cancelled one
-    /// retried, by its name only.
+    /// Whether an unspecific change applies to it, without anything that somebody might regret: a failed download is
+    /// cancelled, and a cancelled one retried, only by ID.
     private func isMeant(_ job: DownloadJob, _ change: DownloadChange) -> Bool {
         switch change.action {
         case nil: !job.state.hasEnded
@@ -71,20 +71,20 @@ extension DownloadQueue {
             if let other = liveOne(job.identity) {
                 throw DownloadError(
                     .conflict,
-                    "download \(job.id) cannot be retried, as download \(other.id) is of the same URL: go on with that one"
+                    "download \(job.id) cannot be retried because download \(other.id) has the same URL: continue that one"
                 )
             }
             guard revived.insert(job.identity).inserted else {
                 throw DownloadError(
                     .conflict,
-                    "download \(job.id) cannot be retried together with another of the same URL: name one of them")
+                    "download \(job.id) cannot be retried together with another of the same URL: choose one of them")
             }
         }
         if change.priority != nil || change.limitRate != nil, state.hasEnded { throw job.cannot("be changed") }
         if change.position != nil, state != .waiting { throw job.cannot("be moved") }
     }
 
-    // MARK: How
+    // MARK: Applying
 
     private mutating func apply(_ change: DownloadChange, to id: Int64, now: Double) -> [Effect] {
         var effects = change.action.map { act($0, on: id, now: now) } ?? []
@@ -113,12 +113,12 @@ extension DownloadQueue {
                 (job.ended, job.finished, job.place) = (nil, nil, nextPlace)
                 nextPlace += 1
             }
-            // What it had brought went with it.
+            // The bytes of a cancelled download were removed.
             if before == .cancelled { (job.progress.bytes, job.best, job.message) = (0, 0, nil) }
         } else if next == before {
             return []
         }
-        // Who pauses does not wait for the next attempt any more.
+        // A paused download does not wait for its next attempt any more.
         if next == .paused { (job.retryAt, job.due) = (nil, nil) }
         guard next == .cancelled else {
             job.state = next
@@ -129,7 +129,7 @@ extension DownloadQueue {
         return stop + [.release(id)]
     }
 
-    /// Gives it the place of the one that is there among those of its priority that wait.
+    /// Moves a download to a position among the waiting ones of its priority.
     private mutating func move(_ id: Int64, to position: Int) {
         guard let priority = self[id]?.order.priority else { return }
         let others = waiting(priority).filter { $0.id != id }
@@ -142,7 +142,7 @@ extension DownloadQueue {
         put(job)
     }
 
-    /// - Returns: nil where no number is between the two neighbours.
+    /// - Returns: nil if no number lies between the two neighbours.
     private func place(between others: [DownloadJob], at position: Int) -> Double? {
         guard position < others.count else { return nextPlace }
         let next = others[position].place
@@ -152,7 +152,7 @@ extension DownloadQueue {
         return middle > previous && middle < next ? middle : nil
     }
 
-    /// Gives those of a priority that have not ended whole numbers, in the same order.
+    /// Numbers the unfinished downloads of a priority with integers, in the same order.
     private mutating func renumber(_ priority: DownloadPriority) {
         let live = jobs.values.filter { $0.order.priority == priority && !$0.state.hasEnded }.sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
@@ -168,7 +168,7 @@ extension DownloadQueue {
 extension DownloadChange {
     fileprivate func check(_ selection: DownloadSelection) throws(DownloadError) {
         if self == DownloadChange() {
-            throw .invalid("nothing is to be changed: name an action, a priority, a position or a limit")
+            throw .invalid("there is nothing to change: name an action, a priority, a position or a limit")
         }
         if let position {
             if position < 0 { throw .invalid("there is no position \(position): 0 is the first") }
@@ -178,7 +178,7 @@ extension DownloadChange {
             }
         }
         if let limitRate, limitRate < 0 {
-            throw .invalid("\(limitRate) bytes per second cannot be: ask for 1 at least, or 0 for no limit")
+            throw .invalid("\(limitRate) bytes per second is not a limit: choose 1 or more, or 0 for no limit")
         }
     }
 }
@@ -198,7 +198,7 @@ extension DownloadJob {
     /// Whether it waits for its next attempt.
     fileprivate var isDelayed: Bool { state == .waiting && due != nil }
 
-    /// nil where that cannot be done.
+    /// nil if the action is impossible in this state.
     fileprivate func state(after action: DownloadChange.Action) -> DownloadState? {
         switch (action, state) {
         case (.pause, .waiting), (.pause, .downloading), (.pause, .paused): .paused
@@ -214,13 +214,13 @@ extension DownloadJob {
     fileprivate func cannot(_ what: String) -> DownloadError {
         let (condition, advice) =
             switch state {
-            case .waiting: ("waits for its turn", "pause, move or cancel it")
-            case .downloading: ("is under way", "pause or cancel it")
+            case .waiting: ("is waiting", "pause, move or cancel it")
+            case .downloading: ("is running", "pause or cancel it")
             case .paused: ("is paused", "resume or cancel it")
             case .completed: ("has completed", "order it again to have it checked, or remove it from the cache")
             case .failed: ("has failed", "retry or cancel it")
             case .cancelled: ("has been cancelled", "retry it")
             }
-        return DownloadError(.conflict, "download \(id) cannot \(what), as it \(condition): \(advice)")
+        return DownloadError(.conflict, "download \(id) cannot \(what) because it \(condition): \(advice)")
     }
 }

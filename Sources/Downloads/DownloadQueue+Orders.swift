@@ -1,17 +1,17 @@
-/// What somebody wants becomes downloads.
+/// Turns orders into downloads.
 extension DownloadQueue {
-    /// What orders make of the queue, to be saved before it is so.
+    /// The changes that orders make to the queue; saved before they are applied.
     struct Plan {
-        /// For each order its download.
+        /// The download of each order.
         fileprivate(set) var ids: [Int64] = []
-        /// All that is new or changes.
+        /// All new and changed downloads.
         fileprivate(set) var jobs: [Int64: DownloadJob] = [:]
         fileprivate var planned: [DownloadJob.Identity: Int64] = [:]
         fileprivate var nextID: Int64
         fileprivate var nextPlace: Double
     }
 
-    /// All or none.
+    /// Plans all orders, or none.
     func plan(_ orders: [DownloadOrder], now: Double) throws(DownloadError) -> Plan {
         var plan = Plan(nextID: nextID, nextPlace: nextPlace)
         plan.ids.reserveCapacity(orders.count)
@@ -36,9 +36,8 @@ extension DownloadQueue {
         var job = DownloadJob(id: plan.nextID, order: order, place: plan.nextPlace, added: now)
         plan.nextID += 1 // no trap: rows have numbers far below the greatest
         plan.nextPlace += 1
-        // It goes on with what a failed one has brought: what was there before that one is what was there before this
-        // one.
-        // Another recording is another presentation.
+        // It continues a failed download of the same bytes and inherits its restore point. A recording does not:
+        // another recording is another presentation.
         if order.recordFor == nil, var former = failedOne(identity) {
             (job.restorePoint, job.key) = (former.restorePoint, former.key)
             (job.progress, job.best) = (former.progress, former.progress.bytes)
@@ -67,7 +66,7 @@ extension DownloadQueue {
 }
 
 extension DownloadJob {
-    /// The same is wanted again, perhaps otherwise.
+    /// Applies another order for the same bytes, perhaps with other options.
     fileprivate mutating func take(_ order: DownloadOrder, endOfPriority: inout Double) {
         if self.order.priority != order.priority {
             place = endOfPriority

@@ -1,13 +1,13 @@
-/// What cancelled downloads leave: nothing but what was there before, and what others want.
+/// Restore points: a cancelled download leaves only what was cached before, and what other downloads want.
 extension DownloadQueue {
-    /// Notes what was cached before its first byte.
+    /// Records what was cached before the first byte.
     mutating func setRestorePoint(_ id: Int64, _ restorePoint: RestorePoint) {
         guard var job = jobs[id] else { return }
         (job.restorePoint, job.key) = (restorePoint, restorePoint.key)
         put(job)
     }
 
-    /// It was to be begun, but what was cached before could not be noted.
+    /// Puts a download back that was about to begin, because its restore point could not be saved.
     mutating func holdBack(_ id: Int64, _ reason: String) {
         guard var job = jobs[id], job.state == .downloading else { return }
         (job.state, job.restorePoint, job.message) = (.waiting, nil, reason)
@@ -20,9 +20,8 @@ extension DownloadQueue {
         put(job)
     }
 
-    /// - Returns: what is to be released, and the restore point then dropped; nil where nothing is, because there is no
-    ///   restore point, or because others want these bytes: these know from now on what was there before either, and
-    ///   the restore point is dropped.
+    /// - Returns: the restore point to return to, which the caller then drops. Nil if there is none, or if other
+    ///   downloads want these bytes: these inherit the restore point, and it is dropped.
     mutating func release(_ id: Int64) -> RestorePoint? {
         guard let restorePoint = jobs[id]?.restorePoint else { return nil }
         let others = others(sharing: restorePoint, with: id)
@@ -40,8 +39,8 @@ extension DownloadQueue {
         guard let url = jobs[id]?.url else { return [] }
         let found = jobs(sharing: restorePoint.key) + (url == restorePoint.key ? [] : jobs(sharing: url))
         return found.filter { other in
-            // What was complete before this one began is in its restore point. One whose key is not known yet will have
-            // the same, as it has the same URL.
+            // A download that was complete before this one began is in the restore point. One whose key is not known
+            // yet, but whose URL is the same, will have the same key.
             other.id != id && (other.state != .completed || other.finished ?? 0 >= jobs[id]?.started ?? 0)
                 && (other.key.map { $0 == restorePoint.key } ?? (other.url == url))
         }

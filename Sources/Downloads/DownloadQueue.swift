@@ -1,23 +1,23 @@
 import CachePolicy
 import HTTPModel
 
-/// Which downloads there are, which of them run, and whose turn is next. Nothing is done here: operations say what is
-/// to be done, as effects.
+/// The queue of downloads: which exist, which run, and which is next. It carries out nothing: operations return effects
+/// for the caller.
 ///
-/// A download *waits* for its turn or for its next attempt, *runs*, is *paused*, or has *ended* and belongs to the
-/// history. Whatever changes goes through `put`, which keeps the lines beside the jobs in step with them.
+/// A download *waits* for its turn or for its next attempt, *runs*, is *paused*, or has *ended* and is part of the
+/// history. All changes go through `put`, which keeps the indexes up to date.
 struct DownloadQueue {
-    /// So many that have ended are remembered.
+    /// The number of ended downloads to remember.
     static let longestHistory = 1000
 
     enum Effect: Equatable {
-        /// An attempt that runs is ended.
+        /// End a running attempt.
         case stop(Int64)
-        /// The one that runs gets another limit.
+        /// Change the rate limit of a running attempt.
         case limit(Int64)
-        /// What a cancelled one has brought is removed, unless somebody else wants it.
+        /// Remove the bytes of a cancelled download, unless another one wants them.
         case release(Int64)
-        /// An attempt is begun.
+        /// Begin an attempt.
         case begin(Int64)
     }
 
@@ -30,20 +30,20 @@ struct DownloadQueue {
 
     private var lines = DownloadLines()
 
-    /// What has changed that must not get lost, since somebody took it.
+    /// Downloads with changes that must not get lost, since the last `takeChanges`.
     private var altered: Set<Int64> = []
-    /// What has come further only.
+    /// Downloads of which only the progress has changed.
     private var progressed: Set<Int64> = []
 
     init(settings: DownloadSettings = DownloadSettings()) { self.settings = settings.bounded }
 
-    /// With what another process has left: what was running waits for its turn, at its old place.
+    /// Restores the downloads of the last process: those that were running wait at their old place.
     init(settings: DownloadSettings, restoring saved: [DownloadJob], nextID: Int64, now: Double, monotonic: Double) {
         self.init(settings: settings)
         for var job in saved.sorted(by: { ($0.place, $0.id) < ($1.place, $1.id) }) {
             job.best = job.progress.bytes
             if job.state == .downloading { job.state = .waiting }
-            // Another hour than then may be it now.
+            // The wall clock may have been changed since.
             if let retryAt = job.retryAt { job.due = monotonic + min(max(0, retryAt - now), Self.longestDelay) }
             put(job)
             nextPlace = max(nextPlace, job.place + 1)
@@ -56,9 +56,9 @@ struct DownloadQueue {
 
     subscript(_ id: Int64) -> DownloadJob? { jobs[id] }
 
-    // MARK: Keeping in step
+    // MARK: Updating
 
-    /// - Parameter isProgress: whether only that has changed which may be saved later.
+    /// - Parameter isProgress: whether only progress has changed, which may be saved later.
     mutating func put(_ job: DownloadJob, isProgress: Bool = false) {
         if let old = jobs[job.id] { lines.remove(old) }
         jobs[job.id] = job
@@ -66,7 +66,7 @@ struct DownloadQueue {
         if isProgress { progressed.insert(job.id) } else { altered.insert(job.id) }
     }
 
-    /// Forgets one that has ended.
+    /// Forgets a download that has ended.
     mutating func forget(_ id: Int64) {
         guard let job = jobs[id], job.state.hasEnded else { return }
         lines.remove(job)
@@ -77,13 +77,13 @@ struct DownloadQueue {
 
     var isAltered: Bool { !altered.isEmpty }
 
-    /// What has changed since the last call.
+    /// Returns the changes since the last call.
     mutating func takeChanges() -> (altered: Set<Int64>, progressed: Set<Int64>) {
         defer { (altered, progressed) = ([], []) }
         return (altered, progressed)
     }
 
-    // MARK: Looking
+    // MARK: Looking up
 
     func liveOne(_ identity: DownloadJob.Identity) -> DownloadJob? { lines.live[identity].flatMap { jobs[$0] } }
 
@@ -94,10 +94,10 @@ struct DownloadQueue {
     /// The oldest first.
     var endedIDs: [Int64] { Array(lines.ended.ids) }
 
-    /// Those that have ended and are too many, the oldest first.
+    /// Ended downloads beyond the longest history, the oldest first.
     var surplusEndedIDs: [Int64] { Array(lines.ended.ids.prefix(max(0, lines.ended.count - Self.longestHistory))) }
 
-    /// Those of a priority that wait, for whatever, in order.
+    /// All waiting downloads of a priority, in order.
     func waiting(_ priority: DownloadPriority) -> [DownloadJob] {
         let delayed = lines.delayed.ids.compactMap { jobs[$0] }.filter { $0.order.priority == priority }
         return (lines.ready[priority.rank].ids.compactMap { jobs[$0] } + delayed).sorted {
@@ -105,10 +105,10 @@ struct DownloadQueue {
         }
     }
 
-    /// Whether some wait for nothing but their turn.
+    /// Whether any download only waits for its turn.
     var hasReady: Bool { lines.ready.contains { !$0.isEmpty } }
 
-    /// Whether time alone changes something.
+    /// Whether time alone can change something.
     var isWaitingForTime: Bool { !lines.running.isEmpty || !lines.delayed.isEmpty }
 
     var summary: DownloadSummary {
@@ -121,7 +121,7 @@ struct DownloadQueue {
 
     // MARK: Turns
 
-    /// Begins those whose turn it is.
+    /// Begins downloads whose turn it is.
     mutating func begin(now: Double) -> [Effect] {
         var effects: [Effect] = []
         while lines.running.count < settings.maxActive, let id = lines.ready.lazy.compactMap(\.first).first,
@@ -138,7 +138,7 @@ struct DownloadQueue {
         return effects
     }
 
-    /// More may run, or fewer: then those go back to their places that were begun last.
+    /// Changes the settings. If fewer may run now, those that began last return to their places.
     mutating func set(_ settings: DownloadSettings) -> [Effect] {
         self.settings = settings.bounded
         var effects: [Effect] = []
@@ -146,7 +146,7 @@ struct DownloadQueue {
         return effects
     }
 
-    /// Nothing runs any more, until it is begun again.
+    /// Stops all downloads, until they begin again.
     mutating func suspendAll() -> [Effect] { Array(lines.running.ids).flatMap { suspend($0) } }
 
     private mutating func suspend(_ id: Int64) -> [Effect] {
@@ -156,7 +156,7 @@ struct DownloadQueue {
         return [.stop(id)]
     }
 
-    /// Those whose next attempt is due wait for their turn only.
+    /// Lets downloads whose next attempt is due wait for their turn.
     mutating func wake(monotonic: Double) {
         while let due = lines.delayed.firstKey, due <= monotonic, let id = lines.delayed.first, var job = jobs[id] {
             (job.due, job.retryAt) = (nil, nil)
@@ -164,7 +164,7 @@ struct DownloadQueue {
         }
     }
 
-    /// It belongs to the history from now on.
+    /// Moves a download to the history.
     mutating func end(_ job: DownloadJob, as state: DownloadState, now: Double) {
         var job = job
         job.state = state
@@ -177,7 +177,7 @@ struct DownloadQueue {
 }
 
 extension DownloadSettings {
-    /// What can be meant by it.
+    /// The settings, clamped to valid values.
     fileprivate var bounded: DownloadSettings {
         var settings = self
         settings.maxActive = min(max(maxActive, Self.maxActiveRange.lowerBound), Self.maxActiveRange.upperBound)

@@ -1,22 +1,22 @@
 import CachePolicy
 
-/// What becomes of a download.
+/// The state of a download.
 package enum DownloadState: String, Codable, Sendable, CaseIterable {
-    /// For its turn, or for its next attempt.
+    /// Waits for its turn or its next attempt.
     case waiting
     case downloading
     case paused
     case completed, failed, cancelled
 
-    /// Whether it belongs to the history. One that has failed can be tried again.
+    /// Whether it is part of the history. A failed download can be retried.
     package var hasEnded: Bool { self == .completed || self == .failed || self == .cancelled }
 }
 
-/// Who goes first of those that wait.
+/// Which waiting downloads go first.
 package enum DownloadPriority: String, Codable, Sendable, CaseIterable, Comparable {
     case high, normal, low
 
-    /// The one that goes first is the smaller.
+    /// High priority is the smallest.
     package static func < (a: DownloadPriority, b: DownloadPriority) -> Bool { a.rank < b.rank }
 
     var rank: Int {
@@ -28,11 +28,11 @@ package enum DownloadPriority: String, Codable, Sendable, CaseIterable, Comparab
     }
 }
 
-/// A download as it is told at a moment: what was ordered, how far it is, and what has become of it, side by side as
-/// JSON has them. Sizes are bytes, times are seconds since 1970.
+/// A download at one moment: its order, its progress and its state, side by side as in JSON. Sizes are in bytes, times
+/// in seconds since 1970.
 package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var id: Int64
-    /// As `OriginURL.absolute` writes it, perhaps without its secrets.
+    /// As `OriginURL.absolute` writes it, perhaps with secrets masked.
     package var url: String
     package var state: DownloadState
     package var priority: DownloadPriority
@@ -41,28 +41,29 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var connections: Int
     package var limitRate: Int64?
     package var isPinned: Bool
-    /// Of what is wanted, so much is cached.
+    /// The cached bytes of what is wanted.
     package var bytes: Int64
-    /// What is wanted: the resource's length, or less with `first`; nil while unknown.
+    /// The size of what is wanted: the resource's length, or less with `first`; nil while unknown.
     package var total: Int64?
-    /// Bytes per second of late; nil while none come.
+    /// The recent rate in bytes per second; nil while no bytes arrive.
     package var rate: Int64?
-    /// Seconds until it has all; nil while that cannot be told.
+    /// Seconds until it is complete; nil while unknown.
     package var eta: Int64?
-    /// Attempts in a row that have failed.
+    /// Consecutive failed attempts.
     package var failures: Int
-    /// When it is tried again; nil where it only waits for its turn.
+    /// When the next attempt is due; nil if it only waits for its turn.
     package var retryAt: Int64?
     package var added: Int64
-    /// When its first byte was asked for; nil before.
+    /// When its first byte was requested; nil before.
     package var started: Int64?
     /// When it ended; nil before.
     package var finished: Int64?
-    /// What went wrong last, or what became of it.
+    /// The last error, or a note on the result.
     package var message: String?
-    /// How the origin calls the file, in a field or by its URL; nil while unknown. Not yet safe to be a file's name.
+    /// The file name that the origin gives, in a field or by its URL; nil while unknown. Not yet safe as the name of a
+    /// file.
     package var fileName: String?
-    // Of a playlist alone, and each nil where it is as nobody has asked
+    // Only for playlists; nil for the default
     /// `best`, `1080p`, bits per second.
     package var quality: String?
     /// Languages, `all`, `none`, `default`.
@@ -72,14 +73,14 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var all: Bool?
     /// Seconds.
     package var recordFor: Int64?
-    /// So many of its segments are cached; nil for a file.
+    /// The number of cached segments; nil for a file.
     package var segments: Int64?
-    /// Of so many; nil while unknown, and of a recording.
+    /// The number of segments; nil while unknown, and for a recording.
     package var totalSegments: Int64?
 }
 
 extension DownloadReport {
-    /// One of which nothing is known yet.
+    /// A download of which nothing is known yet.
     package init(id: Int64, url: String, added: Int64) {
         self.init(
             id: id, url: url, state: .waiting, priority: .normal, connections: 1, isPinned: true, bytes: 0,
@@ -92,26 +93,26 @@ package struct DownloadSummary: Codable, Sendable, Equatable {
     package var waiting = 0
     package var downloading = 0
     package var paused = 0
-    /// Of all that have not ended, so much is cached.
+    /// The cached bytes of all downloads that have not ended.
     package var bytes: Int64 = 0
-    /// What is wanted of them; nil while it is unknown of one.
+    /// The size of what they want; nil if it is unknown for one.
     package var total: Int64? = 0
-    /// Bytes per second of late.
+    /// The recent rate in bytes per second.
     package var rate: Int64 = 0
-    /// Seconds; nil while that cannot be told.
+    /// Seconds; nil while unknown.
     package var eta: Int64?
     package var settings = DownloadSettings()
-    /// Whether nothing is begun, as no origin is asked. Up to date wherever some have not ended.
+    /// Whether nothing begins because the proxy is offline. Up to date while any download has not ended.
     package var isOffline = false
 
     package init() {}
 }
 
-/// What holds for all downloads.
+/// Settings for all downloads.
 package struct DownloadSettings: Codable, Sendable, Equatable {
     package static let maxActiveRange = 1...64
 
-    /// How many run at once.
+    /// The number of downloads that run at once.
     package var maxActive = 3
     /// Bytes per second of all together; nil for no limit.
     package var limitRate: Int64?
@@ -119,7 +120,7 @@ package struct DownloadSettings: Codable, Sendable, Equatable {
     package init() {}
 }
 
-/// A listing of downloads, in the order in which they go, those that have ended last.
+/// A listing of downloads, in the order in which they run, ended ones last.
 package struct DownloadListing: Codable, Sendable, Equatable {
     package var downloads: [DownloadReport]
     package var summary: DownloadSummary
@@ -129,13 +130,13 @@ package struct DownloadListing: Codable, Sendable, Equatable {
     }
 }
 
-/// What is to be done with downloads that are there. Of several members all are done, in this order.
+/// A change of existing downloads. If several members are set, all are applied, in this order.
 package struct DownloadChange: Codable, Sendable, Equatable {
     package enum Action: String, Codable, Sendable, CaseIterable { case pause, resume, cancel, retry }
 
     package var action: Action?
     package var priority: DownloadPriority?
-    /// The place among those of its priority that wait; 0 is the first. For one download only.
+    /// The position among the waiting downloads of its priority; 0 is the first. For one download only.
     package var position: Int?
     /// Bytes per second; 0 for no limit.
     package var limitRate: Int64?
@@ -147,25 +148,24 @@ package struct DownloadChange: Codable, Sendable, Equatable {
     }
 }
 
-/// Which downloads.
+/// Which downloads to change.
 package enum DownloadSelection: Sendable, Equatable {
-    /// All for which the change is possible. Ended ones are meant only where they are to be tried again, and then not
-    /// the cancelled ones.
+    /// All that the change applies to. Ended ones are included only in a retry, and then only failed ones.
     case all
     /// All of these, or none.
     case ids([Int64])
-    /// As `all`, but of these alone. The others of them stay as they are, and what is not there is passed over.
+    /// As `all`, but only among these. Others of them stay as they are; unknown ones are skipped.
     case possible([Int64])
 }
 
-/// Why a download cannot be ordered or changed. The description is one line that says what to do.
+/// Why a download cannot be ordered or changed. The description is one line that names the remedy.
 package struct DownloadError: AdvisedError, Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         /// There is no such download.
         case unknown
-        /// It cannot be in this state.
+        /// Its state does not allow this.
         case conflict
-        /// What was asked for makes no sense.
+        /// The request makes no sense.
         case invalid
         /// The database cannot be read or written.
         case disk

@@ -1,11 +1,11 @@
 import CachePolicy
 
 extension DownloadSnapshots {
-    /// A download of a resource that has not ended: what it has brought is not to be removed under its feet.
-    /// - Parameter policy: says which URLs are of one resource.
+    /// An unfinished download of a resource, whose bytes must not be removed while it runs.
+    /// - Parameter policy: decides which URLs belong to one resource.
     package func unfinished(of url: OriginURL, under policy: ProxyPolicy) -> DownloadReport? {
         if let report = downloads(of: url).first(where: { !$0.state.hasEnded }) { return report }
-        // Without rules nothing else has the same key.
+        // Without rules, no other URL has the same key.
         guard !policy.rules.isEmpty else { return nil }
         let keys = [policy.resolve(url).key, url.cacheKey]
         return first { report, other in !report.state.hasEnded && keys.contains(policy.resolve(other).key) }

@@ -1,8 +1,8 @@
 import CachePolicy
 import Synchronization
 
-/// How all downloads are at this moment: what the manager writes and anybody reads, from any thread, without waiting
-/// for it.
+/// The state of all downloads at this moment: written by the manager, and readable from any thread without waiting for
+/// it.
 package final class DownloadSnapshots: Sendable {
     private let state = Mutex(State())
 
@@ -11,9 +11,9 @@ package final class DownloadSnapshots: Sendable {
         private(set) var entries: [Int64: Entry] = [:]
         /// The downloads of each URL, in no order.
         private(set) var idsByURL: [OriginURL: [Int64]] = [:]
-        /// Which changed at which revision, the latest last: who looks often need not go through all.
+        /// The revision of each change, the latest last, so that frequent readers need not visit all downloads.
         var log: [(revision: UInt64, id: Int64)] = []
-        /// Those that were forgotten, the latest last; before `removalsFrom` there may have been more.
+        /// Forgotten downloads, the latest last; before `removalsFrom` there may have been more.
         var removals: [(revision: UInt64, id: Int64)] = []
         var removalsFrom: UInt64 = 0
         var summary = DownloadSummary()
@@ -31,7 +31,7 @@ package final class DownloadSnapshots: Sendable {
             idsByURL[url] = ids.isEmpty ? nil : ids
         }
 
-        /// Leaves out what has changed again since.
+        /// Drops changes that later ones replace.
         mutating func shortenLog() {
             guard log.count > 1000, log.count > 2 * entries.count else { return }
             log.removeAll { entries[$0.id]?.revision != $0.revision }
@@ -53,7 +53,7 @@ package final class DownloadSnapshots: Sendable {
         }
     }
 
-    /// A download as it is told.
+    /// A download for readers.
     package struct Entry: Sendable {
         package let report: DownloadReport
         package let url: OriginURL
@@ -66,21 +66,21 @@ package final class DownloadSnapshots: Sendable {
         }
     }
 
-    /// At least so many of those that were forgotten are remembered.
+    /// At least this many forgotten downloads are remembered.
     private static let removalsKept = 4096
 
-    /// What has changed.
+    /// Changes since a revision.
     package struct Changes: Sendable {
-        /// Up to here it has.
+        /// The current revision.
         package let revision: UInt64
         package let listing: DownloadListing
-        /// Those that were forgotten; nil where that is too long ago to be known.
+        /// Forgotten downloads; nil if the revision is too old to know.
         package let removed: [Int64]?
     }
 
-    /// Where a download stands in a listing.
+    /// The position of a download in a listing.
     package struct Place: Sendable, Comparable {
-        /// Running ones, then those that wait, then paused ones, then those that have ended.
+        /// Running downloads, then waiting, paused and ended ones.
         package var group: Int
         package var priority: DownloadPriority
         package var order: Double
@@ -98,7 +98,7 @@ package final class DownloadSnapshots: Sendable {
 
     // MARK: For the manager
 
-    /// - Parameter removed: downloads that are forgotten.
+    /// - Parameter removed: forgotten downloads.
     package func post(_ changed: [Entry], removed: [Int64] = [], summary: DownloadSummary) {
         let watchers = state.withLock { state in
             state.revision += 1 // no trap: a count of events
@@ -122,29 +122,28 @@ package final class DownloadSnapshots: Sendable {
 
     package subscript(_ id: Int64) -> DownloadReport? { state.withLock { $0.entries[id]?.report } }
 
-    /// All downloads of a URL, whatever has become of them, in the order of a listing. Quick, however many there are of
-    /// others.
+    /// All downloads of a URL in any state, in the order of a listing. Fast, however many others there are.
     package func downloads(of url: OriginURL) -> [DownloadReport] {
         let entries = state.withLock { state in state.idsByURL[url, default: []].compactMap { state.entries[$0] } }
         return entries.sorted { $0.place < $1.place }.map(\.report)
     }
 
-    /// - Parameter isWanted: picks from all downloads; what it gives comes in order.
+    /// - Parameter isWanted: selects downloads for the listing, which is sorted.
     package func listing(where isWanted: (DownloadReport) -> Bool = { !$0.state.hasEnded }) -> DownloadListing {
         let (entries, summary) = state.withLock { (Array($0.entries.values), $0.summary) }
         return Self.listing(entries, summary, isWanted)
     }
 
-    /// The first of a listing that is meant.
+    /// The first selected download in the order of a listing.
     package func first(where isMeant: (DownloadReport, OriginURL) -> Bool) -> DownloadReport? {
         let entries = state.withLock { Array($0.entries.values) }
         return entries.filter { isMeant($0.report, $0.url) }.min { $0.place < $1.place }?.report
     }
 
-    /// How often it has changed.
+    /// Counts changes.
     package var revision: UInt64 { state.withLock { $0.revision } }
 
-    /// What has changed since a revision; 0 for everything.
+    /// The changes since a revision; 0 for everything.
     package func changes(since revision: UInt64, where isWanted: (DownloadReport) -> Bool) -> Changes {
         let (entries, removals, summary, current) = state.withLock { state in
             let removals = state.removals.reversed().prefix { $0.revision > revision }.map(\.id)
@@ -164,7 +163,7 @@ package final class DownloadSnapshots: Sendable {
             summary: summary)
     }
 
-    /// - Parameter wake: called after each change, on any thread: it must not block. Until `unwatch`.
+    /// - Parameter wake: called after each change until `unwatch`, on any thread; must not block.
     package func watch(_ wake: @escaping @Sendable () -> Void) -> UInt64 {
         state.withLock { state in
             state.nextWatcher += 1 // no trap: a count of events

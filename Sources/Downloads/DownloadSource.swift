@@ -1,48 +1,47 @@
 import CachePolicy
 import HTTPModel
 
-/// What brings bytes into the cache for a download.
+/// Fetches bytes into the cache for downloads.
 package protocol DownloadSource: Sendable {
-    /// Whether origins must not be asked: then nothing is begun.
+    /// Whether origins must not be contacted: then nothing begins.
     var isOffline: Bool { get }
 
-    /// Begins at once. Whose turn it is was decided before: `priority` and `category` mean nothing here.
-    /// - Parameter end: called once, on any thread, unless `stop` came before.
+    /// Begins at once. The order of downloads was decided before: `priority` and `category` have no meaning here.
+    /// - Parameter end: called once, on any thread, unless `stop` was called before.
     func begin(_ order: DownloadOrder, onEnd end: @escaping @Sendable (DownloadEnd) -> Void) -> any RunningDownload
 
     /// Bytes per second of all downloads together; nil for no limit.
     func limitAll(to rate: Int64?)
 }
 
-/// A download that is under way. From any thread.
+/// A running download. Can be used from any thread.
 package protocol RunningDownload: Sendable {
     var progress: DownloadProgress { get }
     /// Bytes per second; nil for no limit.
     func limit(to rate: Int64?)
-    /// Ends it: what has come stays. `onEnd` need not be called any more; if it is, that is ignored. What a cancelled
-    /// one has brought is removed right after.
+    /// Ends it and keeps the bytes that have arrived. `onEnd` need not be called any more; if it is, that is ignored.
+    /// The bytes of a cancelled download are removed right after this.
     func stop()
 }
 
-/// How far a download is.
+/// The progress of a download.
 package struct DownloadProgress: Sendable, Equatable {
-    /// Of what is wanted, so much is cached. It falls when the content changes under it.
+    /// The cached bytes of what is wanted. Falls when the content changes meanwhile.
     package var bytes: Int64 = 0
-    /// What is wanted; nil while unknown.
+    /// The size of what is wanted; nil while unknown.
     package var total: Int64?
-    /// The origin's name for the file, as it sent it; nil where it has none.
+    /// The origin's name for the file, as it sent it; nil if it sent none.
     package var fileName: String?
-    /// Of a presentation, so many segments are there; nil for a file.
+    /// For a presentation, the number of cached segments; nil for a file.
     package var segments: Int64?
-    /// Of so many; nil while unknown.
+    /// The number of segments; nil while unknown.
     package var totalSegments: Int64?
-    /// What is to be said of it when it is complete, in one line.
+    /// A remark on a complete download, in one line.
     package var note: String?
 
     package init() {}
 
-    /// Bytes that are to come; nil while that cannot be told. Of a presentation: if those to come are like those that
-    /// have come.
+    /// The bytes still to come; nil if unknown. For a presentation, an estimate from the segments so far.
     var rest: Int64? {
         guard total == nil, let segments, let totalSegments, segments > 0 else { return total.map { $0 -| bytes } }
         let rest = Double(bytes) / Double(segments) * Double(max(0, totalSegments -| segments))
@@ -55,42 +54,42 @@ package enum DownloadEnd: Sendable, Equatable {
     case failed(DownloadFault, DownloadProgress)
 }
 
-/// Why a download does not go on by itself.
+/// Why a download does not continue by itself.
 package struct DownloadFault: Error, Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
-        /// No connection, a time-out, a transfer that broke.
+        /// No connection, a time-out, a broken transfer.
         case network
-        /// 5xx, 429: the origin may answer another time, and not before so many seconds if it says so.
+        /// 5xx or 429: the origin may answer later, after this many seconds if it says so.
         case busy(retryAfter: Double?)
-        /// No origin is asked at the moment.
+        /// The proxy is offline.
         case offline
-        /// Trying again would be in vain: 403, 404, no room, not allowed.
+        /// Retrying would be in vain: 403, 404, no room, not allowed.
         case final
     }
 
     package let kind: Kind
-    /// One line that says what to do, where something can be done.
+    /// One line that names the remedy, if there is one.
     package let message: String
 
     package init(_ kind: Kind, _ message: String) { (self.kind, self.message) = (kind, message) }
 }
 
-/// Knows what is cached before a download begins, so that a cancelled one leaves what it found. Blocks.
+/// Records what is cached before a download begins, so that cancelling it can return to that. Blocks.
 package protocol RestorePointKeeper: Sendable {
-    /// What of a resource is there now, before anything is fetched for it.
+    /// The current content of a resource, before anything is fetched for it.
     func restorePoint(_ url: OriginURL) throws -> RestorePoint
-    /// Removes what was not there before, unless it is in use or a player has used it; unpins what was not pinned
+    /// Removes what was not cached before, unless it is in use or a player has used it, and unpins what was not pinned
     /// before.
     /// - Returns: the bytes freed on the disk.
     func release(_ restorePoint: RestorePoint) throws -> Int64
 }
 
-/// What of a resource was cached before a download. Kept with the download.
+/// What was cached of a resource before a download. Stored with the download.
 package struct RestorePoint: Codable, Sendable, Equatable {
-    /// One generation that was there.
+    /// A generation that was cached.
     package struct Former: Codable, Sendable, Equatable {
         package var generation: String
-        /// First and past-the-last byte of each run that was present, one after the other.
+        /// The first and the past-the-last byte of each present run, one after the other.
         package var present: [Int64]
         package var hits: Int64
         package var isPinned: Bool
@@ -104,7 +103,8 @@ package struct RestorePoint: Codable, Sendable, Equatable {
     package var key: String
     package var wasPinned: Bool
     package var former: [Former]
-    /// Whether a presentation had more parts than are listed: then none goes of which nothing is known. nil for false.
+    /// Whether a presentation had more parts than are listed: then a part that is not listed is never removed. nil for
+    /// false.
     package var hasMoreParts: Bool?
 
     package init(key: String, wasPinned: Bool, former: [Former], hasMoreParts: Bool = false) {

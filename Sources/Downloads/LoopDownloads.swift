@@ -6,7 +6,7 @@ import Presentations
 import Synchronization
 import Upstream
 
-/// Downloads on the loops of a cache, each on the next one. Not to be called on a loop.
+/// Runs downloads on the loops of a cache, in turn. Not to be called on a loop.
 package final class LoopDownloads: DownloadSource {
     private let loops: [LoopBound<LoopFiller>]
     private let filler: CacheFiller
@@ -40,7 +40,7 @@ package final class LoopDownloads: DownloadSource {
                 }
             }
             state = fill.state
-            // What it finds at once would come before the caller knows it.
+            // Not at once: the end could be reported before the caller knows the download.
             loop.loop.afterCallback { fill.start() }
             return Running(fill: LoopBound(fill, on: loop.loop), state: fill.state, pace: pace)
         }
@@ -86,7 +86,7 @@ extension DownloadFault {
         }
     }
 
-    /// - Parameter words: what a person reads is kept as it is told here.
+    /// - Parameter words: the message is stored as it is worded here.
     init(_ error: PrefetchError, adviceWords words: Advice.Words = .settings) {
         switch error {
         case .fill(.upstream(.addressRefused(let host, let address))):
@@ -97,45 +97,46 @@ extension DownloadFault {
         case .fill(.upstream(let error)): self.init(error.isTransient ? .network : .final, "\(error)")
         case .fill(.busy(let seconds)):
             self.init(.busy(retryAfter: Double(seconds)), "\(FillError.busy(retryAfter: seconds))")
-        case .fill(.offline): self.init(.offline, "no origin is asked, as the proxy is offline")
+        case .fill(.offline): self.init(.offline, "the proxy is offline and contacts no origin")
         case .fill(.originStatus(let code)): self.init(code: code, retryAfter: 0)
         case .fill(.notStored(let why)), .noRoom(let why):
             self.init(
                 .final,
-                "there is no room for it in the cache: \(why); raise max_size, free the disk, or unpin what is no longer wanted"
+                "there is no room for it in the cache: \(why); raise max_size, free disk space, or unpin something"
             )
         case .fill(.strayPage): self.init(.final, Self.words(.page))
         case .fill(let error): self.init(.network, "\(error)")
         case .status(let code, let seconds): self.init(code: code, retryAfter: seconds)
         case .notStorable(let reason): self.init(.final, Self.words(reason))
-        case .unreadable: self.init(.network, "the cache's index cannot be read; the log says why")
+        case .unreadable: self.init(.network, "cannot read the cache index: see the log")
         case .store(let error): self.init(.final, "\(error)")
         }
     }
 
     private init(code: Int, retryAfter seconds: Double) {
         let kind: Kind = code == 429 || code >= 500 ? .busy(retryAfter: seconds > 0 ? seconds : nil) : .final
-        self.init(kind, "the origin answers \(code)" + (Self.meaning[code].map { ", \($0)" } ?? ""))
+        self.init(kind, "the origin answered \(code)" + (Self.meaning[code].map { ": \($0)" } ?? ""))
     }
 
     private static let meaning = [
-        401: "it wants credentials: a rule can send them", 403: "it forbids this", 404: "there is nothing at this URL",
+        401: "it requires credentials, which a rule can send", 403: "it forbids this",
+        404: "there is nothing at this URL",
         410: "it is gone",
         416: "it has no such part", 429: "too many requests", 503: "it is busy",
     ]
 
     private static func words(_ reason: Storing.Reason?) -> String {
         switch reason {
-        case .noStore: "its origin lets it not be kept (no-store): a rule with ignore_no_store keeps it all the same"
-        case .rule: "a rule says that it is not to be cached"
-        case .tooLong: "it is longer than a rule's max_object"
-        case .varyAny: "its origin chooses it by more than the request says (Vary), so that it cannot be kept"
-        case .encoded: "it comes encoded, so that it cannot be kept"
+        case .noStore: "its origin forbids storing it (no-store): a rule with ignore_no_store stores it anyway"
+        case .rule: "a rule keeps it out of the cache"
+        case .tooLong: "it is longer than a rule's max_object allows"
+        case .varyAny: "it depends on more than the request (Vary), so it cannot be stored"
+        case .encoded: "it arrives encoded, so it cannot be stored"
         case .page:
-            "a web page came in place of the media, perhaps from a login or a captive portal: open the URL in a browser; "
-                + "a rule with store_pages keeps such pages"
-        case .fields: "the origin's header fields are too long to be kept"
-        case .requestNoStore, .status, nil: "what the origin sends cannot be kept"
+            "a web page came in place of the media, perhaps from a login page or a captive portal: open the URL in a browser; "
+                + "a rule with store_pages stores such pages"
+        case .fields: "the origin's header fields are too long to be stored"
+        case .requestNoStore, .status, nil: "the origin's response cannot be stored"
         }
     }
 }

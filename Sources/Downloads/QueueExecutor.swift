@@ -1,7 +1,7 @@
 @preconcurrency import Dispatch
 
-/// Runs an actor on a dispatch queue: what it does may block without taking a thread from Swift's pool, and other
-/// threads can enter it.
+/// Runs an actor on a dispatch queue: its work may block without taking a thread from Swift's pool, and other threads
+/// can enter it.
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue
 

@@ -1,9 +1,9 @@
 extension RestorePoint {
-    /// What was there before either of two downloads of a resource.
+    /// What was cached before either of two downloads of a resource.
     func intersection(_ other: RestorePoint) -> RestorePoint {
         let theirs = Dictionary(other.former.map { ($0.generation, $0) }) { first, _ in first }
         var common = former.compactMap { mine in theirs[mine.generation].map { mine.intersection($0) } }
-        // What one of them did not list may have been there before it, too.
+        // Parts that one of them did not list may have been cached before it too.
         let listed = Set(former.map(\.generation))
         if other.hasMoreParts == true { common += former.filter { theirs[$0.generation] == nil } }
         if hasMoreParts == true { common += other.former.filter { !listed.contains($0.generation) } }

@@ -1,6 +1,6 @@
 import DequeModule
 
-/// Downloads by a number of theirs, the smallest first. Quick at both ends.
+/// Downloads sorted by a number, the smallest first. Fast at both ends.
 struct SortedLine {
     private struct Entry: Comparable {
         let key: Double
@@ -31,9 +31,9 @@ struct SortedLine {
         entries.remove(at: index)
     }
 
-    /// Of the first that is not before it.
+    /// The index of the first entry that is not before this one.
     private func index(of entry: Entry) -> Int {
-        // They leave at the front mostly.
+        // Most are removed at the front.
         guard let first = entries.first, first < entry else { return 0 }
         var (low, high) = (0, entries.count)
         while low < high {

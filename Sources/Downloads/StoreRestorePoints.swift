@@ -2,12 +2,12 @@ import CachePolicy
 import DiskCache
 import HTTPModel
 
-/// What the store has of a resource, before a download and after.
+/// Takes restore points from the store, and returns to them.
 package struct StoreRestorePoints: RestorePointKeeper {
     private let store: CacheStore
     private let policy: @Sendable () -> ProxyPolicy
 
-    /// - Parameter policy: under which key a URL is cached, as of now.
+    /// - Parameter policy: the current policy, which gives a URL its cache key.
     package init(_ store: CacheStore, policy: @escaping @Sendable () -> ProxyPolicy) {
         self.store = store
         self.policy = policy

@@ -1,9 +1,9 @@
 import Foundation
 import HTTPModel
 
-/// How many bytes come per second of late: an average in which the last few seconds count most.
+/// The recent rate of a download: an average in which the last few seconds count most.
 struct TransferRate: Sendable, Equatable {
-    /// After so many seconds a change shows by two thirds.
+    /// After this many seconds, a change shows by two thirds.
     private static let timeConstant = 5.0
 
     private var last: (bytes: Int64, time: Double)?
@@ -14,10 +14,10 @@ struct TransferRate: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - bytes: all that are there.
-    ///   - time: seconds of a clock that never goes back.
+    ///   - bytes: all present bytes.
+    ///   - time: seconds of a monotonic clock.
     mutating func sample(_ bytes: Int64, at time: Double) {
-        // What is there first has not just come: it was cached before.
+        // Bytes present at first have not just arrived: they were cached before.
         guard let (before, then) = last else {
             if bytes > 0 { last = (bytes, time) }
             return
@@ -29,13 +29,13 @@ struct TransferRate: Sendable, Equatable {
         last = (bytes, time)
     }
 
-    /// nil while none come.
+    /// nil while no bytes arrive.
     var bytesPerSecond: Int64? {
         guard let average, average >= 1, average < 1e15 else { return nil }
         return Int64(whole: average)
     }
 
-    /// Seconds until so many bytes have come, rounded up; nil where that cannot be told.
+    /// Seconds until this many bytes have arrived, rounded up; nil if unknown.
     static func seconds(for bytes: Int64?, at rate: Int64?) -> Int64? {
         guard let bytes, let rate, rate > 0 else { return nil }
         let (seconds, rest) = max(0, bytes).quotientAndRemainder(dividingBy: rate)

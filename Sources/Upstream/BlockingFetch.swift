@@ -2,26 +2,27 @@ import CCurl
 import Glibc
 import HTTPModel
 
-/// One request by a program that has nothing else to do meanwhile, such as a command that asks the running proxy.
-/// No address policy: the caller names the address. Any status is a response, and no redirect is followed.
+/// One blocking request, for a program with nothing else to do meanwhile, such as a command that calls the running
+/// proxy. No address policy applies: the caller names the address. Any status is a response, and no redirect is
+/// followed.
 package struct BlockingFetch {
     package enum Content: Sendable {
         case none
         case bytes([UInt8])
-        /// So many bytes of an open file, from where it stands.
+        /// This many bytes of an open file, from its current position.
         case file(descriptor: Int32, length: Int64)
     }
 
-    /// What is known of a response before its body.
+    /// The part of a response that is known before its body.
     package struct Head: Sendable {
         package let status: Int
-        /// Bytes of the body, where the response says so.
+        /// The length of the body, if the response states it.
         package let length: Int64?
     }
 
     package enum Demand {
         case more
-        /// The rest is not wanted: the connection is closed, and that is no error.
+        /// Close the connection; that is not an error.
         case enough
     }
 
@@ -29,19 +30,20 @@ package struct BlockingFetch {
     package var method = "GET"
     package var fields = HeaderFields()
     package var content = Content.none
-    /// Seconds for the whole exchange; nil for any time.
+    /// In seconds for the whole exchange; nil for no limit.
     package var timeout: Double? = 10
     /// Seconds without a byte in either direction.
     package var stallTimeout = 600
-    /// Asked at least four times a second, and after each piece; false ends it with `UpstreamError.interrupted`.
+    /// Called at least four times a second, and after each piece; false ends the request with
+    /// `UpstreamError.interrupted`.
     package var isWanted: () -> Bool = { true }
-    /// Asked when the last bytes of a file are read, before they go out: without them the other side has nothing whole.
-    /// False ends it with `UpstreamError.interrupted`.
+    /// Called when the last bytes of a file have been read, before they are sent: without them, the other side has
+    /// nothing complete. False ends the request with `UpstreamError.interrupted`.
     package var mayComplete: () -> Bool = { true }
 
     package init(_ url: String) { self.url = url }
 
-    /// One GET.
+    /// Sends one GET.
     /// - Parameter timeout: seconds for the whole exchange.
     package static func get(url: String, timeout: Double) throws(UpstreamError) -> (status: Int, body: [UInt8]) {
         var fetch = BlockingFetch(url)
@@ -49,8 +51,8 @@ package struct BlockingFetch {
         return try fetch.bytes()
     }
 
-    /// The response with all of its body.
-    /// - Throws: `UpstreamError` where no response came, or none to its end.
+    /// Returns the response with its whole body.
+    /// - Throws: `UpstreamError` if no response arrives, or only a part of it.
     package func bytes() throws(UpstreamError) -> (status: Int, body: [UInt8]) {
         var body: [UInt8] = []
         let head = try perform { _, piece in
@@ -60,24 +62,24 @@ package struct BlockingFetch {
         return (head.status, body)
     }
 
-    /// - Parameter receive: called with each piece of the body as it comes, on this thread. The connection stays open
-    ///   while it runs.
-    /// - Throws: `UpstreamError` where no response came, or none to its end although it was wanted.
+    /// - Parameter receive: called with each piece of the body as it arrives, on this thread. The connection stays open
+    ///   meanwhile.
+    /// - Throws: `UpstreamError` if no response arrives, or only a part of it although more was wanted.
     @discardableResult
     package func perform(_ receive: @escaping (Head, UnsafeRawBufferPointer) -> Demand) throws(UpstreamError) -> Head {
         try perform { head, bytes, _ in receive(head, bytes) }
     }
 
-    /// As the other, where `receive` takes its time.
-    /// - Parameter receive: can ask besides whether the other side still has the connection open, for as long as it
-    ///   runs.
+    /// The same for a `receive` that takes long.
+    /// - Parameter receive: its third argument tells, as long as it runs, whether the other side still has the
+    ///   connection open.
     @discardableResult
     package func perform(
         _ receive: @escaping (Head, UnsafeRawBufferPointer, _ isOpen: @escaping () -> Bool) -> Demand
     ) throws(UpstreamError) -> Head {
         guard let url = UpstreamURL(url) else { throw .badURL(url) }
         let exchange = BlockingExchange(content, receive: receive, isWanted: isWanted, mayComplete: mayComplete)
-        // curl's callbacks borrow it for as long as this runs.
+        // curl's callbacks use it unretained.
         defer { withExtendedLifetime(exchange) {} }
         setUp(exchange, url)
         return try exchange.perform(host: url.host)
@@ -107,7 +109,7 @@ package struct BlockingFetch {
         case .bytes(let bytes):
             easy.set(CURLOPT_POST, 1)
             easy.set(CURLOPT_POSTFIELDSIZE, bytes.count)
-            // Taken over by the copying option at once.
+            // This option copies the bytes at once.
             bytes.withUnsafeBytes {
                 easy.set(CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: $0.baseAddress))
             }
@@ -119,7 +121,7 @@ package struct BlockingFetch {
     }
 }
 
-/// What curl calls back while one request runs.
+/// The context of curl's callbacks during one request.
 private final class BlockingExchange {
     let easy = EasyHandle()
     private let content: BlockingFetch.Content
@@ -131,7 +133,7 @@ private final class BlockingExchange {
     private var hasEnough = false
     private var isUnwanted = false
     private var readError: Int32?
-    /// curl tells which it uses (CURLINFO_ACTIVESOCKET) only when it has done. More than one where a host has several
+    /// curl names the one it uses (CURLINFO_ACTIVESOCKET) only at the end. There are several if the host has several
     /// addresses.
     private var sockets: [Int32] = []
 
@@ -186,7 +188,7 @@ private final class BlockingExchange {
         return head
     }
 
-    /// As `curl_easy_perform`, which asks for progress once a second only.
+    /// Like `curl_easy_perform`, which reports progress only once a second.
     private func transfer() -> CURLcode {
         guard let multi = curl_multi_init() else { fatalError("curl_multi_init: out of memory") }
         defer { curl_multi_cleanup(multi) }
@@ -226,7 +228,7 @@ private final class BlockingExchange {
         return !hasEnough
     }
 
-    /// Whether the other side has not closed the connection, as far as this machine knows; what it has sent before does
+    /// Whether the other side has kept the connection open, as far as this machine knows. Bytes it has already sent do
     /// not matter.
     private var isOpen: Bool { sockets.contains(where: Self.isOpen) }
 
@@ -237,7 +239,7 @@ private final class BlockingExchange {
         return made
     }
 
-    /// Not what was tried and closed, nor what never was connected.
+    /// False for sockets that were closed after an attempt, or never connected.
     private static func isOpen(_ socket: Int32) -> Bool {
         // no trap: the size of a structure
         var (peer, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))
@@ -248,7 +250,7 @@ private final class BlockingExchange {
         while isConnected {
             let count = poll(&state, 1, 0)
             if count < 0 && errno == EINTR { continue }
-            // An error or a hang-up is told unasked.
+            // `poll` reports an error or a hang-up unasked.
             return count == 0
         }
         return false
@@ -257,7 +259,7 @@ private final class BlockingExchange {
     /// POLLRDHUP of Linux, which glibc declares only with _GNU_SOURCE.
     private static let pollClosed: Int16 = 0x2000
 
-    /// A file that is shorter than it was ends the transfer: curl has promised the length.
+    /// A file that has become shorter ends the transfer: curl has already announced its length.
     private func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard case .file(let descriptor, _) = content, left > 0 else { return 0 }
         while true {

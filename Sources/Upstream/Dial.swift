@@ -4,12 +4,11 @@ import EventIO
 import Glibc
 import HTTPModel
 
-/// A connection on its way to some host and port, for a tunnel: under the same address policy as transfers, asked right
-/// before each socket is connected, so that a name cannot mean another address by then. Loop-bound; made by
-/// `UpstreamClient.dial`.
+/// Connects to a host and port for a tunnel. The address policy of transfers applies: it is checked right before each
+/// connection, when a name can no longer change its address. Loop-bound; created by `UpstreamClient.dial`.
 ///
-/// A host's addresses are tried one after the other, without waiting long for any of them: the first connection that
-/// comes about is it (RFC 8305).
+/// A host's addresses are tried one after the other, without waiting long for any of them; the first connection wins
+/// (RFC 8305).
 package final class Dial {
     private let host: String
     private let port: UInt16
@@ -18,9 +17,9 @@ package final class Dial {
     private let makeSocket: (Int32, Int32, Int32) -> Int32
     private let loop: EventLoop
     private let completion: (Result<Int32, UpstreamError>) -> Void
-    /// For all of it.
+    /// Limits the whole dial.
     private var timer: LoopTimer?
-    /// Until the next address.
+    /// Runs until the next address is tried.
     private var pace: LoopTimer?
     private var lookUp: NameResolver.Ticket?
     private var left: [IPAddress] = []
@@ -28,7 +27,7 @@ package final class Dial {
     private var failure: UpstreamError
     private var isOver = false
 
-    /// Seconds until the next address is tried beside those before it (RFC 8305 §5).
+    /// Seconds until the next address is tried in parallel (RFC 8305 §5).
     private static let paceSeconds = 0.25
 
     private struct Attempt {
@@ -61,7 +60,7 @@ package final class Dial {
     // MARK: Addresses
 
     private func resolve() {
-        // Nobody is called back from within `init`.
+        // The completion must not be called from within `init`.
         guard IPAddress(host) == nil else { return loop.afterCallback { self.found([self.host]) } }
         let bound = LoopBound(self, on: loop)
         switch resolver.resolve(host, waiter: { found in bound.post { $0.found(found) } }) {
@@ -84,7 +83,7 @@ package final class Dial {
 
     // MARK: Connections
 
-    /// Tries the next address, beside those that are being tried.
+    /// Tries the next address, in parallel with earlier attempts.
     private func connectNext() {
         while !left.isEmpty {
             let address = left.removeFirst()
@@ -99,7 +98,7 @@ package final class Dial {
         if attempts.isEmpty { end(.failure(failure)) }
     }
 
-    /// - Returns: whether it is under way, or there.
+    /// - Returns: whether it is connecting or connected.
     private func connect(to address: IPAddress) -> Bool {
         let peer = SocketAddress(address, port: port)
         let socket = makeSocket(
@@ -138,7 +137,7 @@ package final class Dial {
 
     private func drop(_ attempt: Attempt, closes: Bool) {
         attempt.watcher.disarm()
-        // Its callback may be running.
+        // Keep the watcher alive: its callback may be running.
         loop.afterCallback { withExtendedLifetime(attempt.watcher) {} }
         if closes { close(attempt.socket) }
     }
@@ -151,11 +150,11 @@ package final class Dial {
 }
 
 extension UpstreamClient {
-    /// Connects to a host, for a tunnel.
+    /// Connects to a host for a tunnel.
     /// - Parameters:
-    ///   - host: a name in lower case, or an address, without brackets.
-    ///   - completion: called once, later, with a connected socket that does not block, which is the caller's to close;
-    ///     not after `cancel`.
+    ///   - host: a name in lower case, or an address without brackets.
+    ///   - completion: called once, later, with a connected non-blocking socket, which the caller has to close; not
+    ///     called after `cancel`.
     package func dial(_ host: String, port: UInt16, completion: @escaping (Result<Int32, UpstreamError>) -> Void)
         -> Dial
     {
@@ -164,8 +163,8 @@ extension UpstreamClient {
 }
 
 extension [IPAddress] {
-    /// RFC 8305 §4: the families take turns, the first one's first, so that one that leads nowhere does not stand
-    /// before the other.
+    /// RFC 8305 §4: alternates between the families, beginning with the first address's, so that addresses of an
+    /// unreachable family do not delay the others.
     package var alternatingFamilies: Self {
         guard let first else { return [] }
         let same = filter { $0.isV4 == first.isV4 }, other = filter { $0.isV4 != first.isV4 }

@@ -1,11 +1,11 @@
 import CCurl
 import HTTPModel
 
-/// One of curl's easy handles, with what curl borrows from us while it is in use. Loop-bound.
+/// One of curl's easy handles, with the memory that curl borrows while it is in use. Loop-bound.
 ///
-/// For one exchange only: libcurl 7.88.1 keeps a pointer to the last field of the answer before, which it has freed,
-/// and a folded line at the beginning of the next head is written there (`curl_easy_reset` does not forget it).
-/// Connections and names are the multi handle's anyway.
+/// It serves one exchange only: libcurl 7.88.1 keeps a pointer to the freed last field of the previous answer, and
+/// writes there if the next head begins with a folded line (`curl_easy_reset` does not clear it). Connections and names
+/// belong to the multi handle anyway.
 final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     private let sessions: TLSSessions?
@@ -13,7 +13,7 @@ final class EasyHandle {
     private var lines: UnsafeMutablePointer<curl_slist>?
     private var resolved: UnsafeMutablePointer<curl_slist>?
 
-    /// - Parameter sessions: those of the same loop; nil: every connection shakes hands in full.
+    /// - Parameter sessions: the TLS sessions of the same loop; nil for a full handshake on every connection.
     init(_ sessions: TLSSessions? = nil) {
         CurlLibrary.start()
         self.sessions = sessions
@@ -31,22 +31,22 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
-    /// What curl has to say about its last error.
+    /// curl's text about its last error.
     var detail: String {
         errorText[0] == 0 ? "" : String(cString: errorText)
     }
 
-    /// A connection is made and the request is going out, or has gone.
+    /// Whether the connection is established, so that the request is being sent or has been sent.
     var isConnected: Bool { microsecondsToConnect > 0 }
 
-    /// Whether the answer came by HTTP/2; known with its head.
+    /// Whether the answer uses HTTP/2; known with its head.
     var isHTTP2: Bool {
         var version = 0
         reel_curl_get_long(curl, CURLINFO_HTTP_VERSION, &version)
         return version == CURL_HTTP_VERSION_2_0
     }
 
-    /// From the start of the hop until the request could go out; 0 before that.
+    /// The time from the start of the hop until the request could be sent; 0 before that.
     var microsecondsToConnect: Int64 {
         var time: curl_off_t = 0
         reel_curl_get_off(curl, CURLINFO_PRETRANSFER_TIME_T, &time)
@@ -63,8 +63,8 @@ final class EasyHandle {
         precondition(code == CURLE_OK, "curl option \(option.rawValue): \(String(cString: curl_easy_strerror(code)))")
     }
 
-    /// What is the same for every request. Without a word about it curl would take a proxy from the environment; the
-    /// address check would then see the proxy's address and not the origin's.
+    /// Sets the options that all requests share. Without an explicit setting, curl would use a proxy from the
+    /// environment, and the address policy would then see the proxy's address instead of the origin's.
     func setUp(url: String, settings: UpstreamSettings) {
         errorText[0] = 0
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
@@ -81,7 +81,7 @@ final class EasyHandle {
         set(CURLOPT_TCP_KEEPALIVE, 1)
         set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(saturating: settings.connectTimeout * 1000)))
         set(CURLOPT_BUFFERSIZE, settings.receiveBufferBytes)
-        // Else removing a handle waits for its running name look-up, and the loop with it.
+        // Otherwise removing a handle would block the loop until its name look-up ends.
         set(CURLOPT_QUICK_EXIT, 1)
         if let caFile = settings.caFile {
             set(CURLOPT_CAINFO, caFile)
@@ -89,14 +89,13 @@ final class EasyHandle {
         }
     }
 
-    /// The addresses of the URL's host, so that curl looks up none. They take the place of what it has remembered.
+    /// Sets the addresses of the URL's host, so that curl looks up none. They replace those that curl remembers.
     func set(addresses: [String], of url: UpstreamURL) {
         guard let name = url.name, !addresses.isEmpty else { return }
         let list = addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
-        // With the dot that ends a full name and without it: which of them it is looked for by, differs between
-        // versions.
+        // With and without the dot that ends a full name: versions of curl differ in which one they look for.
         for name in Set([name, name.hasSuffix(".") ? String(name.dropLast()) : name]) {
-            // The plus lets it be forgotten in time.
+            // The plus lets the entry expire.
             resolved = curl_slist_append(resolved, "+\(name):\(url.port):\(list)")
         }
         check(reel_curl_set_list(curl, CURLOPT_RESOLVE, resolved), CURLOPT_RESOLVE)
@@ -107,12 +106,12 @@ final class EasyHandle {
         for line in fields.lines where !own.contains(line.name.lowercased()) { append(line.name, line.value) }
         if let span = request.span { append("Range", span.fieldValue) }
         if fields["User-Agent"] == nil { append("User-Agent", settings.userAgent) }
-        // A line of its own is one more element of the list that there may be already (RFC 9110 §5.3).
+        // A second line counts as another element of an existing list (RFC 9110 §5.3).
         if let via = settings.via { append("Via", via) }
         check(reel_curl_set_list(curl, CURLOPT_HTTPHEADER, lines), CURLOPT_HTTPHEADER)
     }
 
-    /// - Returns: the fields that are not taken from the request's, in lower case.
+    /// - Returns: names of the request's fields to leave out, in lower case.
     private func setMethod(of request: UpstreamRequest) -> Set<String> {
         switch request.method {
         case .get, .head:
@@ -120,11 +119,11 @@ final class EasyHandle {
             append("Accept-Encoding", "identity")
             return Self.framingFields.union(["range", "accept-encoding"])
         case .other(let name):
-            // An upload is a PUT of curl's, under any name.
+            // For curl, an upload is a PUT whatever the method's name.
             if request.content != .none { setUpload(request.content) }
             set(CURLOPT_CUSTOMREQUEST, name)
-            // On a connection that is used again curl may find that it was closed, and then sends the request once
-            // more: of these methods nobody may (RFC 9110 §9.2.2).
+            // On a reused connection that turns out to be closed, curl would send the request again, which nobody may
+            // do with these methods (RFC 9110 §9.2.2).
             set(CURLOPT_FRESH_CONNECT, 1)
             return Self.framingFields
         }
@@ -132,22 +131,22 @@ final class EasyHandle {
 
     private func setUpload(_ content: UpstreamRequest.Content) {
         set(CURLOPT_UPLOAD, 1)
-        // Without a length curl sends chunks, in HTTP/1.1.
+        // Without a length, curl sends chunks with HTTP/1.1.
         if case .length(let length) = content {
             check(reel_curl_set_off(curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length)), CURLOPT_INFILESIZE_LARGE)
         }
-        // Curl would wait a second for a 100 that few origins send.
+        // Otherwise curl would wait a second for a 100 that few origins send.
         lines = curl_slist_append(lines, "Expect:")
     }
 
     private static let framingFields: Set<String> = ["host", "content-length", "transfer-encoding", "expect"]
 
     private func append(_ name: String, _ value: String) {
-        // A line end in a value would make a second field of its rest: such a line does not go out.
+        // A line end in a value would start another field: leave out such a line.
         guard !name.isEmpty, !(name + value).utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
             return
         }
-        // To curl "Name:" means "not this field"; the semicolon means an empty one.
+        // curl takes "Name:" as "leave out this field"; a semicolon means an empty field.
         lines = curl_slist_append(lines, value.isEmpty ? "\(name);" : "\(name): \(value)")
     }
 }
@@ -155,7 +154,7 @@ final class EasyHandle {
 enum CurlLibrary {
     private static let isStarted: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-    /// Once in the process, before anything else of curl's.
+    /// Initializes curl, once in the process.
     static func start() {
         precondition(isStarted, "curl_global_init failed")
     }

@@ -1,10 +1,10 @@
-/// What waits, in one line for each key. The keys take turns; within one of them who came first is first. Pure.
+/// A queue for each key. The keys take turns; within a key, first come, first served. Pure.
 ///
-/// Coming, leaving and being next cost the same however many wait: pages can make thousands do.
+/// Adding, removing and taking the next waiter cost the same however many wait: web pages can make thousands wait.
 struct FairLine<Waiter> {
     private struct KeyLine {
         var waiters = NumberedLine<Waiter>()
-        /// The key's place among those who take turns.
+        /// The key's number among the turns.
         var turn: UInt64
     }
 
@@ -12,17 +12,17 @@ struct FairLine<Waiter> {
     private var turns = NumberedLine<String>()
     private var lastTurn: UInt64 = 0
 
-    /// How many wait.
+    /// The number of waiters.
     private(set) var count = 0
 
-    /// - Parameter number: above all that came before.
+    /// - Parameter number: greater than all numbers before.
     mutating func append(_ waiter: Waiter, _ number: UInt64, for key: String) {
         if lines[key] == nil { lines[key] = KeyLine(turn: newTurn(key)) }
         lines[key]?.waiters.append(waiter, number)
         count += 1
     }
 
-    /// Takes the first of the first key that may have one more. That key goes to the end.
+    /// Takes the first waiter of the first key that may have one more. The key moves to the end.
     mutating func next(where mayHave: (String) -> Bool) -> (key: String, waiter: Waiter)? {
         guard let key = turns.first(where: mayHave), let turn = lines[key]?.turn,
             let waiter = lines[key]?.waiters.removeFirst()
@@ -38,7 +38,7 @@ struct FairLine<Waiter> {
         return (key, waiter)
     }
 
-    /// - Returns: whether it was there.
+    /// - Returns: whether it was waiting.
     mutating func remove(_ number: UInt64, for key: String) -> Bool {
         guard let turn = lines[key]?.turn, lines[key]?.waiters.remove(number) == true else { return false }
         count -= 1
@@ -56,10 +56,10 @@ struct FairLine<Waiter> {
     }
 }
 
-/// Elements in the order of their numbers, any of which can be taken out.
+/// Elements in the order of their numbers; any of them can be removed.
 private struct NumberedLine<Element> {
     private var elements: [UInt64: Element] = [:]
-    /// From `head` on the numbers in order, among them those of elements that have gone; the first one is there.
+    /// Numbers in order from `head` on, those of removed elements included; the first one is always present.
     private var order: [UInt64] = []
     private var head = 0
 
@@ -90,7 +90,7 @@ private struct NumberedLine<Element> {
         return true
     }
 
-    /// Passes over the numbers that mean nothing any more, and drops them once they are most.
+    /// Skips the numbers of removed elements, and drops them once they are the majority.
     private mutating func tidy() {
         while head < order.count, elements[order[head]] == nil { head += 1 }
         guard order.count > 2 * elements.count + 16 else { return }

@@ -1,12 +1,12 @@
-/// One direction of a transfer: whether its bytes are held back, by who owns it and in curl. A value.
+/// One direction of a transfer: whether its owner holds it back, and whether curl does. A value.
 struct Flow {
-    /// Nobody wants bytes now.
+    /// The owner wants no bytes now.
     var isHeld = false
-    /// Curl has been told.
+    /// curl has paused this direction.
     var isHeldInCurl = false
-    /// A callback that lets them go on is due.
+    /// A callback that resumes it is scheduled.
     var isResuming = false
 
-    /// For `curl_easy_pause`: the direction's bit where it is held, and none where it goes on.
+    /// The direction's bit for `curl_easy_pause`, if it is paused.
     func bits(_ direction: Int32) -> Int32 { isHeldInCurl ? direction : 0 }
 }

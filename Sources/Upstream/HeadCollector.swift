@@ -1,20 +1,20 @@
 import HTTPModel
 
-/// Puts a response's head together from curl's lines. Pure.
+/// Assembles a response's head from curl's lines. Pure.
 ///
-/// Interim responses (1xx) come before the final head, trailers after it; both are passed over, and count like the head
-/// itself. What they may have is limited: of what an origin sends there, most is kept for as long as the resource is
-/// open, each field is looked at several times, and curl keeps every line of a transfer, trailers too.
+/// Interim responses (1xx) before the final head, and trailers after it, are skipped, but count towards the limits.
+/// There are limits because most of the head is kept as long as the resource is open, each field is read several times,
+/// and curl keeps every line of a transfer, trailers included.
 struct HeadCollector {
     enum Outcome: Equatable {
-        /// Nothing to do yet, or any more.
+        /// Nothing to do yet, or nothing any more.
         case more
         case complete(status: Int, fields: HeaderFields)
         case malformed(String)
     }
 
-    /// Status line, field lines and line ends of all heads and trailers of one hop. Servers of media send 300 to 3,000;
-    /// the longest of their fields is a Content-Security-Policy.
+    /// The total size of all heads and trailers of one hop. Media servers send 300 to 3,000 bytes; their longest field
+    /// is a Content-Security-Policy.
     static let byteLimit = 32 * 1024
     /// Field lines of all heads and trailers of one hop.
     static let fieldLimit = 256
@@ -23,7 +23,7 @@ struct HeadCollector {
     private var fields = HeaderFields()
     private var bytes = 0
     private var lines = 0
-    /// A status line has come.
+    /// Whether a status line has arrived.
     private(set) var hasBegun = false
     private(set) var isComplete = false
 
@@ -53,17 +53,17 @@ struct HeadCollector {
     }
 
     private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Outcome {
-        // RFC 9112 §5.2 lets a user agent join it to the line before. No server of media folds, and what does is out to
-        // be read in two ways.
+        // RFC 9112 §5.2 lets a user agent join a folded line to the one before. No media server folds lines; one that
+        // does intends to be read in two ways.
         guard line[0] != 0x20 && line[0] != 0x09 else { return .malformed("the head has a folded field line") }
         lines += 1
         guard lines <= Self.fieldLimit else {
             return .malformed("the head of the response has more than \(Self.fieldLimit) fields")
         }
-        // A line without a colon is no field; browsers pass over it, and so do we.
+        // A line without a colon is not a field; like browsers, skip it.
         guard !isComplete, let colon = line.firstIndex(of: ASCII.colon) else { return .more }
-        // RFC 9112 §5.1: no space before the colon. Curl does not know "Transfer-Encoding " and leaves the chunks'
-        // framing in the body.
+        // RFC 9112 §5.1: no space before the colon. curl does not recognize "Transfer-Encoding ", and would leave the
+        // chunks' framing in the body.
         guard colon > 0, line[..<colon].allSatisfy(ASCII.isToken) else {
             return .malformed("the name of the field \"\(Self.string(line[..<colon]))\" is not a token")
         }
@@ -92,12 +92,12 @@ struct HeadCollector {
 }
 
 extension HeaderFields {
-    /// What `Content-Length` says; nil where it is absent or overridden by `Transfer-Encoding` (RFC 9112 §6.3).
-    /// - Throws: `protocolViolation` where nobody can tell what the body is: a length that is no number, several that
-    ///   differ, or a transfer coding beside `chunked`, which curl would leave in place.
+    /// The length from `Content-Length`; nil if it is absent or overridden by `Transfer-Encoding` (RFC 9112 §6.3).
+    /// - Throws: `protocolViolation` if the end of the body is ambiguous: a length that is not a number, several
+    ///   lengths that differ, or a transfer coding other than `chunked`, which curl would not decode.
     func declaredLength() throws(UpstreamError) -> Int64? {
         if let codings = combined("Transfer-Encoding") {
-            // RFC 9112 §7: none was asked for (TE), so that there can be no other.
+            // RFC 9112 §7: we sent no TE, so no other coding is allowed.
             guard ASCII.equalIgnoringCase(ASCII.trimmed(codings), "chunked") else {
                 throw .protocolViolation(detail: "Transfer-Encoding: \(codings)")
             }

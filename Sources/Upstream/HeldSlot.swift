@@ -1,9 +1,9 @@
-/// One transfer's right to run (`TransferSlots`), from the place in the line to its end. Loop-bound.
+/// One transfer's slot (`TransferSlots`), from joining the queue to the end of the exchange. Loop-bound.
 struct HeldSlot {
     private enum State {
         case none
         case waiting(TransferSlots.Ticket)
-        /// For a host.
+        /// The host's slot.
         case held(String)
         case parked(String)
     }
@@ -13,9 +13,9 @@ struct HeldSlot {
 
     init(_ slots: TransferSlots) { self.slots = slots }
 
-    /// Asks for a slot for a host.
-    /// - Parameter wake: called when it is there, on some thread, where it is not there at once; `came` then takes it.
-    /// - Returns: whether it is there.
+    /// Requests a slot for a host.
+    /// - Parameter wake: called on any thread when the slot is granted, if it is not granted at once; then call `came`.
+    /// - Returns: whether it was granted at once.
     mutating func take(
         _ host: String, _ priority: UpstreamRequest.Priority, wake: @escaping @Sendable () -> Void
     ) -> Bool {
@@ -27,10 +27,10 @@ struct HeldSlot {
         return false
     }
 
-    /// What was waited for is there.
+    /// Records that the requested slot was granted.
     mutating func came(for host: String) { state = .held(host) }
 
-    /// What is paused takes no slot from others, and has it again at once when it goes on.
+    /// A paused transfer gives its slot to others, and gets one back at once when it resumes.
     mutating func park(_ isPaused: Bool) {
         switch state {
         case .held(let host) where isPaused:
@@ -43,7 +43,7 @@ struct HeldSlot {
         }
     }
 
-    /// The end of what needed it. Idempotent.
+    /// Gives up the slot or the place in the queue. Idempotent.
     mutating func leave() {
         switch state {
         case .none, .parked: break

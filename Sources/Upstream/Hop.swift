@@ -1,37 +1,37 @@
 import CCurl
 
-/// What is known of one exchange with one server. A value.
+/// The state of one exchange with one server. A value.
 struct Hop {
-    /// Bytes of a redirect's body that are read to keep its connection; beyond that a new one is cheaper.
+    /// How much of a redirect's body to read so that its connection can be reused; beyond that, a new connection is
+    /// cheaper.
     static let discardLimit = 64 * 1024
 
     var collector = HeadCollector()
-    /// Where the head redirects to.
+    /// The target of a redirect.
     var location = ""
-    /// Bytes of a redirect's body.
+    /// Bytes of the redirect's body read so far.
     private var discarded = 0
     /// An address that the policy does not permit.
     var refused: String?
-    /// No socket could be made, as too many files are open.
+    /// No socket could be created because too many files are open.
     var lacksDescriptors = false
-    /// Why a callback made curl give up.
+    /// The reason why a callback made curl give up.
     var fault: UpstreamError?
-    /// Made for it. None where a connection is used again.
+    /// The sockets created for this hop; none if a connection is reused.
     var sockets: [Int32] = []
-    /// Of the connection that the request goes over.
+    /// The ends of the connection that carries the request.
     var ends: OriginSockets.Ends?
-    /// There was something to read on that connection before the request was sent.
+    /// Whether the connection had unread bytes before the request was sent.
     var foundSurplus = false
 
-    /// So much of a redirect's body has come. Answers whether it is worth to read on.
+    /// Counts bytes of a redirect's body. Returns whether to read on.
     mutating func discard(_ count: Int) -> Bool {
         discarded += count
         return discarded <= Self.discardLimit
     }
 
-    /// Whether what came was the rest of an answer to somebody before, on a connection that was used again, and nothing
-    /// of our own.
-    /// - Parameter error: what curl's end means, where it is known.
+    /// Whether a reused connection delivered only the rest of an earlier answer.
+    /// - Parameter error: the meaning of curl's result, if known.
     func isSpoiled(by error: UpstreamError?) -> Bool {
         guard sockets.isEmpty, fault == nil else { return false }
         if foundSurplus { return true }
@@ -39,7 +39,7 @@ struct Hop {
         return true
     }
 
-    /// What the callbacks know better than curl's code does; nil where they know nothing.
+    /// The error as the callbacks know it; nil if curl's code says more.
     func error(for code: CURLcode, host: String) -> UpstreamError? {
         if let fault { return fault }
         if code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK, let refused {

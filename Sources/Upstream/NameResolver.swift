@@ -3,27 +3,26 @@ import Glibc
 import HTTPModel
 import Synchronization
 
-/// Looks names up, for the clients of all loops and for tunnels: a few at a time, and each name once however many wait
-/// for it.
+/// Looks up names for all loops and tunnels: a limited number at a time, and each name once however many wait for it.
 ///
-/// Curl would start a thread and open two sockets for each request whose name it does not know, without a limit. What
-/// is found goes to curl with the request (`CURLOPT_RESOLVE`); the address policy has its say where curl connects, as
-/// ever.
+/// curl would start a thread and open two sockets for each request with an unknown name, without a limit. The addresses
+/// found here are passed to curl with the request (`CURLOPT_RESOLVE`); the address policy is still checked when curl
+/// connects.
 ///
-/// A *zone* is what a name ends with, its last two labels. Zones take turns, and none has more than a few threads: one
-/// whose servers do not answer does not hold up the others.
+/// A *zone* is the last two labels of a name. Zones take turns, and each gets only a few threads, so that one with
+/// unresponsive name servers does not delay the others.
 package final class NameResolver: Sendable {
-    /// The addresses of a name as text, in the order in which they are to be tried; empty where it has none.
+    /// The addresses of a name as text, in the order in which to try them; empty if it has none.
     package typealias LookUp = @Sendable (String) -> [String]
 
     package enum Known: Equatable {
-        /// None where it was found a short time ago that there are none.
+        /// Empty if a recent look-up found none.
         case addresses([String])
-        /// `waiter` will be called, on some thread.
+        /// `waiter` will be called, on any thread.
         case waiting(Ticket)
     }
 
-    /// A request's place among those who wait for a name.
+    /// A place among the requests that wait for a name.
     package struct Ticket: Equatable, Sendable {
         fileprivate let name: String
         fileprivate let number: UInt64
@@ -37,9 +36,9 @@ package final class NameResolver: Sendable {
 
     /// A name that is being looked up, or waits for a thread.
     private struct Search {
-        /// Nobody where an answer is renewed.
+        /// Empty if the look-up only renews an answer.
         var waiters: [UInt64: @Sendable ([String]) -> Void] = [:]
-        /// Its number in the line; nil once a thread has it.
+        /// Its number in the queue; nil once a thread has taken it.
         var place: UInt64?
     }
 
@@ -66,18 +65,18 @@ package final class NameResolver: Sendable {
     private let lookUp: LookUp
     private let nanoseconds: @Sendable () -> UInt64
 
-    /// Names that are looked up at the same time. One that nobody answers for takes ten seconds or more.
+    /// The most look-ups at the same time. A name that no server answers for takes ten seconds or more.
     package static let threadLimit = 32
-    /// Of these, names of one zone.
+    /// Of these, the most in one zone.
     package static let threadsOfAZone = 4
-    /// Names whose addresses are remembered, and names that had none.
+    /// The number of answers, and of failures, to remember.
     private static let answerLimit = 512
-    /// For how long an answer is taken as it is, as curl does.
+    /// How long an answer is used as it is; curl's own cache does the same.
     private static let fresh: UInt64 = 60_000_000_000
-    /// And after that, while it is renewed: what plays does not wait for a name server.
+    /// How long it is used after that while it is being renewed, so that playback does not wait for a name server.
     private static let usable: UInt64 = 600_000_000_000
-    /// That a name has no address is believed for as long as it took to find out, within these: what took a second may
-    /// be asked for again soon.
+    /// The time for which a failure is remembered: as long as the look-up took, within these bounds. A failure that was
+    /// found quickly can be checked again soon.
     private static let believed: ClosedRange<UInt64> = 1_000_000_000...30_000_000_000
 
     /// - Parameter lookUp: may block.
@@ -88,8 +87,8 @@ package final class NameResolver: Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// The addresses of a name, at once where they are known.
-    /// - Parameter waiter: called once where they are not, unless `cancel` comes first; with nothing where there is no
+    /// Resolves a name, at once if its addresses are known.
+    /// - Parameter waiter: otherwise called once, unless `cancel` is called first; with an empty array if there is no
     ///   such name.
     package func resolve(_ name: String, waiter: @escaping @Sendable ([String]) -> Void) -> Known {
         let now = nanoseconds()
@@ -111,10 +110,10 @@ package final class NameResolver: Sendable {
         return known
     }
 
-    /// What is known of a name is not taken any more. A look-up that is running goes on.
+    /// Drops a remembered answer. A running look-up continues.
     package func forget(_ name: String) { state.withLock { $0.answers[name] = nil } }
 
-    /// Nobody waits any more at this place. A name for which nobody waits is not looked up, unless that has begun.
+    /// Gives up a place. A name that nobody waits for is not looked up, unless that has begun.
     package func cancel(_ ticket: Ticket) {
         state.withLock { state in
             state.searches[ticket.name]?.waiters[ticket.number] = nil
@@ -126,24 +125,23 @@ package final class NameResolver: Sendable {
         }
     }
 
-    /// Whether the name is being looked up: what takes so long is then the fault of its servers, else that of too many
-    /// other names.
+    /// Whether the look-up is running: if it takes long, its servers are to blame; otherwise too many other names are.
     package func hasBegun(_ ticket: Ticket) -> Bool {
         state.withLock { state in state.searches[ticket.name].map { $0.place == nil } ?? true }
     }
 
-    /// The last two labels; of a name with a dot at its end the dot does not count.
+    /// The last two labels, without counting a dot at the end.
     private static func zone(of name: String) -> String {
         name.split(separator: ".").suffix(2).joined(separator: ".")
     }
 
-    /// - Returns: whether a thread is to be started for it.
+    /// - Returns: whether to start a thread for it.
     private static func enqueue(_ name: String, _ state: inout State) -> Bool {
         guard state.searches[name] == nil else { return false }
         let place = state.newNumber(), zone = zone(of: name)
         state.searches[name] = Search(place: place)
         state.line.append(name, place, for: zone)
-        // Otherwise one of those that run takes it when it has done.
+        // Otherwise a running thread takes it when it has finished its last.
         guard state.threads < threadLimit, state.mayLookUp(in: zone) else { return false }
         state.threads += 1
         return true
@@ -164,11 +162,11 @@ package final class NameResolver: Sendable {
             }, box.toOpaque())
         guard status != 0 else { return }
         box.release()
-        // No thread to be had: those who wait are told so, and may come again.
+        // No thread can be started: let all waiting requests fail; they may try again.
         while let name = nextName() { finish(name, [], failsUntil: nil) }
     }
 
-    /// Until nothing is left to look up.
+    /// Runs until the queue is empty.
     private func work() {
         while let name = nextName() {
             let start = nanoseconds()
@@ -215,9 +213,9 @@ package final class NameResolver: Sendable {
     }
 }
 
-/// What this machine says of names: its hosts file, its name servers, whatever else it is set up with.
+/// The system's resolver: hosts file, name servers and whatever else is configured.
 package enum SystemNames {
-    /// Of a name with more addresses the first ones are enough.
+    /// The first addresses are enough.
     private static let mostAddresses = 16
 
     /// Blocks.
@@ -244,7 +242,7 @@ package enum SystemNames {
             guard status == 0 else { return nil }
             return String(cString: buffer.baseAddress!)
         }
-        // With a zone it means something on one link only, and curl cannot be told.
+        // An address with a zone index is valid on one link only, and cannot be passed to curl.
         return text.flatMap { $0.contains("%") ? nil : $0 }
     }
 }

@@ -1,13 +1,13 @@
 import CCurl
 import Glibc
 
-/// The sockets of one client's connections, found again when curl uses one for another request. Loop-bound.
+/// The sockets of a client's connections, identified again when curl reuses one. Loop-bound.
 ///
-/// What an origin sends after the end of an answer waits in the socket, and curl would read it as the beginning of the
-/// next one. Curl 7.88.1 takes a connection with bytes to read for one that is alive.
+/// Bytes that an origin sends after the end of an answer wait in the socket, and curl would read them as the start of
+/// the next answer: curl 7.88.1 takes a connection with unread bytes for a live one.
 struct OriginSockets {
-    /// The two ends of a connection, as curl tells them before a request. Of this machine there is one address only
-    /// that leads there.
+    /// The two ends of a connection, as curl states them before a request. The local address is left out: only one
+    /// leads there.
     struct Ends: Hashable {
         let address: String
         let port: Int32
@@ -16,11 +16,11 @@ struct OriginSockets {
 
     private struct Known {
         let fd: Int32
-        /// There a server may say something at any time.
+        /// On HTTP/2, a server may send frames at any time.
         var isHTTP2 = false
     }
 
-    /// Made, and not asked over yet: their local port is not known before they are connected.
+    /// Sockets without a request so far: their local port is not known before they are connected.
     private var unnamed: Set<Int32> = []
     private var known: [Ends: Known] = [:]
     private var ends: [Int32: Ends] = [:]
@@ -32,8 +32,8 @@ struct OriginSockets {
         if let ends = ends.removeValue(forKey: fd) { known[ends] = nil }
     }
 
-    /// The first request is about to go out over a connection.
-    /// - Parameter candidates: the sockets that were made for it: several where a host has several addresses.
+    /// The first request is about to be sent over a connection.
+    /// - Parameter candidates: the sockets created for it: several if the host has several addresses.
     mutating func named(_ ends: Ends, among candidates: [Int32]) {
         guard let fd = candidates.first(where: { unnamed.contains($0) && Self.localPort(of: $0) == ends.localPort })
         else { return }
@@ -44,11 +44,11 @@ struct OriginSockets {
 
     mutating func isHTTP2(_ ends: Ends) { known[ends]?.isHTTP2 = true }
 
-    /// Whether a connection that is about to be used again has something to read, though nothing was asked.
+    /// Whether a connection that is about to be reused has unread bytes although nothing was requested.
     func hasSurplus(_ ends: Ends) -> Bool {
         guard let connection = known[ends], !connection.isHTTP2 else { return false }
         var byte: UInt8 = 0
-        // Where it was closed, curl knows what to do.
+        // curl itself handles a closed connection.
         return recv(connection.fd, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
     }
 

@@ -1,7 +1,7 @@
 import CachePolicy
 import Glibc
 
-/// An address and port to connect to, as the kernel takes it.
+/// An address and port in the kernel's form.
 struct SocketAddress {
     let family: Int32
     private let storage: sockaddr_storage
@@ -32,7 +32,7 @@ struct SocketAddress {
         self.storage = storage
     }
 
-    /// Begins to connect. As `connect` returns: 0, or -1 with `errno`.
+    /// Starts to connect. Returns like `connect`: 0, or -1 with `errno`.
     func connect(_ socket: Int32) -> Int32 {
         withUnsafePointer(to: storage) {
             // no trap: at most what `storage` holds

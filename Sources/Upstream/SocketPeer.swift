@@ -3,14 +3,14 @@ import Glibc
 import HTTPModel
 import CachePolicy
 
-/// Whom curl is about to connect to.
+/// The address that curl is about to connect to.
 struct SocketPeer {
     let address: IPAddress
     let text: String
 
-    /// nil where it is neither IPv4 nor IPv6.
+    /// nil if it is neither IPv4 nor IPv6.
     init?(_ peer: UnsafeMutablePointer<curl_sockaddr>) {
-        // `addr` is declared as a plain sockaddr; behind it there is room for any kind.
+        // `addr` is declared as a plain sockaddr, but has room for any kind.
         let raw = UnsafeRawPointer(peer) + MemoryLayout<curl_sockaddr>.offset(of: \.addr)!
         switch peer.pointee.family {
         case AF_INET:

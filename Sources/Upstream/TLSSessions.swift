@@ -1,7 +1,8 @@
 import CCurl
 
-/// What one loop's connections remember of TLS, so that the next one to the same host shakes hands in one round trip.
-/// Curl would keep that in each easy handle, and these live for one exchange. Loop-bound, hence without locks.
+/// The TLS sessions of one loop's connections, which let the next connection to the same host shake hands in one round
+/// trip. curl would keep them in each easy handle, and these live for one exchange only. Loop-bound, and so without
+/// locks.
 final class TLSSessions {
     let share: UnsafeMutableRawPointer
 

@@ -4,7 +4,7 @@ import EventIO
 import Glibc
 import HTTPModel
 
-/// What runs inside of curl, on the loop: no handle may be added, removed or paused from here.
+/// Callbacks from curl, on the loop: they must not add, remove or pause handles.
 extension Transfer {
     func setCallbacks(_ easy: EasyHandle) {
         // Unretained: the client holds the transfer for as long as curl has its handle.
@@ -41,7 +41,7 @@ extension Transfer {
                 $0.mayAsk(ends) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             }
         }
-        // Called also when the connection is closed long after this exchange: by the client, which outlives it.
+        // Also called when the connection is closed long after this exchange: by the client, which outlives it.
         easy.set(CURLOPT_CLOSESOCKETDATA, pointer: client.map { Unmanaged.passUnretained($0).toOpaque() })
         reel_curl_set_closesocket(easy.curl) { context, socket in
             Unmanaged<UpstreamClient>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.originSockets.closed(socket) }
@@ -49,7 +49,7 @@ extension Transfer {
         }
     }
 
-    /// To curl: not all bytes were handled, so give this transfer up.
+    /// Tells curl that not all bytes were handled, so that it gives up this transfer.
     private static let giveUp = 0
 
     private func received(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -123,7 +123,7 @@ extension Transfer {
                 isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
             stage = .body
             isRefused = status >= 300
-            // Curl does not send on to who has answered with an error, and ends at once where it is let.
+            // After an error answer, curl stops sending the body, and ends at once if it is not paused.
             if isRefused { resumeUpload() } else if upload.isHeldInCurl { lookLaterWhetherAnswered() }
             delegate?.transfer(self, receivedHead: head)
             return stage != .ended
@@ -133,7 +133,7 @@ extension Transfer {
         }
     }
 
-    /// The check is on the address that is connected to, whatever the name stood for when somebody looked before.
+    /// Checks the very address that curl connects to, whatever the name meant in an earlier look-up.
     private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         guard stage != .ended, let client, let peer = SocketPeer(address) else { return CURL_SOCKET_BAD }
         guard client.policy.value.permits(host: host, address: peer.address) else {
@@ -151,8 +151,8 @@ extension Transfer {
         return made
     }
 
-    /// Asked before each request goes out. A connection that is used again may have been made when the policy was
-    /// another, and its origin may have gone on talking after its last answer.
+    /// Called before each request is sent. A reused connection may have been established under another policy, and its
+    /// origin may have sent more after its last answer.
     private func mayAsk(_ ends: OriginSockets.Ends) -> Bool {
         guard let client, let peer = IPAddress(ends.address), client.policy.value.permits(host: host, address: peer)
         else {

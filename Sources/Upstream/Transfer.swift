@@ -4,65 +4,66 @@ import EventIO
 import Glibc
 import HTTPModel
 
-/// One request on its way to an origin, and its response on the way back. Loop-bound; made by `UpstreamClient.start`.
+/// One request to an origin, with its response. Loop-bound; created by `UpstreamClient.start`.
 ///
-/// A *hop* is one exchange with one server; a redirect starts the next. To whoever waits there is only the last one.
+/// A *hop* is one exchange with one server; a redirect starts the next. The delegate sees only the last one.
 package final class Transfer {
-    /// How far this transfer is.
+    /// The transfer's progress.
     enum Stage {
         /// Started inside one of curl's callbacks, where no handle can be added.
         case waiting
-        /// As many transfers run as may.
+        /// Waiting for a slot.
         case queued
         /// The host's name is being looked up.
         case resolving
         case head
         case body
-        /// The head was a redirect; what comes now is discarded.
+        /// The head was a redirect; its body is discarded.
         case redirect
-        /// Finished or cancelled: the delegate hears no more.
+        /// Finished or cancelled: the delegate gets no further calls.
         case ended
     }
 
-    /// How many times `stallTimeout` one that is played waits for its turn.
+    /// How long playback waits for a slot, in units of `stallTimeout`.
     private static let stallsInQueue = 4.0
 
-    /// Held until the end.
+    /// Retained until the end.
     package var delegate: (any TransferDelegate)?
     /// Bytes that the delegate has taken.
     package internal(set) var bodyBytesReceived: Int64 = 0
-    /// Asked to hold the body back. The head comes all the same, and so does the end where no byte is left.
+    /// Whether the body is held back. The head still arrives, and so does the end if no byte is left.
     package var isPaused: Bool { body.isHeld }
 
     let request: UpstreamRequest
     var client: UpstreamClient?
     var stage = Stage.waiting
-    /// What comes.
+    /// The response's body.
     var body = Flow()
-    /// What goes out. Held back while the delegate has nothing to send yet, which is no stall of the origin's.
+    /// The request's body. Holding it back because the delegate has nothing to send yet does not count as a stall of
+    /// the origin.
     var upload = Flow()
-    /// The answer is there before the request is, and is none that waits for the rest of it.
+    /// Whether an answer arrived before the request was complete that does not wait for the rest.
     var isRefused = false
     private var uploadTimer: LoopTimer?
 
-    /// Seconds between two looks whether an answer has ended, while the upload waits.
+    /// Seconds between two checks whether an answer has ended while the upload waits.
     private static let lookInterval = 0.05
 
     private var slot: HeldSlot
 
     // This hop
     private var lookUp: NameResolver.Ticket?
-    /// Tells what comes for a hop that is over.
+    /// Tells apart events of a hop that is over.
     private var hopNumber = 0
     var easy: EasyHandle?
-    /// nil where the URL is none.
+    /// nil if the URL is invalid.
     private(set) var route: Route?
     var hop = Hop()
-    /// The next hop, or this one again, is to have a connection of its own.
+    /// Whether the next hop, or this one's repetition, must use a new connection.
     private var needsNewConnection = false
 
     private var priority: UpstreamRequest.Priority
-    /// Whether each address that was asked is public, and none of this machine's networks.
+    /// Whether all addresses contacted are public, and not on this machine's networks.
     var isPublic = true
     private var silence = Silence(from: 0)
     private var stallTimer: LoopTimer?
@@ -76,22 +77,22 @@ package final class Transfer {
         priority = request.priority
     }
 
-    // MARK: What the owner asks for
+    // MARK: For the owner
 
-    /// Holds the body back. The bytes that were under way come after `resume`.
+    /// Holds the body back. Bytes under way are delivered after `resume`.
     package func pause() {
         guard stage != .ended, !isPaused, let client else { return }
         hold()
         client.leavingCurl(self)
     }
 
-    /// What is paused takes no slot from others.
+    /// A paused transfer gives its slot to others.
     func hold() {
         body.isHeld = true
         slot.park(true)
     }
 
-    /// Lets the body come again, once the callback that is running now has returned.
+    /// Resumes the body, once the running callback has returned.
     package func resume() {
         guard stage != .ended, isPaused, let client else { return }
         body.isHeld = false
@@ -102,15 +103,14 @@ package final class Transfer {
         client.loop.afterCallback { self.resumeNow() }
     }
 
-    /// The delegate, which has answered `wait`, has something to send now.
+    /// Resumes the upload after the delegate has answered `wait`.
     package func resumeUpload() {
         guard stage != .ended, upload.isHeldInCurl, !upload.isResuming, let client else { return }
         upload.isResuming = true
         client.loop.afterCallback { self.resumeUploadNow() }
     }
 
-    /// Somebody plays what was asked for by downloads alone: where it waits for its turn, it does so among those who
-    /// play.
+    /// A player now needs what only downloads had wanted: a queued transfer moves to the queue for playback.
     package func hurry() {
         guard priority == .download else { return }
         priority = .playback
@@ -119,7 +119,8 @@ package final class Transfer {
         beginHop()
     }
 
-    /// Ends the transfer without a further word to the delegate. Idempotent; also from inside a delegate's call.
+    /// Ends the transfer without further calls of the delegate. Idempotent; may be called from within a delegate's
+    /// call.
     package func cancel() {
         guard stage != .ended, let client else { return }
         stage = .ended
@@ -129,7 +130,7 @@ package final class Transfer {
 
     // MARK: Outside of curl
 
-    /// Does what could not be done while one of curl's callbacks was running. Not to be called inside of one.
+    /// Does what had to wait for the end of one of curl's callbacks. Not to be called inside one.
     func actOutsideCurl() {
         switch stage {
         case .waiting: beginHop()
@@ -159,8 +160,8 @@ package final class Transfer {
         applyPauses(easy, client)
     }
 
-    /// While an upload is paused, curl does not end, not even where it would send no more as the answer is complete: so
-    /// it is let go on from time to time.
+    /// Resumes the upload from time to time: while it is paused, curl does not end the exchange, not even after a
+    /// complete answer.
     private func lookWhetherAnswered() {
         guard stage == .body, upload.isHeldInCurl, let easy, let client else { return }
         upload.isHeldInCurl = false
@@ -175,7 +176,7 @@ package final class Transfer {
         uploadTimer?.schedule(afterSeconds: Self.lookInterval)
     }
 
-    /// Tells curl which directions are paused. It delivers at once what it has kept.
+    /// Tells curl which directions are paused. It delivers the bytes that it has kept at once.
     private func applyPauses(_ easy: EasyHandle, _ client: UpstreamClient) {
         let paused = body.bits(CURLPAUSE_RECV) | upload.bits(CURLPAUSE_SEND)
         var code = CURLE_OK
@@ -184,12 +185,12 @@ package final class Transfer {
         finish(with: error(for: code))
     }
 
-    /// Waits for a slot, then for the addresses of the host, and asks.
+    /// Waits for a slot, then for the host's addresses, and sends the request.
     private func beginHop() {
         guard let client else { return }
         stage = .queued
         guard let url = route?.url else {
-            // The owner does not have the transfer yet, if this is still its `start`.
+            // Later, because the owner may still be inside `start`, without the transfer.
             return client.loop.afterCallback { self.finish(with: .badURL(self.request.url)) }
         }
         hop = Hop()
@@ -200,8 +201,7 @@ package final class Transfer {
             return slotCame(number)
         }
         delegate?.transfer(self, isIn: .queue)
-        // Who downloads has time. Who plays keeps its place for long: a player that waits for its first byte gives up
-        // sooner by itself.
+        // Downloads have time. For playback the limit is generous: a player gives up earlier by itself.
         if priority == .playback {
             stallTimer?.schedule(afterSeconds: client.settings.stallTimeout * Self.stallsInQueue)
         }
@@ -214,7 +214,7 @@ package final class Transfer {
         stage = .resolving
         let this = LoopBound(self, on: client.loop)
         switch client.resolver.resolve(name, waiter: { addresses in this.post { $0.resolved(addresses, number) } }) {
-        // The owner does not have the transfer yet, if this is still its `start`.
+        // Later, because the owner may still be inside `start`, without the transfer.
         case .addresses([]): client.loop.afterCallback { self.resolved([], number) }
         case .addresses(let addresses): ask(addresses)
         case .waiting(let ticket):
@@ -224,7 +224,7 @@ package final class Transfer {
         }
     }
 
-    /// Whether the name's servers have been asked.
+    /// Whether the look-up has begun.
     private var isLookingUp: Bool { lookUp.flatMap { client?.resolver.hasBegun($0) } ?? false }
 
     private func resolved(_ addresses: [String], _ number: Int) {
@@ -250,7 +250,7 @@ package final class Transfer {
         client.add(easy)
     }
 
-    /// Curl is done with this hop.
+    /// curl has finished this hop.
     func hopEnded(_ code: CURLcode) {
         switch stage {
         case .redirect: follow()
@@ -260,13 +260,13 @@ package final class Transfer {
         }
     }
 
-    /// Whether the request may go out once more, over a connection of its own, as this one had something else on it.
+    /// Whether to send the request again over a new connection, because this one delivered something else.
     private func isSpoiled(_ code: CURLcode) -> Bool {
         guard request.method.followsRedirects, !needsNewConnection else { return false }
         return hop.isSpoiled(by: code == CURLE_OK ? nil : error(for: code))
     }
 
-    /// The same request, over a connection of its own.
+    /// Sends the same request again over a new connection.
     private func beginAnew() {
         leaveHop()
         needsNewConnection = true
@@ -287,11 +287,10 @@ package final class Transfer {
 
     private func error(for code: CURLcode) -> UpstreamError? {
         if let known = hop.error(for: code, host: host) { return known }
-        // All of the answer is there; what an origin sends as the body of an answer that has none is its connection's
-        // end only.
+        // The answer is complete: whatever an origin sends as the body of a HEAD's answer only ends the connection.
         if stage == .body, code == CURLE_WEIRD_SERVER_REPLY, request.method == .head { return nil }
         guard code != CURLE_OK else {
-            return stage == .body ? nil : .broken(detail: "the response ended before its head did")
+            return stage == .body ? nil : .broken(detail: "the response ended before its header was complete")
         }
         if code == CURLE_URL_MALFORMAT {
             return route?.location.map { .badRedirect(location: $0) } ?? .badURL(request.url)
@@ -299,7 +298,7 @@ package final class Transfer {
         return UpstreamError(code, detail: easy?.detail ?? "", host: host, phase: phase)
     }
 
-    /// Of this hop.
+    /// The host of this hop.
     var host: String { route?.url.host ?? "" }
 
     private var phase: UpstreamError.Phase {
@@ -329,7 +328,7 @@ package final class Transfer {
     private func leaveHop() {
         guard let client else { return }
         releaseHandle()
-        // In a queue it may wait for as long as the next hop likes.
+        // In a queue, the next hop may wait for as long as it likes.
         stallTimer?.cancel()
         if let lookUp { client.resolver.cancel(lookUp) }
         lookUp = nil
@@ -352,14 +351,14 @@ package final class Transfer {
         if stage == .queued { return finish(with: .timedOut(host: host, phase: .queue)) }
         if stage == .resolving { return finish(with: .timedOut(host: host, phase: isLookingUp ? .connect : .names)) }
         guard stage != .ended, let easy, let client else { return }
-        // A paused transfer may be silent for as long as it likes; `resume` sets the timer again.
+        // A paused transfer may be silent; `resume` starts the timer again.
         if stage == .body && isPaused || upload.isHeldInCurl && !isRefused { return }
         let silence = silence.length(at: MonotonicClock.nanoseconds(), connecting: easy.microsecondsToConnect)
         guard silence >= client.settings.stallTimeout else {
             stallTimer?.schedule(afterSeconds: max(0.001, client.settings.stallTimeout - silence))
             return
         }
-        // A redirect's body is of no interest.
+        // A redirect's body does not matter.
         if stage == .redirect { follow() } else { finish(with: .timedOut(host: host, phase: phase)) }
     }
 }

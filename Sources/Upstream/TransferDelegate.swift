@@ -1,36 +1,36 @@
-/// Hears of one transfer, on its loop. No call comes after `cancel`, and none but `isIn` from inside `start`, `pause`
-/// or `resume`.
+/// Receives the events of one transfer, on its loop. There are no calls after `cancel`, and only `isIn` may be called
+/// from within `start`, `pause` or `resume`.
 package protocol TransferDelegate: AnyObject {
-    /// It waits in a queue, or for the response, from here on; perhaps from inside `start`. Only to be written down.
+    /// The transfer now waits in a queue or for the response. May be called from within `start`; only record it.
     func transfer(_ transfer: Transfer, isIn phase: UpstreamError.Phase)
 
-    /// Once, before any byte of the body: the final response, after redirects and interim responses.
+    /// Called once, before any byte of the body, with the final response, after redirects and interim responses.
     func transfer(_ transfer: Transfer, receivedHead head: UpstreamHead)
 
-    /// The next bytes of the body, at most 16 KiB of them (curl cuts its buffer so), valid during the call only.
+    /// The next bytes of the body, at most 16 KiB (the size of curl's pieces), valid only during the call.
     /// `transfer.bodyBytesReceived` is their offset in the body.
     ///
-    /// - Returns: false where they are not taken: the transfer is then paused, and the same bytes come again after
-    ///   `resume`, perhaps with more behind them.
+    /// - Returns: false if they are not taken: the transfer is then paused, and the same bytes are delivered again
+    ///   after `resume`, perhaps with more.
     func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool
 
-    /// The next bytes of the request's body, where it has one (`UpstreamRequest.Content`).
+    /// Fills in the next bytes of the request's body, if it has one (`UpstreamRequest.Content`).
     ///
-    /// After `wait` it is asked again once `Transfer.resumeUpload` was called. An origin that has answered with an
-    /// error may not take the rest, so that this is not called any more.
-    /// - Parameter buffer: where they are to be put.
+    /// After `wait`, it is called again once `Transfer.resumeUpload` was called. If the origin has answered with an
+    /// error, it may not be called again.
+    /// - Parameter buffer: the destination.
     func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep
 
-    /// Once, the last call: nil where the response ended as its framing said. No callback of curl's is running, so new
-    /// transfers can be started here.
+    /// Called once, last: without an error if the response ended as its framing said. No callback of curl is running,
+    /// so new transfers can be started here.
     func transfer(_ transfer: Transfer, finishedWith error: UpstreamError?)
 }
 
-/// A delegate's answer when it is asked for more of a request's body.
+/// The delegate's answer to `fillUpload`.
 package enum UploadStep: Sendable {
-    /// So many bytes were put into the buffer, at least one.
+    /// This many bytes were put into the buffer, at least one.
     case bytes(Int)
-    /// Nothing is there yet.
+    /// No bytes are available yet.
     case wait
     /// The body is complete.
     case end

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// How many transfers run at the same time, in all and to one host; shared by the clients of all loops.
+/// Limits the number of transfers at the same time, in all and for each host; shared by the clients of all loops.
 ///
 /// - A transfer *has* a slot from before its name is looked up until its exchange has ended.
-/// - Who *waits* for one gets it in turn: all who play before all downloads, then host by host, then in the order in
-///   which they came.
-/// - A transfer that is *parked* takes none: its owner has paused it, and it costs nobody anything. When it goes on, it
-///   does so at once, even where there are then more than the limit: it would hold up somebody who plays.
+/// - Transfers that *wait* get slots in order: playback before downloads, then the hosts in turn, then first come,
+///   first served.
+/// - A *parked* transfer takes no slot: its owner has paused it, so it costs nothing. It resumes at once, even beyond
+///   the limit, because a player may wait for it.
 package final class TransferSlots: Sendable {
     package struct Limits: Sendable, Equatable {
         package var total: Int
@@ -18,7 +18,7 @@ package final class TransferSlots: Sendable {
         }
     }
 
-    /// A place in the line.
+    /// A place in the queue.
     package struct Ticket: Sendable, Equatable {
         fileprivate let number: UInt64
         fileprivate let host: String
@@ -28,7 +28,7 @@ package final class TransferSlots: Sendable {
     private struct State {
         var open = 0
         var openByHost: [String: Int] = [:]
-        /// What wakes them, by host.
+        /// The `wake` closures of waiting transfers, by host.
         var lines = [UpstreamRequest.Priority: FairLine<@Sendable () -> Void>]()
         var lastNumber: UInt64 = 0
 
@@ -49,9 +49,9 @@ package final class TransferSlots: Sendable {
 
     package init(_ limits: Limits = Limits()) { self.limits = limits }
 
-    /// Asks for a slot.
-    /// - Parameter wake: called when it is there, on some thread, where it is not there at once.
-    /// - Returns: nil where it is there; else the place in the line, to be given back by `leave`.
+    /// Requests a slot.
+    /// - Parameter wake: called on any thread when the slot is granted, if it is not granted at once.
+    /// - Returns: nil if it is granted at once; otherwise the place in the queue, to be given back with `leave`.
     package func take(_ host: String, _ priority: UpstreamRequest.Priority, wake: @escaping @Sendable () -> Void)
         -> Ticket?
     {
@@ -66,13 +66,13 @@ package final class TransferSlots: Sendable {
         }
     }
 
-    /// Gives up a place in the line, or the slot that has come of it meanwhile.
+    /// Gives up a place in the queue, or the slot that it has meanwhile become.
     package func leave(_ ticket: Ticket) {
         let waited = state.withLock { $0.lines[ticket.priority]?.remove(ticket.number, for: ticket.host) ?? false }
         if !waited { give(ticket.host) }
     }
 
-    /// The end of a transfer, or its parking.
+    /// Frees a slot, at the end of a transfer or when it is parked.
     package func give(_ host: String) {
         let woken = state.withLock { state in
             state.give(host)
@@ -81,12 +81,12 @@ package final class TransferSlots: Sendable {
         for wake in woken { wake() }
     }
 
-    /// What was parked goes on.
+    /// Takes a slot for a parked transfer that resumes.
     package func takeAgain(_ host: String) {
         state.withLock { $0.take(host) }
     }
 
-    /// Transfers that have a slot, and that wait for one.
+    /// The number of transfers that have a slot, and of those that wait for one.
     package var count: (open: Int, waiting: Int) {
         state.withLock { state in (state.open, state.lines.values.reduce(0) { $0 + $1.count }) }
     }
@@ -94,7 +94,7 @@ package final class TransferSlots: Sendable {
     private func next(_ state: inout State) -> [@Sendable () -> Void] {
         var next: [@Sendable () -> Void] = []
         for priority in UpstreamRequest.Priority.allCases {
-            // Taken out meanwhile: a second reference would make each change a copy of the whole line.
+            // Taken out meanwhile, because with a second reference each change would copy the whole queue.
             guard var line = state.lines.removeValue(forKey: priority) else { continue }
             while state.open < limits.total,
                 let (host, wake) = line.next(where: { state.openByHost[$0, default: 0] < limits.perHost })

@@ -1,9 +1,9 @@
 import CachePolicy
 import EventIO
 
-/// Keeps an address policy up to date with the prefixes by which this network leads IPv6 to IPv4, as its name servers
-/// tell them (RFC 7050). Nothing waits for them: until they have answered, and where they do not, what was known before
-/// holds, at first nothing. Loop-bound.
+/// Keeps an address policy up to date with the prefixes that this network uses to translate between IPv6 and IPv4, as
+/// its name servers publish them (RFC 7050). Nothing waits for them: until they are known, the last known prefixes
+/// apply, at first none. Loop-bound.
 package final class TranslationWatch {
     private let addresses: Current<AddressPolicy>
     private let resolver: NameResolver
@@ -16,12 +16,12 @@ package final class TranslationWatch {
     private enum Stage {
         case idle
         case asking(NameResolver.Ticket)
-        /// The network has changed since: the answer may be the former one's.
+        /// The network has changed since: the answer may be about the former one.
         case askingInVain(NameResolver.Ticket)
         case stopped
     }
 
-    /// Seconds until it is asked again where no name server answers: twice as many each time.
+    /// Seconds until the next query if no name server answers; doubled each time.
     private static let firstRetry = 10.0
     private static let lastRetry = 3600.0
 
@@ -30,8 +30,8 @@ package final class TranslationWatch {
         retry = LoopTimer(on: loop) { [unowned self] in ask() }
     }
 
-    /// This machine is on other networks than before.
-    /// - Parameter hasIPv6: whether anything can be reached by IPv6; else no name server is asked.
+    /// This machine's networks have changed.
+    /// - Parameter hasIPv6: whether anything can be reached over IPv6; if not, no name server is queried.
     package func networkChanged(hasIPv6: Bool) {
         self.hasIPv6 = hasIPv6
         failures = 0
@@ -43,7 +43,7 @@ package final class TranslationWatch {
         }
     }
 
-    /// Asks no more. On the loop, before that ends.
+    /// Stops querying. Call on the loop, before that ends.
     package func stop() {
         if case .asking(let ticket) = stage { resolver.cancel(ticket) }
         if case .askingInVain(let ticket) = stage { resolver.cancel(ticket) }
@@ -54,7 +54,7 @@ package final class TranslationWatch {
     private func ask() {
         guard case .idle = stage else { return }
         guard hasIPv6 else { return learn([]) }
-        // What is known may be of another network.
+        // The known answer may come from another network.
         resolver.forget(TranslationPrefix.probe)
         let this = LoopBound(self, on: loop)
         switch resolver.resolve(TranslationPrefix.probe, waiter: { found in this.post { $0.answered(found) } }) {
@@ -68,7 +68,7 @@ package final class TranslationWatch {
         case .idle, .stopped: return
         case .asking:
             stage = .idle
-            // It has IPv4 addresses everywhere: with none at all nobody has answered.
+            // The name has IPv4 addresses everywhere: an empty result means that no server has answered.
             if found.isEmpty { askLater() } else { learn(Self.prefixes(found)) }
         case .askingInVain:
             stage = .idle

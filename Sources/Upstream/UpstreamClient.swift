@@ -4,10 +4,10 @@ import EventIO
 import Glibc
 import HTTPModel
 
-/// All transfers of one loop: one multi handle of curl's, with its connections, driven by the loop. Loop-bound.
+/// All transfers of one loop: one of curl's multi handles with its connections, driven by the loop. Loop-bound.
 ///
-/// Curl forbids most calls from inside its callbacks. What a delegate asks for there waits until curl has returned
-/// (`leavingCurl`), and what curl reports as done is told to delegates only then.
+/// curl forbids most calls from inside its callbacks. Requests that a delegate makes there are carried out once curl
+/// has returned (`leavingCurl`), and only then do delegates receive results that curl has reported.
 package final class UpstreamClient {
     package let settings: UpstreamSettings
     package let policy: Current<AddressPolicy>
@@ -24,12 +24,12 @@ package final class UpstreamClient {
     private let sessions = TLSSessions()
     var originSockets = OriginSockets()
     private var isInsideCurl = false
-    /// As `socket`, with which it begins: what is under test may fail.
+    /// Initially `socket`; tests replace it with one that fails.
     package var makeSocket: (_ domain: Int32, _ type: Int32, _ protocol: Int32) -> Int32 = { Glibc.socket($0, $1, $2) }
 
     /// - Parameters:
     ///   - resolver: one for all loops.
-    ///   - slots: likewise.
+    ///   - slots: one for all loops.
     package init(
         loop: EventLoop, policy: Current<AddressPolicy>, settings: UpstreamSettings = UpstreamSettings(),
         resolver: NameResolver = NameResolver(nanoseconds: MonotonicClock.nanoseconds),
@@ -55,8 +55,8 @@ package final class UpstreamClient {
     /// Transfers that have neither finished nor been cancelled.
     package var openTransfers: Int { transfers.count }
 
-    /// Starts a request. The delegate hears of it later, never from inside this call; also that the URL is none.
-    /// After `shutdown` the transfer is as if cancelled.
+    /// Starts a request. The delegate is called later, never from inside this call, even about an invalid URL. After
+    /// `shutdown`, the transfer counts as cancelled.
     package func start(_ request: UpstreamRequest, delegate: any TransferDelegate) -> Transfer {
         loop.assertOnLoop()
         let transfer = Transfer(request, client: self, delegate: delegate)
@@ -83,7 +83,7 @@ package final class UpstreamClient {
 
     // MARK: For transfers
 
-    /// Lets the transfer do what it wants of curl: now, or when curl's callback has returned.
+    /// Lets the transfer call curl: now, or when curl's callback has returned.
     func leavingCurl(_ transfer: Transfer) {
         if isInsideCurl { postponed.append(transfer) } else { transfer.actOutsideCurl() }
     }
@@ -106,7 +106,7 @@ package final class UpstreamClient {
         transfers[ObjectIdentifier(transfer)] = nil
     }
 
-    /// Calls what may run curl's callbacks, and then does what they left to do.
+    /// Runs a call that may run curl's callbacks, and then carries out what these had to postpone.
     func callCurl(_ body: () -> Void) {
         isInsideCurl = true
         body()
@@ -136,8 +136,8 @@ package final class UpstreamClient {
     private func setUp(_ multi: UnsafeMutableRawPointer) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         reel_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, settings.idleConnections)
-        // HTTP/2, but one transfer to a connection: of a paused stream curl takes in 32 MiB while others on its
-        // connection go on.
+        // HTTP/2, but one transfer per connection: for a paused stream, curl receives up to 32 MiB while other streams
+        // of its connection continue.
         reel_curl_multi_set_long(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING)
         reel_curl_multi_set_pointer(multi, CURLMOPT_SOCKETDATA, context)
         reel_curl_multi_set_pointer(multi, CURLMOPT_TIMERDATA, context)
@@ -161,7 +161,7 @@ package final class UpstreamClient {
 
     private func watch(_ fd: curl_socket_t, _ what: Int32) {
         if what == CURL_POLL_REMOVE {
-            // Before curl closes it: the number may mean another socket at once.
+            // Now, before curl closes it: the number may then be used for another socket.
             sockets.removeValue(forKey: fd)?.release()
             return
         }
@@ -179,13 +179,13 @@ package final class UpstreamClient {
         return interest
     }
 
-    /// - Parameter milliseconds: -1 for never. 0 is no call from here either: curl is on the stack.
+    /// - Parameter milliseconds: -1 for never. 0 is not a direct call from here either, because curl is on the stack.
     private func scheduleTimer(_ milliseconds: Int) {
         if milliseconds < 0 { timer?.cancel() } else { timer?.schedule(afterSeconds: Double(milliseconds) / 1000) }
     }
 }
 
-/// What curl waits for on one socket.
+/// The events that curl waits for on one socket.
 private struct SocketInterest {
     let reader: SocketWatcher
     let writer: SocketWatcher

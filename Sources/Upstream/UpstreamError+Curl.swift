@@ -1,7 +1,7 @@
 import CCurl
 
 extension UpstreamError {
-    /// What curl's code means for a transfer that had come as far as `phase`.
+    /// Translates curl's code for a transfer that was in `phase`.
     init(_ code: CURLcode, detail: String, host: String, phase: Phase) {
         let detail = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
         switch code {
@@ -17,11 +17,11 @@ extension UpstreamError {
             CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT,
             CURLE_SSL_CRL_BADFILE:
             self = .tls(host: host, detail: detail)
-        // Of a field line that curl cannot read: one without a name, or a first one that is folded.
+        // Reported for a field line that curl cannot read: one without a name, or a folded first line.
         case CURLE_BAD_FUNCTION_ARGUMENT where phase == .response:
             self = .protocolViolation(
-                detail: "the head of the response has a field line that cannot be read: it is folded, or has no name")
-        // Out of memory is how curl reports a header line of more than 100 KiB.
+                detail: "the head of the response has an invalid field line: it is folded or has no name")
+        // curl reports a header line of more than 100 KiB as out of memory.
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_OUT_OF_MEMORY:
             self = .protocolViolation(detail: detail)
         default: self = .broken(detail: detail)

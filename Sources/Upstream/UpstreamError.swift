@@ -2,11 +2,11 @@ import Glibc
 
 /// Why a transfer failed.
 package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// How far a transfer had come.
+    /// The transfer's progress.
     package enum Phase: String, Sendable {
-        /// Waiting until there are fewer transfers.
+        /// Waiting for a slot.
         case queue
-        /// Waiting until fewer names are looked up.
+        /// Waiting for other name look-ups.
         case names
         /// Looking up the name, connecting, shaking hands.
         case connect
@@ -15,27 +15,26 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         case body
     }
 
-    /// Not an http or https URL that can be asked for.
+    /// Not an http or https URL that can be fetched.
     case badURL(String)
-    /// The host's address is one that the address policy does not permit.
+    /// The address policy does not permit the host's address.
     case addressRefused(host: String, address: String)
     case cannotResolve(host: String)
     case cannotConnect(host: String, detail: String)
-    /// No socket could be made, as this process, or the system, has as many files open as it may: no fault of the
-    /// host's.
+    /// No socket could be created because this process, or the system, has too many open files. Not the host's fault.
     case outOfDescriptors(host: String)
     case tls(host: String, detail: String)
     case timedOut(host: String, phase: Phase)
     case tooManyRedirects(limit: Int)
-    /// A redirect to what is not an http or https URL.
+    /// A redirect to something other than an http or https URL.
     case badRedirect(location: String)
     /// The connection was lost before the end of the response, or before its head.
     case broken(detail: String)
     case protocolViolation(detail: String)
-    /// Whoever asked no longer wants it (`BlockingFetch.isWanted`).
+    /// The caller no longer wants it (`BlockingFetch.isWanted`).
     case interrupted
 
-    /// Worth another attempt: the same request may well succeed later.
+    /// Whether the same request may succeed later.
     package var isTransient: Bool {
         switch self {
         case .cannotResolve, .cannotConnect, .outOfDescriptors, .timedOut, .broken: true
@@ -43,7 +42,7 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
         }
     }
 
-    /// One line. Much of it is what an origin has sent, which must not steer somebody's terminal, nor fill it.
+    /// One line. Much of it comes from origins, so it must neither control a terminal nor fill it.
     package var description: String {
         let scalars = text.unicodeScalars.prefix(Self.longestText)
         return String(String.UnicodeScalarView(scalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
@@ -62,21 +61,21 @@ package enum UpstreamError: Error, Sendable, Equatable, CustomStringConvertible 
             "\(host): cannot connect: too many files are open: raise the limit (ulimit -n, LimitNOFILE=)"
         case .tls(let host, let detail): "\(host): TLS: \(detail)"
         case .timedOut(let host, .queue):
-            "\(host): too many transfers run already: see max_fetches and max_fetches_per_host"
-        case .timedOut(let host, .names): "\(host): too many names are being looked up: a name server does not answer"
+            "\(host): too many transfers are running: raise max_fetches or max_fetches_per_host"
+        case .timedOut(let host, .names): "\(host): too many names are being looked up: a name server is not answering"
         case .timedOut(let host, .connect): "\(host): timed out while connecting"
         case .timedOut(let host, .response): "\(host): timed out while waiting for the response"
         case .timedOut(let host, .body): "\(host): timed out in the body of the response"
         case .tooManyRedirects(let limit): "more than \(limit) redirects"
         case .badRedirect(let location): "redirected to \(location), which cannot be fetched"
         case .broken(let detail): "connection lost: \(detail)"
-        case .protocolViolation(let detail): "not proper HTTP: \(detail)"
+        case .protocolViolation(let detail): "invalid HTTP: \(detail)"
         case .interrupted: "interrupted"
         }
     }
 }
 
 extension UpstreamError {
-    /// What an error of `socket` says.
+    /// Whether an error of `socket` means a lack of descriptors.
     static func isLackOfDescriptors(_ code: Int32) -> Bool { code == EMFILE || code == ENFILE }
 }

@@ -1,18 +1,18 @@
 import Glibc
 import HTTPModel
 
-/// The head of the response that counts: after redirects and interim (1xx) responses.
+/// The head of the final response, after redirects and interim (1xx) responses.
 package struct UpstreamHead: Sendable {
     package let status: Int
-    /// As they came, in their order; trailers are not among them.
+    /// As received, in order; without trailers.
     package let fields: HeaderFields
     /// Where the response came from, after redirects.
     package let finalURL: String
-    /// Bytes of this response's body (of a HEAD: of the body that a GET would have); nil where it is not told.
+    /// The length of this response's body (for a HEAD: of the body that a GET would have); nil if it is not stated.
     package let contentLength: Int64?
-    /// nil where it is none that can be used, and where there are two that differ.
+    /// nil if it is missing or invalid, or if there are several that differ.
     package let contentRange: ContentRange?
-    /// Whether all servers that it came from, redirects included, are at public addresses.
+    /// Whether all servers involved, redirects included, have public addresses.
     package let isFromPublicAddress: Bool
     /// Unix seconds.
     package let receivedAt: Int64

@@ -1,40 +1,40 @@
 import HTTPModel
 
-/// What to ask an origin for: one URL, whole or one range of it.
+/// A request to an origin: one URL, whole or a range of it.
 package struct UpstreamRequest: Sendable {
     package enum Method: Sendable, Equatable {
         case get, head
-        /// Sent once, and no redirect is followed: what it does at an origin is not ours to repeat. It takes `Range`
-        /// and `Accept-Encoding` from the fields.
+        /// Sent once, without following redirects: its effect at an origin must not be repeated. Takes `Range` and
+        /// `Accept-Encoding` from the fields.
         case other(String)
 
         var followsRedirects: Bool { self == .get || self == .head }
     }
 
-    /// A body that the delegate gives while it is sent (`TransferDelegate`). For other methods than GET and HEAD.
+    /// A body that the delegate supplies while it is sent (`TransferDelegate`). For methods other than GET and HEAD.
     package enum Content: Sendable, Equatable {
         case none
-        /// So many bytes.
+        /// This many bytes.
         case length(Int64)
-        /// As many as come: in chunks, in HTTP/1.1.
+        /// An unknown number of bytes: sent in chunks with HTTP/1.1.
         case unknownLength
     }
 
-    /// Who goes first where not all can at once.
+    /// Which transfers get slots first.
     package enum Priority: Sendable, CaseIterable {
         case playback, download
     }
 
-    /// The bytes that are wanted.
+    /// The requested bytes.
     package enum Span: Sendable, Equatable {
         /// Half-open; not empty.
         case bounded(Range<Int64>)
         /// From this offset to the end.
         case from(Int64)
-        /// That many bytes at the end.
+        /// This many bytes at the end.
         case suffix(Int64)
 
-        /// As it goes into `Range`, whose ends are inclusive (RFC 9110 §14.1.2).
+        /// The value of `Range`, whose ends are inclusive (RFC 9110 §14.1.2).
         var fieldValue: String {
             switch self {
             case .bounded(let range): "bytes=\(range.lowerBound)-\(range.upperBound - 1)" // no trap: it is not empty
@@ -47,13 +47,13 @@ package struct UpstreamRequest: Sendable {
     package var url: String
     package var method: Method
     package var span: Span?
-    /// Further lines as they go out: `If-Range`, and what the client sent. `Host`, `Range`, `Accept-Encoding` and what
-    /// is about the body's length are not taken from here, they are the transfer's own.
+    /// Further field lines: `If-Range`, and those of the client. `Host`, `Range`, `Accept-Encoding` and fields about
+    /// the body's length are left out; the transfer sets its own.
     package var fields: HeaderFields
     package var content = Content.none
     package var priority = Priority.playback
 
-    /// Names of fields that go to the origin of `url` only, as credentials do, and along no redirect to another.
+    /// Names of fields that, like credentials, go only to the origin of `url`, and do not follow a redirect to another.
     package var confined: [String]
 
     package init(

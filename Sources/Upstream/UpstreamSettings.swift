@@ -1,21 +1,21 @@
-/// How transfers of one client behave.
+/// Settings for the transfers of one client.
 package struct UpstreamSettings: Sendable {
     /// Seconds for looking up the name, connecting and shaking hands.
     package var connectTimeout: Double
     /// Seconds without a byte, once connected, after which a transfer that is not paused fails.
     package var stallTimeout: Double
     package var maxRedirects: Int
-    /// PEM certificates that are trusted instead of the system's.
+    /// A file of PEM certificates that are trusted instead of the system's.
     package var caFile: String?
-    /// Sent where the request brings no `User-Agent` of its own.
+    /// Sent if the request has no `User-Agent` of its own.
     package var userAgent: String
-    /// Added to `Via` (RFC 9110 §7.6.3), where there is one.
+    /// Added to `Via` (RFC 9110 §7.6.3); nil to add nothing.
     package var via: String?
-    /// What curl reads from a socket at a time, 16 KiB to 512 KiB.
+    /// How much curl reads from a socket at a time, 16 KiB to 512 KiB.
     package var receiveBufferBytes: Int
     /// Seconds without a byte in either direction after which a tunnel is closed.
     package var tunnelIdleTimeout: Double = 300
-    /// How many connections of a client are kept that no transfer uses.
+    /// How many unused connections a client keeps.
     package var idleConnections = 64
 
     package init(

@@ -1,16 +1,15 @@
 import CCurl
 import CachePolicy
 
-/// An http or https URL, read by curl's own parser: what the address policy is asked about is then what curl connects
+/// An http or https URL, parsed by curl itself, so that the address policy judges exactly the host that curl connects
 /// to.
 struct UpstreamURL: Equatable {
-    /// Without user and password: this client sends no credentials but those in the request's fields.
+    /// Without user and password: this client sends only the credentials in the request's fields.
     let text: String
     let scheme: String
-    /// Lower case; an IPv6 address without its brackets.
+    /// In lower case; an IPv6 address without its brackets.
     let host: String
-    /// What is looked up to connect: the host in the letters of DNS. nil for an address, and for this machine, which
-    /// curl knows.
+    /// The name to look up: the host in the letters of DNS. nil for an address, and for this machine, which curl knows.
     let name: String?
     let port: String
 
@@ -18,12 +17,12 @@ struct UpstreamURL: Equatable {
         self.init(base: nil, text)
     }
 
-    /// What `Location: reference` in a response from here means (RFC 9110 §10.2.2); nil where it cannot be fetched.
+    /// The target of `Location: reference` in a response from here (RFC 9110 §10.2.2); nil if it cannot be fetched.
     func resolving(_ reference: String) -> UpstreamURL? {
         UpstreamURL(base: text, reference)
     }
 
-    /// Same scheme, host and port (RFC 9110 §4.3.1).
+    /// Whether scheme, host and port are the same (RFC 9110 §4.3.1).
     func hasSameOrigin(as other: UpstreamURL) -> Bool {
         scheme == other.scheme && host == other.host && port == other.port
     }

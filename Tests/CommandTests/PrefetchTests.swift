@@ -272,7 +272,7 @@ import Testing
         let failure = try prefetch(shelf, ["/main.m3u8"])
         #expect(failure.exit == .exited(1), "\(failure)")
         #expect(
-            failure.stderr.contains("the playlist, \(shelf.origin.url("/high.m3u8")): the origin answers 404"),
+            failure.stderr.contains("the playlist, \(shelf.origin.url("/high.m3u8")): the origin answered 404"),
             "\(failure)")
     }
 

@@ -149,13 +149,13 @@ import Testing
         let error = #expect(throws: DownloadError.self) { try desk.change(.ids(ids), DownloadChange(action: .pause)) }
         #expect(
             error?.description
-                == "download 2 cannot be paused, as it has completed: order it again to have it checked, or remove it from the cache"
+                == "download 2 cannot be paused because it has completed: order it again to have it checked, or remove it from the cache"
         )
         #expect(desk["a"].state == .downloading)
     }
 
     @Test(arguments: [
-        (DownloadSelection.ids([1]), DownloadChange(), "nothing is to be changed"),
+        (DownloadSelection.ids([1]), DownloadChange(), "there is nothing to change"),
         (.ids([1]), DownloadChange(position: -1), "there is no position -1"),
         (.all, DownloadChange(position: 0), "only one download"),
         (.ids([1, 2]), DownloadChange(position: 0), "only one download"),

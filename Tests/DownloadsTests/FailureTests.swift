@@ -199,7 +199,7 @@ import Testing
         try desk.add("a")
         #expect(desk.begun == [])
         #expect(desk["a"].state == .waiting && desk["a"].failures == 1)
-        #expect(desk["a"].message == "cannot look at what is cached of it: input/output error")
+        #expect(desk["a"].message == "cannot find out what is cached of it: input/output error")
         for _ in 0..<24 { desk.pass(0.25) }
         #expect(desk.begun == [] && desk["a"].state == .failed)
     }

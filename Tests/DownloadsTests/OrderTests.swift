@@ -20,7 +20,10 @@ import Testing
             order { $0.category = String(repeating: "x", count: 101) },
             "the category of https://example.org/a has 101 characters: "
         ),
-        (order { $0.category = "a\tb" }, "the category 'a\\tb' of https://example.org/a holds a control character: "),
+        (
+            order { $0.category = "a\tb" },
+            "the category 'a\\tb' of https://example.org/a contains a control character: "
+        ),
     ])
     func whatMakesNoSenseIsRefusedWithAllThatIsOrderedWithIt(order: DownloadOrder, message: String) throws {
         let desk = try Desk()

@@ -244,7 +244,7 @@ import Testing
         desk.pass(1)
         #expect(try desk.saved("state") == ["a": "downloading", "b": "paused"])
         #expect(try desk.saved("bytes") == ["a": 70, "b": 0])
-        #expect(desk.log.lines(.notice) == ["downloads are saved again"])
+        #expect(desk.log.lines(.notice) == ["saving downloads works again"])
     }
 
     @Test func nothingIsFetchedThatCouldNotBeTakenBack() throws {

@@ -238,7 +238,7 @@ extension Scenarios {
             ("?all=false", "{\"action\": \"pause\"}", 400, "say which downloads"),
             ("?id=x", "{\"action\": \"pause\"}", 400, "id is the number"),
             ("?id=1,99", "{\"action\": \"pause\"}", 404, "99"), ("?id=1", "", 400, "such as {\"action\": \"pause\"}"),
-            ("?id=1", "{}", 422, "nothing is to be changed"),
+            ("?id=1", "{}", 422, "there is nothing to change"),
             ("?id=1", "{\"action\": \"explode\"}", 422, "action is one of pause, resume, cancel, retry"),
             ("?id=1", "{\"action\": null}", 422, "action"),
             ("?id=1", "{\"state\": \"paused\"}", 422, "there is no member state here, but action"),

@@ -423,7 +423,7 @@ extension Scenarios {
                 try one.wait(forBytes: 900_000)
                 let fault = try stage.download("/other.mp4").fault()
                 #expect(
-                    fault?.kind == .final && fault?.message.contains("being downloaded") == true,
+                    fault?.kind == .final && fault?.message.contains("for other downloads") == true,
                     "\(fault?.message ?? "")")
                 stage.origin.release("/one.mp4")
                 _ = try one.complete()

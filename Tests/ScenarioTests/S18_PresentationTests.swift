@@ -190,7 +190,7 @@ extension Scenarios {
                 #expect(fault.kind == .final)
                 #expect(
                     fault.message
-                        == "segment 7 of 12, \(stage.origin.url("/v/high3.ts")): the origin answers 404, there is nothing at this URL"
+                        == "segment 7 of 12, \(stage.origin.url("/v/high3.ts")): the origin answered 404: there is nothing at this URL"
                 )
                 #expect(try isCached(stage, "/v/high2.ts"), "what has come stays")
                 stage.origin.script("/v/high3.ts") { $0.status = nil }
