@@ -7,6 +7,7 @@ enum Player: String, CaseIterable {
     case ffmpeg, mpv, chromium, python3, vlc, streamlink
     case gstreamer = "gst-launch-1.0"
     case ytDlp = "yt-dlp"
+    case gpodder = "gpo"
     /// A file that a page loads.
     case hlsJS = "hls.js"
 
