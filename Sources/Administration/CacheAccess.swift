@@ -45,7 +45,7 @@ package protocol CacheAccess {
     /// - Parameters:
     ///   - repairs: whether what is damaged is dropped.
     ///   - isWanted: told how far it is, nil before that is known; false ends it with an error.
-    func verify(repairs: Bool, isWanted: @escaping (AuditProgress?) -> Bool) throws -> AuditReport
+    func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport
 }
 
 extension CacheAccess {

@@ -64,7 +64,7 @@ struct AnswerIntake {
     // MARK: Answers to a validation
 
     /// Applies an origin's answer to a conditional request about a stored generation.
-    /// - Returns: nil where the answer brings another version, or none, and is handled like the answer to a first
+    /// - Returns: nil where the answer delivers another version, or none, and is handled like the answer to a first
     ///   request.
     private func settled(
         _ generation: Generation, _ head: UpstreamHead, _ request: inout FetchRequest
@@ -112,8 +112,8 @@ struct AnswerIntake {
         if !isKept, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept)
         if generation.head.isCertainPlaylist || StrayPage.isPlaylist(demand.url) {
-            // Until it is parsed, the playlist keeps its predecessor's freshness, or gets half a second: requests in the
-            // meantime share this answer.
+            // Until it is parsed, the playlist keeps its predecessor's freshness, or gets half a second: requests
+            // in the meantime share this answer.
             let live = validated?.head.live?.answered(at: filler.settings.clock())
             generation.setHead { $0.ofPlaylist(live ?? .unread(at: filler.settings.clock())) }
         }
@@ -188,7 +188,7 @@ struct AnswerIntake {
             furthest: filler.settings.bufferReadAhead, isUnresumable: true)
     }
 
-    /// Whether the answer brings the whole of this generation. False if it brings the part that was requested.
+    /// Whether the answer delivers the whole of this generation. False if it delivers the part that was requested.
     private func bringsWhole(
         _ head: UpstreamHead, _ generation: Generation, _ output: inout FetchOutput
     ) throws(FillError) -> Bool {

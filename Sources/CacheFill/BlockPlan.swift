@@ -88,7 +88,7 @@ struct BlockPlan {
     /// Bytes left to the slower connection. A fetch that starts any closer to a running transfer would join it instead.
     private static let leastLeft = FetchState.joinDistance + smallest
 
-    /// Without a rate, assume the worst: a connection that has brought nothing counts as the slowest.
+    /// Without a rate, assume the worst: a connection that has delivered nothing counts as the slowest.
     private static func seconds<ID>(of running: Running<ID>) -> Double {
         Double(running.rest.count) / max(1, running.rate ?? 1)
     }

@@ -6,7 +6,7 @@ extension CacheFiller {
     /// Invalidates a resource because its origin has changed it (RFC 9111 §4.4). Current readers read on, as far as its
     /// bytes are present.
     /// - Parameter done: called once the next request can no longer find it; before this method returns, unless the
-    ///   index has to be asked.
+    ///   index has to be read.
     package func invalidate(_ key: CacheKey, then done: @escaping @Sendable () -> Void) {
         let resource = resource(key)
         resource.outdateOpening()

@@ -95,7 +95,7 @@ package final class CacheFiller: Sendable {
 
     func ended(_ fetch: SharedFetch) { running.withLock { _ = $0.remove(fetch) } }
 
-    /// Whether any fetch brings bytes that a reader needs soon, stored or passed through.
+    /// Whether any fetch delivers bytes that a reader needs soon, stored or passed through.
     var isBeingRead: Bool { running.withLock { $0 }.contains { $0.isBeingRead } }
 
     package func resource(_ key: CacheKey) -> OpenResource {
@@ -130,14 +130,14 @@ package final class CacheFiller: Sendable {
             switch result {
             case .success(let generation): resource.lookedUp(.some(generation))
             case .failure(let error):
-                // Playback goes on without the cached bytes.
+                // Playback continues without the cached bytes.
                 store.reportDisk("look up a resource", error)
                 resource.lookedUp(nil)
             }
         }
     }
 
-    /// Whether a range, or all, of an open resource is cached. Never asks the index: false if only the index could
+    /// Whether a range, or all, of an open resource is cached. Never reads the index: false if only the index could
     /// tell.
     package func isPresent(_ key: CacheKey, _ range: Range<Int64>?) -> Bool {
         guard let generation = resources.withLock({ $0.open(key) })?.current, let length = generation.length else {

@@ -87,7 +87,7 @@ package final class CacheReader {
         }
     }
 
-    /// Whether part of the range is absent and no fetch can bring it.
+    /// Whether part of the range is absent and no fetch can deliver it.
     private var lacksBytes: Bool {
         guard generation.isStored else { return false }
         guard let length = generation.length else { return true }
@@ -100,13 +100,13 @@ package final class CacheReader {
         status.advance(follower, to: offset, from: start)
     }
 
-    /// The origin's status for the bytes that come next; nil while no fetch brings them.
+    /// The origin's status for the bytes that come next; nil while no fetch delivers them.
     package var originStatus: Int? { followed?.answer }
 
     /// Whether the next bytes come from a transfer.
     package var isFollowing: Bool { followed != nil }
 
-    /// The phase of the transfer that brings the next bytes; nil without one.
+    /// The phase of the transfer that delivers the next bytes; nil without one.
     package var followedPhase: UpstreamError.Phase? { followed?.phase }
 
     /// Bytes left to return; nil while the length is unknown.
@@ -242,7 +242,7 @@ package final class CacheReader {
         filler.filler.logger.trace("\(resource.key.text): joining another request's fetch at \(offset)")
     }
 
-    /// No fetch can bring the next byte.
+    /// No fetch can deliver the next byte.
     private func loss() -> Step? {
         // The fetch ended between the look at the bytes and now, so the length is known.
         if end == nil, generation.length != nil { return nil }

@@ -4,9 +4,9 @@ import EventIO
 extension Fetch {
     enum Leaving {
         case not
-        /// Without followers, it goes on for a moment.
+        /// Without followers, it continues for a moment.
         case lingering(LoopTimer)
-        /// It goes on to the end of the chunk in progress.
+        /// It continues to the end of the chunk in progress.
         case finishingChunk(LoopTimer)
     }
 

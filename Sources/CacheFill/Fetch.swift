@@ -24,7 +24,7 @@ package final class Fetch: TransferDelegate {
         /// Bring bytes of a known generation without storing them.
         case bypass(Generation, owner: FollowerID)
 
-        /// The generation, if it is known before the origin is asked.
+        /// The generation, if it is known before the origin is contacted.
         var generation: Generation? {
             switch self {
             case .gap(let generation), .bypass(let generation, _): generation

@@ -31,7 +31,7 @@ final class FetchBalance: Sendable {
 
     /// Chooses the loop for a transfer that loop `home` needs. The caller must call `ended` afterwards.
     /// - Parameters:
-    ///   - length: how many bytes it brings; nil until the answer tells.
+    ///   - length: how many bytes it delivers; nil until the answer states it.
     ///   - url: the requested URL, from which a length is guessed.
     func place(from home: Int, length: Int64?, _ url: OriginURL) -> LoopBound<LoopFiller>? {
         state.withLock { state in

@@ -47,7 +47,7 @@ struct FetchOutput {
         case more
         /// Everything wanted has arrived.
         case complete
-        /// Everything wanted has arrived, and the answer still goes on.
+        /// Everything wanted has arrived, and the answer still continues.
         case beyond
         /// It has reached chunks that are present, or that another fetch is writing.
         case met
@@ -103,7 +103,7 @@ struct FetchOutput {
         (position, end) = (range.lowerBound, range.upperBound)
     }
 
-    /// The generation that is written; nil before the origin has told what it sends.
+    /// The generation that is written; nil before the origin has stated what it sends.
     var generation: Generation? { writer?.generation }
 
     /// The range still to come.
@@ -153,7 +153,7 @@ struct FetchOutput {
             return .complete
         }
         if position >= end { return .complete }
-        // An answer that brought next to nothing counts as cut short.
+        // An answer that delivered next to nothing counts as cut short.
         let isEnough = position == answered.upperBound && position -| answered.lowerBound >= Int64(Self.onLoopBytes)
         return isEnough ? .inPart : .short(by: end -| position)
     }
@@ -246,7 +246,7 @@ struct FetchOutput {
 
     /// The store has tried to make room.
     /// - Parameter found: whether it succeeded.
-    /// - Returns: whether the fetch can go on, in the store or in a buffer.
+    /// - Returns: whether the fetch can continue, in the store or in a buffer.
     mutating func roomMade(_ found: Bool) -> Bool {
         guard found || makeRoomBehind() || spill("the cache has no room") else { return false }
         isWaitingForRoom = false

@@ -58,7 +58,8 @@ struct FetchRequest {
     /// Records the request just sent.
     mutating func asked(_ url: String, at time: Int64) { (self.url, self.time) = (url, time) }
 
-    /// Requests gaps where the first bytes came from: origins that stitch each answer anew do so behind a redirect.
+    /// Requests gaps where the first bytes came from: origins that assemble each answer individually do so behind a
+    /// redirect.
     private func urlOfGaps(_ generation: Generation) -> String {
         asksFirstURL ? demand.url.absolute : redirected(to: generation.head.finalURL) ?? demand.url.absolute
     }

@@ -51,7 +51,7 @@ struct FetchRetry {
         let isNeeded: Bool
         /// Whether only downloads wait.
         let isForDownloads: Bool
-        /// Bytes that this fetch has brought so far.
+        /// Bytes that this fetch has delivered so far.
         let brought: Int64
     }
 

@@ -39,7 +39,7 @@ package enum Opening: Sendable {
     /// The resource's generation, from which everybody may read.
     case stored(Generation)
     /// A response that is not stored: a buffer for the request that started the opening; others send their own.
-    /// - part: the range that comes, if it is not the whole.
+    /// - part: the range that arrives, if it is not the whole.
     /// - total: the length of the whole; nil if the origin withholds it (`bytes 0-9/*`).
     case passing(Generation, owner: FollowerID, part: Range<Int64>?, total: Int64?)
     /// The stored generation still holds, as the origin answered with this status.
@@ -55,10 +55,10 @@ package enum FetchEnd: Sendable {
     case failed(FillError)
 }
 
-/// The state of one fetch: what it brings, its progress, and its followers. A value without lock, clock or thread
+/// The state of one fetch: what it delivers, its progress, and its followers. A value without lock, clock or thread
 /// (`ResourceState`).
 struct FetchState {
-    /// nil until the origin has told what the resource is.
+    /// nil until the origin has stated what the resource is.
     var opening: Opening?
     /// The range that this fetch fills; its upper end is `Int64.max` while the length is unknown.
     private(set) var range: Range<Int64>
@@ -131,14 +131,14 @@ struct FetchState {
 
     // MARK: Bytes
 
-    /// Whether it will bring bytes of a chunk, soon enough to wait for them.
+    /// Whether it will deliver bytes of a chunk, soon enough to wait for them.
     func brings(_ chunk: Range<Int64>) -> Bool {
         isRunning && range.overlaps(chunk) && frontier < chunk.upperBound
             && (isUnresumable || chunk.lowerBound - frontier <= Self.joinDistance)
     }
 
-    /// Whether it brought the present byte at `offset` for a follower. The byte may be present before the frontier has
-    /// moved.
+    /// Whether it delivered the present byte at `offset` for a follower. The byte may be present before the frontier
+    /// has moved.
     func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool {
         range.contains(offset) && offset - frontier < Self.joinDistance && offset >= followers[follower]?.freshFrom ?? 0
     }
@@ -165,13 +165,13 @@ struct FetchState {
 
     // MARK: Progress
 
-    /// It brings another range than expected, from that range's start.
+    /// It delivers another range than expected, from that range's start.
     mutating func begin(_ range: Range<Int64>, isUnresumable: Bool) {
         (self.range, frontier, received) = (range, range.lowerBound, range.lowerBound)
         self.isUnresumable = isUnresumable
     }
 
-    /// The origin has answered: what the resource is, and which bytes come.
+    /// The origin has answered: what the resource is, and which bytes follow.
     mutating func opened(_ opening: Opening, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool) {
         self.opening = opening
         self.furthest = furthest
@@ -198,7 +198,7 @@ struct FetchState {
     /// Its bytes up to here have arrived, those that are still being written included.
     var brought: Int64 { max(received, frontier) }
 
-    /// Whether it brings bytes that a player needs soon.
+    /// Whether it delivers bytes that a player needs soon.
     var isBeingRead: Bool {
         isRunning && !isPaused && followers.contains { $0.key.kind.isPlaying && !isAhead(of: $0.value, byQuarters: 4) }
     }

@@ -2,7 +2,7 @@ import CachePolicy
 import DiskCache
 import Upstream
 
-/// Why bytes that a client waits for do not come.
+/// Why bytes that a client waits for do not arrive.
 package enum FillError: Error, Sendable, CustomStringConvertible {
     /// The origin could not be reached, or its answer broke off.
     case upstream(UpstreamError)
@@ -16,7 +16,7 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
     case strayPage(type: String)
     /// The store has no room, or the disk failed; the response continues without the cache.
     case notStored(String)
-    /// The proxy is offline and asks no origin.
+    /// The proxy is offline and contacts no origin.
     case offline
     /// The host is in back-off for this many more seconds.
     case busy(retryAfter: Int64)

@@ -27,7 +27,7 @@ struct TokenBucket: Sendable {
         return min(wanted, max(0, Int64(tokens)))
     }
 
-    /// Whether more bytes have come than the rate allows so far.
+    /// Whether more bytes have arrived than the rate allows so far.
     mutating func isInDebt(at now: UInt64) -> Bool {
         guard rate != nil else { return false }
         fill(at: now)
@@ -162,17 +162,17 @@ package final class FillPace: Sendable {
     /// In bytes per second.
     private static let leastEach: Int64 = 1 << 20
 
-    /// Asks whether a transfer may begin, which brings this many bytes at once.
-    /// - Returns: true if it may; then the bytes are counted. False while too many have come already.
+    /// Asks whether a transfer may begin, which delivers this many bytes at once.
+    /// - Returns: true if it may; then the bytes are counted. False while too many have arrived already.
     package func reserve(_ bytes: Int64) -> Bool {
         let now = line.nanoseconds()
         return withBuckets { $0.reserve(bytes, &$1, at: now) }
     }
 
-    /// Counts bytes that have come too early; a negative count gives back reserved ones.
+    /// Counts bytes that have arrived too early; a negative count gives back reserved ones.
     package func owe(_ bytes: Int64) { withBuckets { $0.owe(bytes, &$1) } }
 
-    /// - Returns: how many of the bytes that have come are within the pace.
+    /// - Returns: how many of the bytes that have arrived are within the pace.
     package func take(_ wanted: Int64) -> Int64 {
         let now = line.nanoseconds()
         line.lookWhetherPlaying(at: now)

@@ -1,7 +1,7 @@
 import DiskCache
 import Synchronization
 
-/// Bytes that running prefetches have yet to bring: that room is not available to others.
+/// Bytes that running prefetches have yet to deliver: that room is not available to others.
 final class FillPromises: Sendable {
     private let state = Mutex(State())
 
@@ -19,7 +19,7 @@ final class FillPromises: Sendable {
         var missing: Int64 { Int64(wanted.count) - generation.presentBytes(of: wanted) }
     }
 
-    /// - Parameter wanted: the range of the generation that the prefetch brings.
+    /// - Parameter wanted: the range of the generation that the prefetch delivers.
     func note(_ id: ObjectIdentifier, _ wanted: Range<Int64>, _ generation: Generation) {
         state.withLock { state in
             state.turn += 1

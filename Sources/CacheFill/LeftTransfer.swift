@@ -26,7 +26,7 @@ enum LeftTransfer: Equatable {
 
 /// A chunk that all followers have left before its end.
 enum LeftChunk {
-    /// The cost of another request, expressed in bytes that could have come meanwhile.
+    /// The cost of another request, expressed in bytes that could have arrived meanwhile.
     private static let requestCost: Int64 = 16 << 10
 
     /// Whether the chunk's missing bytes cost less than requesting it again; an incomplete chunk is not kept.

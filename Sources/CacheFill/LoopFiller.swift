@@ -7,7 +7,7 @@ import Upstream
 
 /// The fetches, fills and prefetches of one loop. Loop-bound.
 ///
-/// A request that meets a gap joins a running fetch that will bring its bytes soon; otherwise it starts a new one,
+/// A request that meets a gap joins a running fetch that will deliver its bytes soon; otherwise it starts a new one,
 /// which is held here while it runs. The fetch runs on this loop, unless another has much less to do (`FetchBalance`).
 package final class LoopFiller {
     package let filler: CacheFiller
@@ -57,13 +57,13 @@ package final class LoopFiller {
         return (status, !isNew)
     }
 
-    /// Locates the next byte that a follower needs, and starts a fetch if none brings it.
+    /// Locates the next byte that a follower needs, and starts a fetch if none delivers it.
     /// - Parameters:
     ///   - offset: the byte's offset.
     ///   - chunk: the chunk that contains it.
     ///   - end: the end of the wanted range; nil if no fetch may be started.
     ///   - start: where a reader began.
-    ///   - followed: the fetch that the follower follows; it is left if it does not bring the byte.
+    ///   - followed: the fetch that the follower follows; it is left if it does not deliver the byte.
     ///   - isMidway: whether earlier bytes have been sent, or nobody waits: then a host in back-off is waited for
     ///     longer.
     ///   - isThere: whether the byte is present by now.

@@ -60,13 +60,13 @@ package final class OpenResource: Sendable {
         case generation(Generation)
         /// Nothing is cached.
         case unknown
-        /// The index is being asked.
+        /// The index is being read.
         case lookingUp
         /// The index or the file cannot be read at the moment: whatever may be stored must not be replaced.
         case unreadable
     }
 
-    /// - Returns: nil if the index has to be asked. The caller that gets nil asks it and reports the result
+    /// - Returns: nil if the index has to be read. The caller that gets nil reads it and reports the result
     ///   (`lookedUp`).
     func view() -> View? {
         state.withLock { state in
@@ -86,7 +86,7 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// The current generation, if known; asks nobody.
+    /// The current generation, if known; does not read the index.
     var current: Generation? {
         state.withLock { state in state.generation.flatMap { $0.isRetired ? nil : $0 } }
     }
@@ -284,7 +284,7 @@ package final class OpenResource: Sendable {
 
     /// Makes the generation that an opening has found the current one, and lets others follow the fetch.
     /// - Parameters:
-    ///   - range: the range that the fetch brings.
+    ///   - range: the range that the fetch delivers.
     ///   - furthest: the limit on its read-ahead window, in bytes.
     /// - Returns: whether the generation is current now, and the one before it. It does not become current if the
     ///   resource has changed since the opening began.
@@ -302,7 +302,7 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// Records a response that is not stored, found by an opening or brought past the cache.
+    /// Records a response that is not stored, found by an opening or delivered past the cache.
     func passes(_ opening: Opening, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool)
     {
         change { state in

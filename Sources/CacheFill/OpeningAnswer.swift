@@ -3,7 +3,7 @@ import DiskCache
 import HTTPModel
 import Upstream
 
-/// What an origin's first answer says about a resource: the range that comes, whether it is stored, and its head.
+/// What an origin's first answer says about a resource: the range that arrives, whether it is stored, and its head.
 struct OpeningAnswer {
     let first: FirstAnswer
     let storing: Storing

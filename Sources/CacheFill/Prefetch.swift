@@ -62,7 +62,7 @@ package final class Prefetch {
     /// Called once, when the rest should take no longer than the origin took to answer: a request sent now is answered
     /// when this prefetch ends.
     package var onNearEnd: (() -> Void)?
-    /// When it began, and when its first bytes had come, in nanoseconds.
+    /// When it began, and when its first bytes had arrived, in nanoseconds.
     private var beganAt: UInt64?
     private var firstAt: UInt64?
 
@@ -115,7 +115,7 @@ package final class Prefetch {
         proceed()
     }
 
-    /// Stops and keeps the bytes that have come.
+    /// Stops and keeps the bytes that have arrived.
     package func stop() {
         (onEnd, onNearEnd) = (nil, nil)
         release()
@@ -268,7 +268,7 @@ package final class Prefetch {
             return completed(generation)
         }
         checkRoom(generation)
-        // A fetch that cannot be resumed has to bring the whole.
+        // A fetch that cannot be resumed has to deliver the whole.
         let canStop = ResourceFill.isPossible(generation)
         let stretch = generation.length.map { canStop ? wanted(of: $0) : 0..<$0 } ?? 0..<Int64.max
         // The first connection follows the fetch that opened the resource, if it still runs, as far as that goes.

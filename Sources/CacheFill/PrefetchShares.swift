@@ -18,7 +18,8 @@ struct PrefetchShares {
 
     private var shares: [ObjectIdentifier: Share] = [:]
     private var plan: BlockPlan
-    /// The most connections at once: reduced if the origin refuses one, or if only one transfer can bring the resource.
+    /// The most connections at once: reduced if the origin refuses one, or if only one transfer can deliver the
+    /// resource.
     private(set) var most: Int
 
     /// - Parameter most: the most connections at once.
@@ -46,7 +47,7 @@ struct PrefetchShares {
         let left = others.reduce(Int64(0)) { $0 +| Int64($1.rest.count) }
         let rate = fill.flatMap { shares[ObjectIdentifier($0)]?.rate(at: now) }
         if let block = plan.next(rate: rate, beside: left) { return block }
-        // Split only for a connection that has brought something: it has shown that the origin serves it.
+        // Split only for a connection that has delivered something: it has shown that the origin serves it.
         guard fill != nil, let (id, place) = plan.split(others, rate: rate) else { return nil }
         return shares[id]?.fill.end(at: place)
     }

@@ -41,10 +41,10 @@ package final class ResourceFill {
     private var followed: SharedFetch?
     /// The offset that the fetch was told: behind `position` if bytes come faster than the pace.
     private var told: Int64 = 0
-    /// Bytes that its transfers may bring ahead of the pace; the pace has been charged for them.
+    /// Bytes that its transfers may deliver ahead of the pace; the pace has been charged for them.
     private var deposit: Int64 = 0
     private var isRunning = false
-    /// Consecutive fetches of its own that brought nothing.
+    /// Consecutive fetches of its own that delivered nothing.
     private var fruitless = 0
     private static let maxFruitless = 16
     /// The most bytes ahead of the pace that are still waited for.
@@ -58,7 +58,7 @@ package final class ResourceFill {
     }
 
     /// - Parameters:
-    ///   - generation: one that can be filled (`isPossible`), or the one that the followed fetch brings.
+    ///   - generation: one that can be filled (`isPossible`), or the one that the followed fetch delivers.
     ///   - pace: nil for no limit.
     package init(
         _ resource: OpenResource, _ generation: Generation, _ demand: Demand, _ filler: LoopFiller,
@@ -102,7 +102,7 @@ package final class ResourceFill {
         return offset..<stretch.upperBound
     }
 
-    /// Stops and keeps the bytes that have come.
+    /// Stops and keeps the bytes that have arrived.
     package func stop() { finish(.stopped) }
 
     private func begin(_ stretch: Range<Int64>) {
@@ -226,7 +226,8 @@ package final class ResourceFill {
         return .stopped
     }
 
-    /// Moves past present bytes. Those that the fetch did not bring were present before, and do not count for the pace.
+    /// Moves past present bytes. Those that the fetch did not deliver were present before, and do not count for the
+    /// pace.
     private func move(to offset: Int64) {
         // Bytes can be present before the fetch's frontier has moved.
         let brought = followed.map { max(position, min(offset, $0.brought)) } ?? position
@@ -251,7 +252,7 @@ package final class ResourceFill {
         return isInTime
     }
 
-    /// Reserves the bytes that the first transfer will bring before the pace can hold it back.
+    /// Reserves the bytes that the first transfer will deliver before the pace can hold it back.
     /// - Returns: whether the transfer may begin.
     private func payDeposit() -> Bool {
         guard let pace, deposit == 0, pace.rate != nil else { return true }
@@ -263,7 +264,7 @@ package final class ResourceFill {
 
     private func ahead(_ pace: FillPace) -> Int64 { pace.rate == nil ? 0 : min(pace.window, Int64(rest.count)) }
 
-    /// Charges the pace for bytes that have come but that nobody waited for.
+    /// Charges the pace for bytes that have arrived but that nobody waited for.
     private func oweRest() {
         if let pace, told < position { pace.owe(min(position - told, Self.longestDebt)) }
         told = position
@@ -279,7 +280,7 @@ package final class ResourceFill {
         return told >= position
     }
 
-    /// Leaves a fetch that does not bring the chunk: it should not go on for this fill.
+    /// Leaves a fetch that does not deliver the chunk: it should not continue for this fill.
     private func waitForTurn(of chunk: Range<Int64>) {
         if followed?.brings(chunk) != true { unfollow() }
         goOnLater()

@@ -3,7 +3,7 @@ import DiskCache
 
 /// What to do for a request, given what is known of its resource.
 package enum Resolution {
-    /// The index is being asked: wait to be woken.
+    /// The index is being read: wait to be woken.
     case wait
     /// Use the stored generation, as the snapshot shows it.
     case use(Generation, Generation.Snapshot, Use)
@@ -16,14 +16,14 @@ package enum Resolution {
     case open
     /// Ask the origin for this request alone, and store nothing.
     case bypass(Bypass)
-    /// The origin would have to be asked, and must not be (RFC 9111 §5.2.1.7).
+    /// The origin would have to be contacted, and must not be (RFC 9111 §5.2.1.7).
     case refuse
 
     package enum Use {
         /// Whatever its age.
         case anyway
         case fresh(Freshness)
-        /// If it revalidates, the origin is asked while the response is served (RFC 5861 §3).
+        /// If it revalidates, the origin is contacted while the response is served (RFC 5861 §3).
         case stale(Freshness, revalidates: Bool)
     }
 

@@ -110,14 +110,14 @@ struct ResourceState {
 
     enum Whereabouts {
         case present
-        /// A fetch brings it and is followed; `wake` will be called at its next news.
+        /// A fetch delivers it and is followed; `wake` will be called at its next news.
         /// - new: the range of a new fetch, which the caller has to start.
         case coming(FetchID, new: Range<Int64>?)
         /// From here on the bytes are in this buffer instead of the generation.
         case passing(Generation)
         /// The followed fetch has failed.
         case failed(FillError)
-        /// No fetch brings it and none can, or it is of a version that is no longer the resource's.
+        /// No fetch delivers it and none can, or it is of a version that is no longer the resource's.
         case lost
         /// The presence has changed while it was read: look again.
         case unsettled
@@ -146,7 +146,7 @@ struct ResourceState {
         return .coming(demand(gap, request, reach), new: gap)
     }
 
-    /// What the followed fetch tells; nil if it is left because it has ended or does not bring the byte.
+    /// What the followed fetch tells; nil if it is left because it has ended or does not deliver the byte.
     private mutating func followed(_ id: FetchID, _ request: Request, _ generation: Generation) -> Whereabouts? {
         let (buffer, brings, failure) =
             with(id) { fetch in
@@ -216,7 +216,7 @@ struct ResourceState {
         return id
     }
 
-    /// Follows the fetch that alone can bring the rest, so that it does not end too early.
+    /// Follows the fetch that alone can deliver the rest, so that it does not end too early.
     mutating func followUnresumable(_ follower: FollowerID, at offset: Int64) -> FetchID? {
         guard let id = shared.first(where: { $0.value.isUnresumable })?.key else { return nil }
         follow(follower, id, at: FetchState.Place(start: offset, offset: offset))

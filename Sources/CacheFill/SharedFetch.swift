@@ -55,10 +55,10 @@ package struct SharedFetch: Sendable, Hashable {
     /// Its bytes up to here have arrived, those that are still being written included.
     var brought: Int64 { read { $0.brought } ?? 0 }
 
-    /// Whether it will bring bytes of a chunk, soon enough to wait for them.
+    /// Whether it will deliver bytes of a chunk, soon enough to wait for them.
     func brings(_ chunk: Range<Int64>) -> Bool { read { $0.brings(chunk) } ?? false }
 
-    /// Whether it brought the present byte at `offset` for a follower.
+    /// Whether it delivered the present byte at `offset` for a follower.
     func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool {
         read { $0.hasBrought(offset, to: follower) } ?? false
     }
@@ -107,7 +107,7 @@ package struct SharedFetch: Sendable, Hashable {
         ring { $0.opening = .validated(generation, status: status) }
     }
 
-    /// A fetch for a gap brings the whole instead, because the origin does not serve ranges.
+    /// A fetch for a gap delivers the whole instead, because the origin does not serve ranges.
     func moved(to range: Range<Int64>) { ring { $0.begin(range, isUnresumable: true) } }
 
     /// From `start` on, the bytes go into a buffer.
@@ -157,7 +157,7 @@ package struct SharedFetch: Sendable, Hashable {
     /// Whether all its followers are downloads.
     var isForDownloads: Bool { read { $0.isForDownloads } ?? false }
 
-    /// Whether it brings bytes that a reader needs soon.
+    /// Whether it delivers bytes that a reader needs soon.
     var isBeingRead: Bool { read { $0.isBeingRead } ?? false }
 
     /// The offset of the follower that is furthest behind; nil without followers.

@@ -59,8 +59,8 @@ public final class Proxy: Sendable {
         self.cache = cache
         self.closesCache = closesCache
         do {
-            let (engine, configuration, audits, downloads, now) = (
-                cache.engine, cache.configuration, cache.audits, cache.manager, cache.tuning.now
+            let (engine, configuration, scrubs, downloads, now) = (
+                cache.engine, cache.configuration, cache.scrubs, cache.manager, cache.tuning.now
             )
             let session = cache.session
             let address = try configuration.address()
@@ -78,7 +78,7 @@ public final class Proxy: Sendable {
                     addresses: engine.addresses,
                     via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(
-                        store: engine.store, policy: engine.policy, token: token, readToken: readToken, audits: audits,
+                        store: engine.store, policy: engine.policy, token: token, readToken: readToken, scrubs: scrubs,
                         downloads: downloads, session: session, snapshot: engine.snapshot,
                         now: now))
             }
