@@ -5,6 +5,6 @@ let film = URL(string: CommandLine.arguments[1])!
 let cache = try await MediaCache.open()
 try cache.startProxy()
 print("a player opens \(try cache.proxiedURL(for: film))")
-let file = try await cache.download(film)
-print("downloaded to \(file.path)")
+let local = try await cache.download(film)
+print("downloaded; it plays at \(local)")
 try cache.close()

@@ -21,7 +21,9 @@ import Testing
             #expect(paths.count >= 8)
             for path in paths {
                 for method in try methods(of: path) {
-                    let section = sections.filter { ["\(method) \(path)", "\(method) \(path)?url=URL"].contains($0.key) }
+                    let section = sections.filter {
+                        ["\(method) \(path)", "\(method) \(path)?url=URL"].contains($0.key)
+                    }
                     #expect(!section.isEmpty, "\(Self.path) has no heading `\(method) \(path)`")
                     for parameter in try parameters(of: path, method) {
                         #expect(

@@ -25,9 +25,9 @@ MODIFIED = 1_767_225_600  # 2026-01-01
 
 
 class Live:
-    """A stream of one-second segments that begins when somebody first asks for it, and ends after a while."""
+    """A stream of one-second segments that begins when somebody first asks for it, ends after a while, and then begins again."""
 
-    WINDOW, LENGTH, PAUSE = 6, 12, 2
+    WINDOW, LENGTH = 6, 12
 
     def __init__(self):
         self.lock, self.begin, self.first = threading.Lock(), None, 0
@@ -35,7 +35,7 @@ class Live:
     def playlist(self):
         with self.lock:
             now = time.monotonic()
-            if self.begin is None or now > self.begin + self.LENGTH + self.PAUSE:
+            if self.begin is None:
                 self.begin, self.first = now, self.first + self.LENGTH
             count = min(self.LENGTH, self.WINDOW + int(now - self.begin))
             start = max(0, count - self.WINDOW)
@@ -47,6 +47,7 @@ class Live:
                 lines += ["#EXTINF:1.0,", f"live-{number}.ts"]
             if count == self.LENGTH:
                 lines.append("#EXT-X-ENDLIST")
+                self.begin = None
             return "\n".join(lines).encode() + b"\n"
 
 
