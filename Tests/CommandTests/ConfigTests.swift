@@ -44,7 +44,7 @@ import Testing
         let lines = [
             "\(file):1:1: max_sise: is not a setting; did you mean max_size?",
             "\(file):2:10: threads: 0 is out of range; write a number from 1 to 256",
-            "\(file):3:1: threads: is there already, on line 2; remove one of them",
+            "\(file):3:1: threads: is repeated, first on line 2; remove one of them",
         ]
         let outcome = try config("check", file)
         #expect(
