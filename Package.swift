@@ -135,6 +135,8 @@ let package = Package(
             name: "EmbeddingExample",
             dependencies: ["Reelcache", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Examples/Embedding"),
+        .executableTarget(
+            name: "ShortExample", dependencies: ["Reelcache"], path: "Examples/Short", exclude: ["Package.swift"]),
 
         // Tests
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
@@ -212,6 +214,8 @@ let package = Package(
             name: "DurabilityTests",
             dependencies: ["CLinux", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")]),
         .testTarget(name: "PlayerTests", dependencies: ["TestSupport"]),
+        // The programs in `World` are run by the tests, and read from where they are.
+        .testTarget(name: "GuideTests", dependencies: ["TestSupport"], exclude: ["World"]),
     ]
 )
 

@@ -2,6 +2,7 @@ import CachePolicy
 import DiskCache
 import HTTPModel
 import LocalFiles
+import Logging
 import Reelcache
 import Units
 
@@ -44,7 +45,7 @@ package protocol CacheAccess {
     /// - Parameters:
     ///   - repairs: whether what is damaged is dropped.
     ///   - isWanted: told how far it is, nil before that is known; false ends it with an error.
-    func verify(repairs: Bool, isWanted: @escaping (AuditProgress?) -> Bool) throws -> AuditReport
+    func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport
 }
 
 extension CacheAccess {
@@ -136,17 +137,36 @@ extension ProxyConfiguration {
     package func withProxy<Result>(
         carriesOutDownloads: Bool = false, isWanted: () -> Bool = { true }, _ body: (RunningProxy) throws -> Result
     ) throws -> Result {
+        try withProxy(isWanted, orElse: { try startProxy(carriesOutDownloads: carriesOutDownloads) }) { proxy, _ in
+            try body(proxy)
+        }
+    }
+
+    /// Gives the proxy of the cache to `body`: the one that owns it; otherwise one that serves in this process as
+    /// `reelcache serve` does, until `body` returns. It waits as `withCache`.
+    /// - Parameters:
+    ///   - logger: for a proxy of this process.
+    ///   - body: its second argument is the proxy of this process, if it is that.
+    package func withServingProxy<Result>(
+        logger: Logger, isWanted: () -> Bool = { true }, _ body: (RunningProxy, Proxy?) throws -> Result
+    ) throws -> Result {
+        try withProxy(isWanted, orElse: { try Proxy(self, logger: logger) }, body)
+    }
+
+    private func withProxy<Result>(
+        _ isWanted: () -> Bool, orElse start: () throws -> Proxy, _ body: (RunningProxy, Proxy?) throws -> Result
+    ) throws -> Result {
         var wait = OwnerWait(cacheDirectory: cacheDirectory)
         let proxy: Proxy
-        switch try wait.access(isWanted, orElse: { try startProxy(carriesOutDownloads: carriesOutDownloads) }) {
-        case .running(let running): return try body(known(running))
+        switch try wait.access(isWanted, orElse: start) {
+        case .running(let running): return try body(known(running), nil)
         case .own(let started): proxy = started
         }
         guard let running = RunningProxy(cacheDirectory: cacheDirectory) else {
             try proxy.stop(grace: .zero)
             throw CacheAccessError("the proxy that was started for the cache \(cacheDirectory) cannot be found")
         }
-        return try closing(with: { try proxy.stop(grace: .zero) }) { try body(known(running)) }
+        return try closing(with: { try proxy.stop(grace: .zero) }) { try body(known(running), proxy) }
     }
 
     /// With what it has mounted, unless its flags say otherwise.

@@ -243,11 +243,11 @@ package final class OpenedCache: CacheAccess {
         }
     }
 
-    package func verify(repairs: Bool, isWanted: @escaping (AuditProgress?) -> Bool) throws -> AuditReport {
+    package func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport {
         guard isWanted(nil) else { throw CacheAccessError.interrupted }
         var isInterrupted = false
         let report = try Self.translated {
-            try store.audit(repairs: repairs) { progress in
+            try store.scrub(repairs: repairs) { progress in
                 isInterrupted = !isWanted(progress)
                 return !isInterrupted
             }

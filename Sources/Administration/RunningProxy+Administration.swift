@@ -98,18 +98,18 @@ extension RunningProxy: CacheAccess {
         }
     }
 
-    package func verify(repairs: Bool, isWanted: @escaping (AuditProgress?) -> Bool) throws -> AuditReport {
+    package func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport {
         var lines = JSONLines()
         var request = try request("POST", "/api/v1/verify", [("repair", "\(repairs)")])
-        var last: AuditProgress?
+        var last: ScrubProgress?
         request.isWanted = { isWanted(last) }
         let head = try perform(request) { _, bytes, _ in
             for line in lines.append(bytes) {
-                if let progress = try? ControlJSON.decode(AuditProgress.self, from: line) { last = progress }
+                if let progress = try? ControlJSON.decode(ScrubProgress.self, from: line) { last = progress }
             }
             return .more
         }
-        guard head.status == 200, let report = try? ControlJSON.decode(AuditReport.self, from: lines.last) else {
+        guard head.status == 200, let report = try? ControlJSON.decode(ScrubReport.self, from: lines.last) else {
             throw refusal(head.status, lines.last, "/api/v1/verify")
         }
         return report

@@ -3,16 +3,16 @@ import DiskCache
 import HTTPModel
 import Upstream
 
-/// Takes an origin's answer up: it is checked before a byte is kept, and where its bytes go is prepared. What becomes of
-/// the transfer is left to the fetch.
+/// Checks an origin's answer before a byte of it is kept, and prepares the output that its bytes go to. The caller, the
+/// fetch, carries out the result on the transfer.
 struct AnswerIntake {
-    /// What the fetch is to do.
+    /// The fetch's next step.
     enum Next {
-        /// Its bytes come in.
+        /// Take in the body.
         case receive
-        /// The answer is to be left, and the origin asked once more.
+        /// Drop this answer and send another request.
         case askAgain
-        /// All that is wanted is known.
+        /// Nothing more is needed: end the fetch, but let the transfer finish.
         case complete
         case end(FetchEnd)
     }
@@ -25,7 +25,7 @@ struct AnswerIntake {
     private var resource: OpenResource { status.resource }
     private var store: CacheStore { filler.store }
 
-    /// Whether an error answer may be another one next time.
+    /// Whether the same request may get a different status later.
     static func isTransient(_ head: UpstreamHead) -> Bool {
         head.status == 429 || head.status >= 500
     }
@@ -43,14 +43,15 @@ struct AnswerIntake {
         case .bypass(let generation, let owner) where output.generation == nil:
             try passOn(generation, head, owner: owner, &output)
         case .opening, .gap, .bypass:
-            // A transfer that broke goes on.
+            // Another transfer continues one that broke off.
             guard let generation = purpose.generation ?? output.generation else { break }
             output.resume(surplus: try bringsWhole(head, generation, &output) ? output.position : 0)
         }
         return .receive
     }
 
-    /// A page is no version of media that is known: neither does it answer for it, nor does it end it.
+    /// A web page that arrives in place of known media is an error: it neither updates nor replaces the stored
+    /// generation.
     private func refuseStrayPage(_ head: UpstreamHead, _ output: FetchOutput) throws(FillError) {
         guard let known = purpose.generation ?? output.generation ?? purpose.validated,
             head.replacesMedia(known.head.fields, demand)
@@ -60,10 +61,11 @@ struct AnswerIntake {
         throw .strayPage(type: StrayPage.pageType(head.fields) ?? "")
     }
 
-    // MARK: An answer about what is stored
+    // MARK: Answers to a validation
 
-    /// What the origin says of the generation that is there.
-    /// - Returns: nil where the answer is one about another version, or about none, and handled like a first one.
+    /// Applies an origin's answer to a conditional request about a stored generation.
+    /// - Returns: nil where the answer delivers another version, or none, and is handled like the answer to a first
+    ///   request.
     private func settled(
         _ generation: Generation, _ head: UpstreamHead, _ request: inout FetchRequest
     ) throws(FillError) -> Next? {
@@ -72,7 +74,7 @@ struct AnswerIntake {
         case .holds:
             filler.freshen(generation, by: head, requestedAt: request.time)
             status.validated(generation, status: head.status)
-            // Of a whole that comes all the same nothing is wanted.
+            // If the origin sent the body nonetheless, stop the transfer: the stored bytes are valid.
             return head.status == 304 ? .complete : .end(.completed)
         case .isAboutAnother:
             request.isUnconditional = true
@@ -102,22 +104,24 @@ struct AnswerIntake {
         if case .pass(let reason) = answer.storing, isShared, reason != .status { status.mayNotStore(reason) }
         let isKept = isShared && answer.isKept
         if isKept, store.isKnown(resource.key, beside: validated) {
-            // Imported while the answer was on its way: whoever waits looks again.
+            // The resource was imported while the answer was on its way: waiting requests look it up again.
             resource.lookAgain(after: nil)
             return .end(.stopped)
         }
-        // What is stored is no longer what its origin has, though that must not be stored.
+        // The stored generation is outdated even though the new one must not be stored.
         if !isKept, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept)
         if generation.head.isCertainPlaylist || StrayPage.isPlaylist(demand.url) {
-            // Until it is read: the next state of the same stream. Whoever comes in the meantime asks for the same.
+            // Until it is parsed, the playlist keeps its predecessor's freshness, or gets half a second: requests
+            // in the meantime share this answer.
             let live = validated?.head.live?.answered(at: filler.settings.clock())
             generation.setHead { $0.ofPlaylist(live ?? .unread(at: filler.settings.clock())) }
         }
         let isUnresumable = answer.first.isUnresumable(
             isStored: generation.isStored, condition: generation.head.rangeCondition, isAskedForPart: span != nil)
         let start = answer.first.start(generation.geometry)
-        // What others have brought meanwhile is not fetched again, unless what lies beyond comes in no other way.
+        // Stop at chunks that other fetches have stored meanwhile, unless the bytes beyond them cannot be requested
+        // separately.
         output.begin(
             generation, at: start, upTo: answer.first.range.upperBound,
             surplus: start -| answer.first.range.lowerBound, stopsAtPresent: !isUnresumable)
@@ -132,14 +136,14 @@ struct AnswerIntake {
                     resource.key, head: answer.head, length: answer.first.total, partOf: demand.whole)
             } catch {
                 store.reportDisk(
-                    "keep what is fetched, so responses go on without the cache", error, label: "disk-write")
+                    "create a cache file, so responses continue uncached", error, label: "disk-write")
                 status.foundNoRoom()
             }
         }
         return store.makeBuffer(resource.key, head: answer.head, length: answer.first.knownLength)
     }
 
-    /// Tells of what an opening has found: it is the resource's, or passes by.
+    /// Publishes the opened generation: as the resource's current one, or as a response that passes through.
     private func publish(
         _ generation: Generation, _ answer: FirstAnswer, owner: FollowerID, _ range: Range<Int64>, isUnresumable: Bool
     ) -> Next {
@@ -152,7 +156,8 @@ struct AnswerIntake {
         let (isCurrent, previous) = resource.opened(
             generation, by: status, range, furthest: filler.readAhead, isUnresumable: isUnresumable)
         guard isCurrent else {
-            // Invalidated, removed or imported while the answer was on its way: whoever waits looks again.
+            // The resource was invalidated, removed or imported while the answer was on its way: waiting requests look
+            // it up again.
             store.retire(generation)
             return .end(.stopped)
         }
@@ -160,13 +165,13 @@ struct AnswerIntake {
         return .receive
     }
 
-    // MARK: An answer about a generation that is known
+    // MARK: An answer about a known generation
 
     private func fillGap(
         of generation: Generation, _ head: UpstreamHead, _ output: inout FetchOutput
     ) throws(FillError) {
         guard try bringsWhole(head, generation, &output) else { return output.begin(generation, stopsAtPresent: true) }
-        // A full body is used as such: from its first byte, past what is present.
+        // The origin sent the whole body: write it from its first byte, present chunks included.
         guard let length = generation.length else { throw .changed }
         output.begin(generation, at: 0, upTo: length, stopsAtPresent: false)
         status.moved(to: output.wanted)
@@ -183,7 +188,7 @@ struct AnswerIntake {
             furthest: filler.settings.bufferReadAhead, isUnresumable: true)
     }
 
-    /// Whether an answer brings the whole of this very generation; else it brings what was asked for of it.
+    /// Whether the answer delivers the whole of this generation. False if it delivers the part that was requested.
     private func bringsWhole(
         _ head: UpstreamHead, _ generation: Generation, _ output: inout FetchOutput
     ) throws(FillError) -> Bool {

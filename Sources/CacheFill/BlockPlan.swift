@@ -1,52 +1,52 @@
-/// Which connection fetches what, where several fetch one stretch of a resource.
+/// Divides one stretch of a resource among several connections.
 ///
 ///     handed out             running            rest, in order
 ///     ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓|▓▓▓▓░░░|▓▓░░░░░░|············
 ///                            first    second
 ///
-/// A *block* is what one connection fetches with one request. Each request costs a round trip in which its connection
-/// brings nothing: a block is as long as its connection takes some seconds for, so that this is next to nothing, and no
-/// longer, as what comes first is played first. The last blocks are such that all connections end at the same time;
-/// where one is done all the same, it takes over half of what the slowest has yet to bring (`split`).
+/// A *block* is the range that one connection fetches with one request. Each request costs a round trip without data,
+/// so a block lasts its connection a few seconds, which makes the round trip negligible. It is no longer than that
+/// because the first bytes are played first. The last blocks are sized so that all connections end at the same time; a
+/// connection that ends early takes over part of the slowest connection's block (`split`).
 struct BlockPlan {
-    /// A connection with its block.
+    /// A connection and its block.
     struct Running<ID> {
         let id: ID
-        /// What it has yet to bring.
+        /// The part of its block that has not arrived.
         let rest: Range<Int64>
-        /// Bytes per second; nil while that cannot be told.
+        /// Bytes per second; nil until it can be measured.
         let rate: Double?
     }
 
     private var rest: Range<Int64>
-    /// Blocks that others have left unfinished.
+    /// Blocks that connections left unfinished.
     private var returned: [Range<Int64>] = []
     private let connections: Int
 
-    /// Requests of less than this are not worth their round trip, in bytes.
+    /// The smallest block in bytes: less is not worth a round trip.
     static let smallest: Int64 = 1 << 20
-    /// For a connection of which nothing is known, in bytes.
+    /// The block of a connection whose rate is unknown, in bytes.
     static let first: Int64 = 16 << 20
-    /// A block takes about so long.
+    /// How long a block should take.
     static let seconds = 5.0
-    /// What is brought within so many seconds is not taken over.
+    /// Seconds; a block with less time left than this is not split.
     static let shortestHalved = 0.2
 
-    /// - Parameter connections: how many share it; one fetches it as one block.
+    /// - Parameter connections: how many share the stretch; a single one gets it as one block.
     init(of stretch: Range<Int64>, for connections: Int) { (rest, self.connections) = (stretch, max(1, connections)) }
 
-    /// Somebody else has to do it.
+    /// Returns an unfinished block, for another connection.
     mutating func giveBack(_ block: Range<Int64>) {
         if !block.isEmpty { returned.append(block) }
     }
 
     var isEmpty: Bool { returned.isEmpty && rest.isEmpty }
 
-    /// The next block, for a connection that has none.
+    /// The next block for a connection without one.
     /// - Parameters:
-    ///   - end: where it is to end, if that is known already.
-    ///   - rate: what the connection brings, in bytes per second; nil where that is not known.
-    ///   - others: what the others have yet to bring, in bytes.
+    ///   - end: where the block must end, if that is fixed.
+    ///   - rate: the connection's rate in bytes per second; nil if unknown.
+    ///   - others: bytes that the other connections' blocks still lack.
     mutating func next(upTo end: Int64? = nil, rate: Double? = nil, beside others: Int64 = 0) -> Range<Int64>? {
         if let block = returned.popLast() { return block }
         guard !rest.isEmpty else { return nil }
@@ -62,14 +62,14 @@ struct BlockPlan {
             max(0, others) / Int64(connections)
         ).partialValue
         let wanted = rate.map { Int64(min(max(0, $0) * Self.seconds, 1e18)) } ?? Self.first
-        // Better one of up to twice the length than a short one after it.
+        // One block of up to twice the length is better than a short one after it.
         let count = share <= 2 * wanted ? share : wanted
         return max(Self.smallest, count / Self.smallest * Self.smallest)
     }
 
-    /// Where a connection without a block takes over from another: from so far on, the other one's is its. Both end at
-    /// about the same time then.
-    /// - Parameter rate: what the one without a block brings, in bytes per second; nil where that is not known.
+    /// Where an idle connection takes over from another: the offset from which the other's block becomes its own. It is
+    /// chosen so that both end at about the same time.
+    /// - Parameter rate: the idle connection's rate in bytes per second; nil if unknown.
     func split<ID>(_ running: [Running<ID>], rate: Double? = nil) -> (id: ID, at: Int64)? {
         let slowest = running.max { Self.seconds(of: $0) < Self.seconds(of: $1) }
         guard let slowest, Self.seconds(of: slowest) >= Self.shortestHalved,
@@ -81,14 +81,14 @@ struct BlockPlan {
         }
         let left = Int64(min(Double(slowest.rest.count) * share, 1e18))
         let place = slowest.rest.lowerBound + max(Self.leastLeft, min(left, Int64(slowest.rest.count) - Self.smallest))
-        // At a chunk's start.
+        // Round up to a multiple of `smallest`, which is a chunk boundary.
         return (slowest.id, (place + Self.smallest - 1) / Self.smallest * Self.smallest)
     }
 
-    /// What is nearer than this to where a transfer is would be waited for, and not asked for once more.
+    /// Bytes left to the slower connection. A fetch that starts any closer to a running transfer would join it instead.
     private static let leastLeft = FetchState.joinDistance + smallest
 
-    /// One that has brought nothing yet may be about to: it takes longest all the same.
+    /// Without a rate, assume the worst: a connection that has delivered nothing counts as the slowest.
     private static func seconds<ID>(of running: Running<ID>) -> Double {
         Double(running.rest.count) / max(1, running.rate ?? 1)
     }

@@ -3,9 +3,9 @@ import DiskCache
 import HTTPModel
 import Upstream
 
-/// What an origin says of stored responses without sending them again.
+/// Applies what an origin says about stored responses without sending them again.
 extension CacheFiller {
-    /// Takes up what an origin's answer says of a generation that still holds (RFC 9111 §3.2).
+    /// Updates a generation that still holds from its origin's answer (RFC 9111 §3.2).
     /// - Parameter requestedAt: seconds since 1970.
     func freshen(_ generation: Generation, by head: UpstreamHead, requestedAt: Int64) {
         let receivedAt = now()
@@ -19,7 +19,7 @@ extension CacheFiller {
 
     /// Judges a stored generation by the answer to a client's HEAD (RFC 9111 §4.3.5).
     /// - Parameter requestedAt: seconds since 1970.
-    /// - Returns: whether it still holds. If not, its origin is asked before it is given out again.
+    /// - Returns: whether it still holds. If not, it must be revalidated before it is served again.
     package func judge(_ generation: Generation, byHead head: UpstreamHead, requestedAt: Int64) -> Bool {
         let stored = generation.head
         let holds =
@@ -35,7 +35,7 @@ extension CacheFiller {
         return holds
     }
 
-    /// Its origin no longer has it.
+    /// Drops a generation that the origin no longer has.
     package func discard(_ generation: Generation, of resource: OpenResource) {
         resource.invalidate(generation)
         store.retire(generation)
@@ -43,8 +43,8 @@ extension CacheFiller {
 }
 
 extension LoopFiller {
-    /// Asks an origin whether a generation still holds, while it is being given out (RFC 5861 §3). Where it does not,
-    /// the next request gets the new one.
+    /// Revalidates a generation while it is being served (RFC 5861 §3). If the origin has another version, the next
+    /// request gets that.
     package func revalidate(_ generation: Generation, _ resource: OpenResource, _ demand: Demand) {
         let follower = FollowerID()
         let first = ByteRangeSpec.bounded(first: 0, last: generation.geometry.chunkSize - 1)

@@ -3,10 +3,10 @@ import DiskCache
 import Synchronization
 
 extension CacheFiller {
-    /// What is cached of a resource is not to be used any more: its origin has changed it (RFC 9111 §4.4). Who is
-    /// reading it reads on, as far as it is there.
-    /// - Parameter done: called once the next request will not find it; before this returns, where the index need not
-    ///   be asked.
+    /// Invalidates a resource because its origin has changed it (RFC 9111 §4.4). Current readers read on, as far as its
+    /// bytes are present.
+    /// - Parameter done: called once the next request can no longer find it; before this method returns, unless the
+    ///   index has to be read.
     package func invalidate(_ key: CacheKey, then done: @escaping @Sendable () -> Void) {
         let resource = resource(key)
         resource.outdateOpening()
@@ -16,20 +16,20 @@ extension CacheFiller {
             store.retire(generation)
             done()
         case .lookingUp: break
-        // Who cannot read it now may later: the index is damaged or locked, and there is nothing that could be done
-        // about it.
+        // The index is damaged or locked, so the resource cannot be looked up now and nothing can be done about it
+        // here. It may become readable later.
         case .unknown, .unreadable:
             done()
         }
     }
 
-    /// Some are just being opened, and nowhere stored.
+    /// Includes variants that are only just being opened and are not in the index yet.
     private func variantsInUse(of keys: [CacheKey]) -> [CacheKey] {
         let open = openKeys
         return keys.flatMap { key in open.filter { $0.text.hasPrefix(key.text + " ") } }
     }
 
-    /// The same for several resources at once, with what their origin chose by other request fields.
+    /// Invalidates several resources with all their variants.
     package func invalidate(_ keys: [CacheKey], then done: @escaping @Sendable () -> Void) {
         guard !keys.isEmpty else { return done() }
         store.withVariants(keys) { [self] stored in

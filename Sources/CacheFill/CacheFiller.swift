@@ -7,36 +7,35 @@ import Metrics
 import Synchronization
 import Upstream
 
-/// How gaps are filled. Bytes and seconds.
+/// Limits for fetches, in bytes and seconds.
 package struct FillSettings: Sendable {
-    /// How far past its furthest reader a response goes that passes through memory.
+    /// The read-ahead window of a response that passes through memory.
     package var bufferReadAhead: Int64 = 2 << 20
-    /// A body of unknown length longer than this is taken for a stream without end, and not stored.
+    /// A longer body of unknown length counts as an endless stream and is not stored.
     package var longestUnknownLength: Int64 = 256 << 20
-    /// A transfer that nobody follows any more waits so long for somebody to come back: players reconnect when they
-    /// seek.
+    /// How long a transfer without followers lingers: players reconnect when they seek.
     package var lingerSeconds: Double = 5
-    /// Then it has so long to finish its chunk.
+    /// How long it may then take to finish its chunk.
     package var lastChunkSeconds: Double = 2
     package var retry = RetryPolicy()
-    /// A request whose answer has not begun waits so long for a host that wants to be left alone, or fails.
+    /// How long a request that has no response yet waits for a host in back-off before it fails.
     package var longestWait: Double = 10
-    /// The same for one whose answer has begun: it would have to be cut.
+    /// The same once part of the response has been sent: giving up would cut it off.
     package var longestMidwayWait: Double = 60
-    /// A clock that never goes back, in nanoseconds, by which hosts are left alone.
+    /// A monotonic clock in nanoseconds, used for back-off.
     package var clock: @Sendable () -> UInt64 = MonotonicClock.nanoseconds
 
     package init() {}
 }
 
-/// Fills each gap once: the resources in use, by key, and what all loops share about filling them.
+/// Fills each gap once. Holds the resources in use, by key, and the state that all loops share.
 package final class CacheFiller: Sendable {
     package let store: CacheStore
     let settings: FillSettings
     package let policy: Current<ProxyPolicy>
-    /// The time in seconds since 1970, by which responses age.
+    /// The current time in seconds since 1970, for the age of responses.
     package let now: @Sendable () -> Int64
-    /// A clock that never goes back, in nanoseconds.
+    /// The monotonic clock in nanoseconds.
     package var instant: UInt64 { settings.clock() }
     package let backoff: OriginBackoff
     let metrics: ProxyMetrics
@@ -45,12 +44,12 @@ package final class CacheFiller: Sendable {
     let promises = FillPromises()
     private let resources: Mutex<ResourceTable>
     private let lingering = Atomic<Int>(0)
-    /// Of all loops.
+    /// The running fetches of all loops.
     private let running = Mutex<Set<SharedFetch>>([])
 
     /// - Parameters:
-    ///   - capacity: resources kept open; each has a file descriptor.
-    ///   - now: the time in seconds since 1970.
+    ///   - capacity: how many resources to keep open; each holds a file descriptor.
+    ///   - now: the current time in seconds since 1970.
     package init(
         store: CacheStore, settings: FillSettings, policy: Current<ProxyPolicy>, capacity: Int, metrics: ProxyMetrics,
         logger: Logger,
@@ -68,21 +67,20 @@ package final class CacheFiller: Sendable {
             let resource = self?.resources.withLock { $0.open(key) }
             resource?.lookAgain(after: generation)
         }
-        // They let go of their files here, outside of the lock.
+        // The closed resources release their files here, outside the lock.
         store.whenShortOfFiles { [weak self] in _ = self?.resources.withLock { $0.closeHalf() } }
     }
 
-    /// How far past its furthest reader a transfer goes at most, whatever the rules say: a cache that is small beside
-    /// that would evict what it has just fetched.
+    /// The widest read-ahead window that any rule gets: with a wider one, a small cache would evict what it has just
+    /// fetched.
     var readAhead: Int64 { store.ledger.fairShare }
 
-    /// A resource that takes more of the cache than this, in bytes, is not filled beyond what is read of it: all else
-    /// would have to go.
+    /// In bytes. A longer resource is not filled beyond what is read: it would push out everything else.
     var largestFilled: Int64 { store.ledger.limit / 2 }
 
-    /// A transfer is about to linger. Each keeps one extent from being evicted, the one that it is in: together no more
-    /// than a small part of the cache.
-    /// - Returns: whether it may; then `endLinger` has to follow.
+    /// Asks whether a transfer may linger. Each lingering transfer keeps one extent, the one that it writes, from being
+    /// evicted; together they may hold only a small part of the cache.
+    /// - Returns: true if it may; then the caller must call `endLinger`.
     func beginLinger(_ geometry: ChunkGeometry) -> Bool {
         guard lingering.add(1, ordering: .relaxed).newValue > store.ledger.fairShare / geometry.extentSize else {
             return true
@@ -97,21 +95,21 @@ package final class CacheFiller: Sendable {
 
     func ended(_ fetch: SharedFetch) { running.withLock { _ = $0.remove(fetch) } }
 
-    /// Whether bytes come in that a reader needs soon, to be kept or to pass.
+    /// Whether any fetch delivers bytes that a reader needs soon, stored or passed through.
     var isBeingRead: Bool { running.withLock { $0 }.contains { $0.isBeingRead } }
 
     package func resource(_ key: CacheKey) -> OpenResource {
         var (resource, closed) = resources.withLock { $0.resource(key) }
         guard !closed.isEmpty else { return resource }
-        // They let go of their files, outside of the lock.
+        // The closed resources release their files outside the lock.
         closed = []
         store.closeLetGo()
         return resource
     }
 
-    /// What is known of a resource. The index is asked where it may know more.
-    /// - Parameter wake: called once when it has answered, from any thread, perhaps before this returns; not called for
-    ///   another view than `lookingUp`.
+    /// Looks a resource up, in the index if necessary.
+    /// - Parameter wake: called once when the index has answered, from any thread, perhaps before this method returns.
+    ///   Called only if the result is `lookingUp`.
     package func look(at resource: OpenResource, wake: @autoclosure () -> @Sendable () -> Void) -> OpenResource.View {
         while true {
             if let view = resource.view() {
@@ -132,15 +130,15 @@ package final class CacheFiller: Sendable {
             switch result {
             case .success(let generation): resource.lookedUp(.some(generation))
             case .failure(let error):
-                // Playing goes on without what may be there.
-                store.reportDisk("look a resource up", error)
+                // Playback continues without the cached bytes.
+                store.reportDisk("look up a resource", error)
                 resource.lookedUp(nil)
             }
         }
     }
 
-    /// Whether a range of a resource, or all of it, is known to be cached without asking the index: false where it would
-    /// have to be asked.
+    /// Whether a range, or all, of an open resource is cached. Never reads the index: false if only the index could
+    /// tell.
     package func isPresent(_ key: CacheKey, _ range: Range<Int64>?) -> Bool {
         guard let generation = resources.withLock({ $0.open(key) })?.current, let length = generation.length else {
             return false
@@ -153,7 +151,7 @@ package final class CacheFiller: Sendable {
 
     var openKeys: [CacheKey] { resources.withLock { $0.keys } }
 
-    /// Lets go of all resources, once no loop runs any more. What still reads keeps its own.
+    /// Closes all resources, once no loop runs any more. Readers keep theirs.
     package func closeAll() {
         balance.clear()
         _ = resources.withLock { $0.closeAll() }

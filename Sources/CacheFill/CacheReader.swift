@@ -5,13 +5,13 @@ import HTTPModel
 import Logging
 import Upstream
 
-/// One response's way through a range of a generation: gives what is there, has fetched what is not. Loop-bound.
+/// Reads a range of a generation for one response: returns present bytes and has gaps fetched. Loop-bound.
 package final class CacheReader {
-    /// What is next.
+    /// The result of `next`.
     package enum Step {
-        /// These bytes stay where they are until the next call.
+        /// The bytes stay valid until the next call.
         case bytes(UnsafeRawBufferPointer, descriptor: Int32?, offset: Int64)
-        /// Nothing yet; `onReady` is called when it is worth to ask again.
+        /// No bytes yet; `onReady` is called when it is worth trying again.
         case wait
         case end
         case failed(FillError)
@@ -21,17 +21,17 @@ package final class CacheReader {
     package var onReady: (() -> Void)?
     package private(set) var generation: Generation
     private let start: Int64
-    /// The next byte.
+    /// The offset of the next byte.
     package private(set) var offset: Int64
-    /// Past the last byte; nil where it is the end of a body of unknown length.
+    /// The end of the range; nil for the end of a body of unknown length.
     private var end: Int64?
     /// Whether it follows a fetch that another request started.
     package private(set) var isCollapsed = false
-    /// Whether bytes pass by that would be kept, if the store had room.
+    /// Whether bytes pass through only because the store has no room for them.
     package private(set) var lacksRoom = false
 
-    /// What it has given that was stored before, and what was fetched for it, or for a request that it joined; in
-    /// bytes.
+    /// How many bytes it has returned from the store, and how many that were fetched for this request or one that it
+    /// joined.
     package private(set) var given: (stored: Int64, fetched: Int64) = (0, 0)
 
     private let filler: LoopFiller
@@ -39,22 +39,23 @@ package final class CacheReader {
     private let demand: Demand
     private let follower: FollowerID
     private var lease: ExtentLease?
-    /// Bytes up to here were found readable, in the leased extent.
+    /// Up to here, the bytes of the leased extent are known to be readable.
     private var readable: Int64
     private var lastGiven: Range<Int64> = 0..<0
-    /// What was given last stands in it.
+    /// The mapping that the last returned bytes point into.
     private var mapping: MappedBytes?
-    /// What was given first stands in it, where nothing was mapped.
+    /// The buffer with the first piece, if that was copied rather than mapped.
     private var piece: UnsafeMutableRawBufferPointer?
     private var followed: SharedFetch?
     private var isBypassing = false
-    /// What was found can never be completed: known before the first byte goes out, so that the answer can begin anew.
+    /// Whether the generation can never be completed. Detected before the first byte is sent, so that the response can
+    /// start again.
     private var isStranded = false
     private var isFinished = false
 
     /// - Parameters:
-    ///   - range: the upper end is nil for the end of the resource, wherever that will be.
-    ///   - status: a fetch that `follower` follows already.
+    ///   - end: nil for the end of the resource, wherever that will be.
+    ///   - status: a fetch that `follower` already follows.
     package init(
         _ generation: Generation, from offset: Int64, to end: Int64?, resource: OpenResource, demand: Demand,
         filler: LoopFiller,
@@ -81,12 +82,12 @@ package final class CacheReader {
                 isStranded = lacksBytes
             }
         } else if let end, offset < end {
-            // A player that comes back finds the transfer that it has left.
+            // A player that reconnects resumes the transfer that it left.
             followed = resource.takeUp(self.follower, offset..<end, of: generation)
         }
     }
 
-    /// Whether something of the range is not there, and nothing brings it any more.
+    /// Whether part of the range is absent and no fetch can deliver it.
     private var lacksBytes: Bool {
         guard generation.isStored else { return false }
         guard let length = generation.length else { return true }
@@ -95,23 +96,23 @@ package final class CacheReader {
 
     private func adopt(_ status: SharedFetch) {
         followed = status
-        // It may be pausing for a follower that is further behind.
+        // The fetch may be paused for a follower that is further behind.
         status.advance(follower, to: offset, from: start)
     }
 
-    /// The status with which the origin answered for what comes from there; nil while nothing does.
+    /// The origin's status for the bytes that come next; nil while no fetch delivers them.
     package var originStatus: Int? { followed?.answer }
 
-    /// Whether what comes next is to come from a transfer.
+    /// Whether the next bytes come from a transfer.
     package var isFollowing: Bool { followed != nil }
 
-    /// How far the transfer is that brings what comes next; nil without one.
+    /// The phase of the transfer that delivers the next bytes; nil without one.
     package var followedPhase: UpstreamError.Phase? { followed?.phase }
 
-    /// Bytes still to come; nil while the length is unknown.
+    /// Bytes left to return; nil while the length is unknown.
     package var remaining: Int64? { end.map { $0 - offset } }
 
-    /// The next bytes, at most `limit`.
+    /// Returns the next bytes, at most `limit`.
     package func next(limit: Int) -> Step {
         giveBackPiece()
         if end == nil, let length = generation.length { end = length }
@@ -150,7 +151,7 @@ package final class CacheReader {
                 }
                 if mapping?.range.contains(offset) != true { mapping = try generation.mapping(at: offset) }
             } catch {
-                filler.filler.store.reportDisk("map what is read", error, label: "disk-read")
+                filler.filler.store.reportDisk("map a cached file", error, label: "disk-read")
                 return .failed(.notStored("\(error)"))
             }
         }
@@ -162,8 +163,8 @@ package final class CacheReader {
         return .bytes(mapping.bytes(range), descriptor: generation.descriptor, offset: range.lowerBound)
     }
 
-    /// A player that seeks, and a short file, want one piece of what nobody else reads: it is copied, as that costs
-    /// less than to map the file around it. Who reads on finds the next piece mapped.
+    /// Copies the first piece instead of mapping the file around it: that is cheaper for a seek or a short file that
+    /// nobody else reads. A reader that reads on finds the next piece mapped.
     private func copyFirst(_ limit: Int) -> Step? {
         let range = offset..<min(readable, offset + Int64(min(limit, PieceBuffers.size)))
         let buffer = filler.pieces.take(), bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
@@ -184,21 +185,21 @@ package final class CacheReader {
     private func note(_ range: Range<Int64>, isFresh: Bool) {
         offset = range.upperBound
         lastGiven = range
-        // Fresh: fetched for this request, or for one that it joined.
+        // Fresh bytes were fetched for this request, or for one that it joined.
         if isFresh { given.fetched += Int64(range.count) } else { given.stored += Int64(range.count) }
         (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(
             Int64(range.count))
     }
 
-    /// What was given last cannot be read: it is fetched again by who asks next.
+    /// Drops the chunks of the last returned bytes because they could not be read; the next reader fetches them again.
     package func dropLast() {
         generation.dropChunks(touching: lastGiven)
     }
 
-    // MARK: What is not there
+    // MARK: Absent bytes
 
-    /// Sees to it that the byte at `offset` comes.
-    /// - Returns: nil where there is news already.
+    /// Has the byte at `offset` fetched, or waits for it.
+    /// - Returns: nil if the caller should look again at once.
     private func waitForBytes() -> Step? {
         if isBypassing && generation.isStored { return awaitBuffer() }
         let geometry = generation.geometry
@@ -214,7 +215,7 @@ package final class CacheReader {
             let fetch = SharedFetch(resource: resource, id: id)
             if fetch != followed { noteFollowing(isNew: gap != nil) }
             followed = fetch
-            // Where no origin is to be asked, say.
+            // The new fetch may have ended already, for example because the proxy is offline.
             if gap != nil, case .ended = fetch.view { return nil }
             return .wait
         case .passing(let buffer):
@@ -235,29 +236,29 @@ package final class CacheReader {
     }
 
     private func noteFollowing(isNew: Bool) {
-        guard !isNew else { return filler.filler.logger.trace("\(resource.key.text): from \(offset) on it is fetched") }
+        guard !isNew else { return filler.filler.logger.trace("\(resource.key.text): fetching from \(offset)") }
         if !isCollapsed { filler.filler.metrics.collapsed.add() }
         isCollapsed = true
-        filler.filler.logger.trace("\(resource.key.text): from \(offset) on a fetch brings it that another has started")
+        filler.filler.logger.trace("\(resource.key.text): joining another request's fetch at \(offset)")
     }
 
-    /// Nothing brings it any more.
+    /// No fetch can deliver the next byte.
     private func loss() -> Step? {
-        // The end was seen between the look at the bytes and here.
+        // The fetch ended between the look at the bytes and now, so the length is known.
         if end == nil, generation.length != nil { return nil }
-        if isBypassing { return .failed(.unusable("it does not bring what was asked for")) }
+        if isBypassing { return .failed(.unusable("it does not contain the requested bytes")) }
         return abandonGeneration()
     }
 
-    /// Without a length or a validator nothing tells whether a gap would be filled with the same version's bytes: the
-    /// next request fetches the whole anew.
+    /// Gives up a generation without a length or a validator: a gap might be filled with another version's bytes. The
+    /// next request fetches the whole again.
     private func abandonGeneration() -> Step {
         resource.invalidate(generation)
         filler.filler.store.retire(generation)
         return .failed(.changed)
     }
 
-    /// The store has no room: what is still wanted comes past it.
+    /// Continues past the cache because the store has no room.
     private func bypass() -> Step? {
         guard let end, generation.head.rangeCondition != nil else {
             return .failed(.notStored("the cache has no room"))
@@ -270,8 +271,8 @@ package final class CacheReader {
     }
 
     private func awaitBuffer() -> Step? {
-        guard let followed else { return .failed(.unusable("nothing brings it any more")) }
-        // In this order: one that has ended has nothing more to tell.
+        guard let followed else { return .failed(.unusable("the fetch of the rest has ended")) }
+        // Read `view` before `opening`: a fetch that has ended does not change any more.
         let view = followed.view
         if case .passing(let buffer, _, _, _)? = followed.opening {
             passThrough(buffer)
@@ -279,7 +280,7 @@ package final class CacheReader {
         }
         if case .ended(let end, _) = view {
             if case .failed(let error) = end { return .failed(error) }
-            return .failed(.unusable("it ended before its head"))
+            return .failed(.unusable("it ended before the header was complete"))
         }
         return followed.wait(follower, at: nil, wake: wakeUp()) ? .wait : nil
     }
@@ -300,7 +301,7 @@ package final class CacheReader {
         followed = nil
     }
 
-    // MARK: What has to be read first
+    // MARK: Bytes that have to be read from the disk first
 
     private func verify() -> Step {
         filler.filler.store.verify(generation, extent: generation.geometry.extent(at: offset), then: wakeUp())
@@ -310,7 +311,7 @@ package final class CacheReader {
     private func warm(_ range: Range<Int64>) -> Step {
         let wake = wakeUp()
         filler.filler.store.warm(generation, range) { _ in wake() }
-        // What could not be read is absent now: look again.
+        // Chunks that could not be read are absent now: look again.
         readable = offset
         return .wait
     }
@@ -331,7 +332,7 @@ package final class CacheReader {
         onReady?()
     }
 
-    /// The response is over. Gives back leases and leaves the fetch.
+    /// Ends the response: gives up leases and leaves the fetch.
     package func finish() {
         guard !isFinished else { return }
         isFinished = true

@@ -2,16 +2,16 @@ import CachePolicy
 import HTTPModel
 import Synchronization
 
-/// What a client asks an origin for.
+/// What a client asks of an origin: a URL, a part of it, and the request fields that the origin gets.
 package final class Demand: Sendable {
     package let url: OriginURL
-    /// nil for the whole.
+    /// The requested part; nil for the whole.
     package let span: ByteRangeSpec?
     package let resolvedRule: ResolvedRule
     package let directives: RequestDirectives
-    /// The presentation that it is a part of; nil for what stands alone.
+    /// The cache key of the presentation that this is a part of; nil if it stands alone.
     package let whole: CacheKey?
-    /// The client's; nil where there is none.
+    /// The client's request; nil for requests of the proxy's own.
     private let request: RequestHead?
     private let isTransparent: Bool
     private let passesCookies: Bool
@@ -20,12 +20,11 @@ package final class Demand: Sendable {
     private let passedFields = Mutex<HeaderFields?>(nil)
 
     /// - Parameters:
-    ///   - isTransparent: whether the client takes the proxy for the origin, or for the way there.
-    ///   - passesCookies: whether the client knows the origin by its own name, or asks the only one there is: then its
-    ///     cookies are meant for
-    ///     it.
-    ///   - passesCredentials: whether `Authorization` is meant for it.
-    ///   - referrer: what the origin is told in `Referer`.
+    ///   - isTransparent: whether the client takes the proxy for the origin itself, or for the way to it.
+    ///   - passesCookies: whether cookies reach the origin: they are meant for it if the client knows it by its own
+    ///     name, or if it is the only one behind the proxy.
+    ///   - passesCredentials: whether `Authorization` is meant for this origin.
+    ///   - referrer: the value of `Referer` for the origin.
     package init(
         url: OriginURL, span: ByteRangeSpec?, request: RequestHead?, directives: RequestDirectives,
         resolvedRule: ResolvedRule = ResolvedRule(), whole: CacheKey? = nil,
@@ -44,7 +43,7 @@ package final class Demand: Sendable {
         self.directives = directives
     }
 
-    /// What the proxy fetches of its own accord.
+    /// A request that the proxy makes by itself.
     package convenience init(
         url: OriginURL, span: ByteRangeSpec?, resolvedRule: ResolvedRule, whole: CacheKey? = nil
     ) {
@@ -53,7 +52,7 @@ package final class Demand: Sendable {
             resolvedRule: resolvedRule, whole: whole)
     }
 
-    /// The same demand, for another part.
+    /// The same demand for another part.
     func of(_ span: ByteRangeSpec) -> Demand {
         Demand(
             url: url, span: span, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
@@ -61,7 +60,7 @@ package final class Demand: Sendable {
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
     }
 
-    /// The same demand, for the whole.
+    /// The same demand for the whole.
     package var ofWhole: Demand {
         Demand(
             url: url, span: nil, request: request, directives: directives, resolvedRule: resolvedRule, whole: whole,
@@ -69,8 +68,8 @@ package final class Demand: Sendable {
             passesCookies: passesCookies, passesCredentials: passesCredentials, referrer: referrer)
     }
 
-    /// What the same client is about to ask for: with its fields, but for those that were about this request alone.
-    /// Credentials go no further than to the origin that it has named.
+    /// The demand for what the same client will request next: with its request fields, but without those that concern
+    /// the first request alone. Cookies and credentials go only to the origin that the client named.
     package func next(
         _ url: OriginURL, span: ByteRangeSpec?, resolvedRule: ResolvedRule, whole: CacheKey?
     ) -> Demand {
@@ -81,17 +80,16 @@ package final class Demand: Sendable {
             passesCredentials: passesCredentials && isSame, referrer: referrer)
     }
 
-    /// Whether media is asked for, so that a web page cannot be the answer.
+    /// Whether the client expects media, so that a web page cannot be the right answer.
     var expectsMedia: Bool {
-        // What a playlist names, whatever it is called.
+        // A playlist names this resource, so it is media, whatever its URL looks like.
         whole != nil || StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields())
     }
 
-    /// The client's fields that go to the origin: all that are not about this hop, and that the proxy does not speak
-    /// itself.
+    /// The client's request fields for the origin, without hop-by-hop fields and those that the proxy sets itself.
     ///
-    /// A browser keeps cookies by host, and to it every origin behind the proxy is the same host: where there are
-    /// several, cookies stay here, or they would reach origins that they were not meant for.
+    /// A browser keeps cookies by host, and sees all origins behind the proxy as one host. With several origins,
+    /// cookies are removed: they would reach origins that they are not meant for.
     private var fields: HeaderFields {
         passedFields.withLock { known in
             let fields = known ?? fieldsToPass()
@@ -111,23 +109,24 @@ package final class Demand: Sendable {
         return fields
     }
 
-    /// Those that go to the origin that the client has named.
+    /// The fields for the origin that the client has named.
     package var sentFields: HeaderFields { fields(to: url.absolute) }
 
-    /// The same, with what the client says of caches on the way (RFC 9111 §5.2): for requests that are not for parts of
-    /// what is known.
+    /// The same with the client's `Cache-Control` and `Pragma` (RFC 9111 §5.2), for requests that open a resource
+    /// rather than fill a gap.
     func openingFields(to url: String) -> HeaderFields {
         var fields = fields(to: url)
-        // What a rule says is there already.
+        // A rule's own field wins.
         for name in ["Cache-Control", "Pragma"] as [StaticString] where fields.combined("\(name)") == nil {
             if let value = request?.combined(name) { fields.append("\(name)", value) }
         }
         return fields
     }
 
-    /// The client's fields and those that the rules have for this origin.
-    /// - Parameter url: what is asked for. Fields of the rules are for the origin that the client has named, and so are
-    ///   their namesakes of the client's (RFC 9110 §15.4): an origin that it sends us to gets neither, nor credentials.
+    /// The client's fields and those that the rules set for this origin.
+    /// - Parameter url: the URL that is requested. The rules' fields, and the client's fields of the same names, go
+    ///   only to the origin that the client has named (RFC 9110 §15.4). A redirect to another origin gets neither these
+    ///   nor credentials.
     func fields(to url: String) -> HeaderFields {
         var fields = fields
         if url == self.url.absolute || OriginURL.areSameOrigin(url, self.url.absolute) {
@@ -139,7 +138,7 @@ package final class Demand: Sendable {
         return fields
     }
 
-    /// Names of fields that go along no redirect to another origin.
+    /// Names of fields that must not follow a redirect to another origin.
     var confined: [String] { resolvedRule.headers.lines.map(\.name) }
 
     private static let withheld: FieldNames = [

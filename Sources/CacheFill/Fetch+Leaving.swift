@@ -1,12 +1,12 @@
 import EventIO
 
-/// The end of a transfer that nobody follows any more: it lingers, finishes its chunk, and stops.
+/// The end of a transfer without followers: it lingers, finishes its chunk, and stops.
 extension Fetch {
     enum Leaving {
         case not
-        /// Nobody followed it when it was last looked: it goes on for a moment.
+        /// Without followers, it continues for a moment.
         case lingering(LoopTimer)
-        /// It goes on to the end of the chunk in progress.
+        /// It continues to the end of the chunk in progress.
         case finishingChunk(LoopTimer)
     }
 
@@ -14,7 +14,7 @@ extension Fetch {
 
     private var isLingering: Bool { if case .lingering = leaving { true } else { false } }
 
-    /// The last follower has left, or has it on the way here.
+    /// The last follower has left, or may have: the notice can be late.
     func considerStopping() {
         guard !hasEnded, status.isAbandoned else { return }
         let generation = output.generation.flatMap { $0.isStored && !$0.isRetired ? $0 : nil }
@@ -29,19 +29,19 @@ extension Fetch {
             guard let generation, isLingering || filler.beginLinger(generation.geometry) else { return finishChunk() }
         }
         leaving = .lingering(after(filler.settings.lingerSeconds) { [unowned self] in finishChunk() })
-        // Nobody reads what it has brought: that may be evicted.
+        // Nobody reads these extents: they may be evicted.
         output.held.releaseAll()
         status.lingers()
     }
 
-    /// Another fetch has begun, or lingers. It has the line, but for the rest of a chunk that costs less than to ask
-    /// for all of it again.
+    /// Ends the linger because another fetch has begun or lingers, and should have the bandwidth. The rest of a chunk
+    /// is finished if that costs less than requesting it again.
     func endLinger() {
         guard !hasEnded, status.isAbandoned, !isFinishingChunk else { return }
         if output.isChunkWorthFinishing { finishChunk() } else { stopIfAbandoned() }
     }
 
-    /// What was begun of a chunk is finished, if that is quick.
+    /// Finishes the chunk in progress, if that is quick.
     private func finishChunk() {
         stay()
         guard !hasEnded, status.isAbandoned else { return }
@@ -60,7 +60,7 @@ extension Fetch {
     }
 
     func stopAtChunkEnd() {
-        // While another thread writes, how far it is shows only when it has.
+        // During a write on another thread, the position is not up to date.
         guard isFinishingChunk, !output.isWriting, output.generation != nil, !output.isInChunk else { return }
         stopIfAbandoned()
     }
@@ -70,7 +70,7 @@ extension Fetch {
         if status.endIfAbandoned() { finish(.stopped) } else { stay() }
     }
 
-    /// Somebody follows it again, or it has ended.
+    /// It has a follower again, or has ended.
     func stay() {
         if isLingering { filler.endLinger() }
         leaving = .not

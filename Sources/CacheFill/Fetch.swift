@@ -6,24 +6,25 @@ import Logging
 import Metrics
 import Upstream
 
-/// One gap being filled: a transfer, tried again from its frontier, into a generation. Loop-bound.
+/// Fills one gap of a generation: one transfer, and further ones from the frontier where it breaks off. Loop-bound.
 ///
 ///     waiting ── asked ──▶ receiving ◀──▶ heldBack
 ///        ▲                    │ the answer has ended
 ///        │                    ▼
 ///        └── tried again ── received ── all is written ──▶ ended
 ///
-/// It asks (`FetchRequest`, `FetchRetry`), has the answer judged (`AnswerIntake`), hands its bytes on (`FetchOutput`), and ends.
+/// `FetchRequest` and `FetchRetry` decide what is requested and when, `AnswerIntake` judges the answers, and
+/// `FetchOutput` takes the bytes.
 package final class Fetch: TransferDelegate {
     enum Purpose: Sendable {
-        /// Find out what the resource is, or whether it still is what is stored.
+        /// Find out what the resource is, or whether the stored generation still holds.
         case opening(UpstreamRequest.Span?, owner: FollowerID, isShared: Bool, validating: Generation?)
-        /// Fill a gap of a generation that is known.
+        /// Fill a gap of a known generation.
         case gap(Generation)
-        /// Bring bytes of a known generation past the cache.
+        /// Bring bytes of a known generation without storing them.
         case bypass(Generation, owner: FollowerID)
 
-        /// The generation that is known before its origin is asked.
+        /// The generation, if it is known before the origin is contacted.
         var generation: Generation? {
             switch self {
             case .gap(let generation), .bypass(let generation, _): generation
@@ -31,26 +32,26 @@ package final class Fetch: TransferDelegate {
             }
         }
 
-        /// The stored generation that its origin is asked about.
+        /// The stored generation that this fetch revalidates.
         var validated: Generation? { if case .opening(_, _, _, let validated) = self { validated } else { nil } }
     }
 
-    /// How far it is.
+    /// The fetch's progress.
     enum Phase {
-        /// To be asked: at once, or when the time has come.
+        /// To be sent: at once, or when the timer fires.
         case waiting(LoopTimer?)
         case receiving(Transfer)
-        /// The transfer is paused until what was received is written.
+        /// The transfer is paused until the received bytes are written.
         case heldBack(Transfer)
-        /// The transfer has ended, so; not all that it brought is written.
+        /// The transfer has ended, perhaps with an error; not all of its bytes are written yet.
         case received(UpstreamError?)
-        /// Over. The transfer that is left ends by itself, so that its connection can be used again.
+        /// The fetch is over. A remaining transfer runs to its end, so that its connection can be reused.
         case ended(Transfer?)
     }
 
     let status: SharedFetch
     let owner: LoopFiller
-    /// The loop whose request asked for it.
+    /// The loop whose request started the fetch.
     let home: Int
     let purpose: Purpose
     let demand: Demand
@@ -87,7 +88,7 @@ package final class Fetch: TransferDelegate {
     var filler: CacheFiller { owner.filler }
     var store: CacheStore { owner.filler.store }
 
-    /// Nil while none runs.
+    /// The current transfer; nil if none runs.
     var transfer: Transfer? {
         switch phase {
         case .receiving(let transfer), .heldBack(let transfer): transfer
@@ -100,13 +101,13 @@ package final class Fetch: TransferDelegate {
 
     var isHeldBack: Bool { if case .heldBack = phase { true } else { false } }
 
-    /// The generation whose bytes have to come; nil until an opening fetch knows.
+    /// The generation that the bytes must belong to; nil until an opening has found it.
     private var knownGeneration: Generation? { purpose.generation ?? output.generation }
 
-    // MARK: Asking
+    // MARK: Requests
 
     func start(_ reason: FetchReason) {
-        // A broken transfer does not go on either.
+        // This also stops the continuation of a broken transfer.
         guard !owner.isOffline else { return finish(.failed(.offline)) }
         var next = request.make(for: knownGeneration, output.wanted)
         next.priority = status.isForDownloads ? .download : .playback
@@ -122,7 +123,7 @@ package final class Fetch: TransferDelegate {
         phase = .receiving(owner.upstream.start(next, delegate: self))
     }
 
-    /// Leaves the answer that has begun, and asks once more.
+    /// Drops the current answer and sends another request.
     private func askAgain() {
         transfer?.cancel()
         start(.validation)
@@ -134,7 +135,7 @@ package final class Fetch: TransferDelegate {
         timer.schedule(afterSeconds: seconds)
     }
 
-    /// Its followers have come or gone.
+    /// Reacts to a change among the followers.
     func hear(_ notice: ResourceState.Notice) {
         switch notice {
         case .goOn: if !hasEnded { transfer?.resume() }
@@ -167,7 +168,7 @@ package final class Fetch: TransferDelegate {
 
     package func transfer(_ transfer: Transfer, receivedBody bytes: UnsafeRawBufferPointer) -> Bool {
         guard !hasEnded else {
-            // More than was asked for.
+            // The origin sends more than was requested.
             transfer.cancel()
             owner.ended(self)
             return true
@@ -211,8 +212,8 @@ package final class Fetch: TransferDelegate {
         goOn()
     }
 
-    /// Curl reads on for as long as there is something, up to a hundred buffers, and nobody else on this loop gets a
-    /// turn.
+    /// Gives other connections of this loop a turn: curl keeps reading while there is data, up to a hundred buffers at
+    /// once.
     private func yieldTurn() {
         guard !hasEnded, home == owner.loop.index else { return }
         holdBack()
@@ -259,12 +260,12 @@ package final class Fetch: TransferDelegate {
         if !found, !hasEnded, status.isAbandoned { stopIfAbandoned() }
         guard !hasEnded else { return }
         guard output.roomMade(found) else {
-            return finish(.failed(.notStored("nothing in the cache can be evicted")))
+            return finish(.failed(.notStored("the cache is full, and everything in it is pinned or in use")))
         }
         goOn()
     }
 
-    /// There is room, or something has been written: what waited for that.
+    /// Continues after a write, or after the store has made room.
     private func goOn() {
         flush()
         guard !hasEnded, !output.isWaitingForRoom else { return }
@@ -277,12 +278,12 @@ package final class Fetch: TransferDelegate {
     }
 
     private func answerEnded(_ error: UpstreamError?) {
-        // What breaks after all that is wanted has come is of no account.
+        // Once everything wanted has arrived, errors do not matter.
         if let error, output.position < output.end {
             return failOrRetry(.upstream(error), isTransient: error.isTransient)
         }
         switch output.answerEnded() {
-        case .noHead: finish(.failed(.unusable("it has no head")))
+        case .noHead: finish(.failed(.unusable("it has no header")))
         case .complete: finish(.completed)
         case .inPart: start(.resume)
         case .short(let count):
@@ -292,7 +293,8 @@ package final class Fetch: TransferDelegate {
 
     // MARK: Failing
 
-    /// A broken transfer goes on from its frontier, if that can be the same generation's; the client does not notice.
+    /// Continues a broken transfer from its frontier, if another answer can be matched to the same generation. The
+    /// client does not notice.
     private func failOrRetry(_ error: FillError, isTransient: Bool) {
         transfer?.cancel()
         phase = .waiting(nil)
@@ -304,13 +306,13 @@ package final class Fetch: TransferDelegate {
             random: .random(in: 0..<1))
         if request.turnsToFirstURL(after: error, for: known) { return start(.resume) }
         if status.isAbandoned {
-            log("not fetched further, as nobody waits for it: \(error)")
+            log("stopped fetching, as nobody is waiting for it: \(error)")
             stopIfAbandoned()
             guard !hasEnded else { return }
         }
         switch verdict {
         case .again(let seconds):
-            log("fetching again in \(seconds) s: \(error)")
+            log("trying again in \(seconds) s: \(error)")
             wait(seconds, then: .resume)
         case .fail: fail(error)
         case .busy(let seconds): fail(.busy(retryAfter: seconds))
@@ -350,7 +352,7 @@ package final class Fetch: TransferDelegate {
         owner.ended(self)
     }
 
-    /// All is there. The transfer ends by itself, unless it is paused.
+    /// Completes the fetch. The transfer runs to its end, unless it is paused.
     private func complete() {
         guard let transfer, !transfer.isPaused else { return finish(.completed) }
         end(.completed, leaving: transfer)
@@ -374,7 +376,7 @@ package final class Fetch: TransferDelegate {
         status.ended(result)
     }
 
-    /// What no other transfer can complete is not kept: of unknown length, or without a validator.
+    /// Discards an incomplete generation that no other transfer can complete, because it lacks a length or a validator.
     private func abandonIncomplete(_ generation: Generation?, _ result: FetchEnd) {
         if case .completed = result { return }
         guard let generation, generation.isStored, generation.length == nil || generation.head.rangeCondition == nil

@@ -3,8 +3,9 @@ import EventIO
 import HTTPModel
 import Synchronization
 
-/// Which loop a transfer runs on. Receiving and sending are half of the work each: with one player the other loop would
-/// idle. A short transfer stays where it is asked for: it is over before another thread has begun.
+/// Chooses the loop that a transfer runs on. Receiving and sending are about equal work, and with one player the other
+/// loops would be idle. A short transfer stays on the loop that needs it: it would be over before another thread had
+/// started.
 final class FetchBalance: Sendable {
     private struct State {
         var fillers: [Int: LoopBound<LoopFiller>] = [:]
@@ -23,15 +24,15 @@ final class FetchBalance: Sendable {
         }
     }
 
-    /// The fillers and this let go of each other.
+    /// Releases the fillers, which also hold this object.
     func clear() {
         state.withLock { $0 = State() }
     }
 
-    /// Chooses the loop for a transfer that is asked for on loop `home`. `ended` has to follow.
+    /// Chooses the loop for a transfer that loop `home` needs. The caller must call `ended` afterwards.
     /// - Parameters:
-    ///   - length: what it brings, in bytes; nil where only the answer will tell.
-    ///   - url: who is asked for what.
+    ///   - length: how many bytes it delivers; nil until the answer states it.
+    ///   - url: the requested URL, from which a length is guessed.
     func place(from home: Int, length: Int64?, _ url: OriginURL) -> LoopBound<LoopFiller>? {
         state.withLock { state in
             let isShort = length.map(ExpectedLengths.isShort) ?? state.lengths.isShort(url)
@@ -39,7 +40,7 @@ final class FetchBalance: Sendable {
         }
     }
 
-    /// What was asked for has this length; nil where that is not told.
+    /// Records a response's length; nil if the origin did not state one.
     func note(_ length: Int64?, of url: OriginURL) {
         state.withLock { $0.lengths.note(length, of: url) }
     }
@@ -49,21 +50,21 @@ final class FetchBalance: Sendable {
     }
 }
 
-/// Whether something may be expected to be short, before its answer tells: as what its host sent last by a name that
-/// ends alike. A host of segments sends segments, and its subtitles say nothing of its films.
+/// Guesses whether a response will be short before it arrives, from the last response of the same host with the same
+/// file extension. A host's segments predict its next segments; its subtitles do not predict its films.
 struct ExpectedLengths {
     /// By host, port and extension.
     private var haveBeenShort: [String: Bool] = [:]
-    /// What is forgotten costs a switch of threads, and no more.
+    /// A forgotten host costs one switch of threads at most.
     private static let mostKinds = 1024
     private static let longestExtension = 8
 
-    /// Up to 1 MiB: a few buffers, which the loop that asks has received sooner than another has begun.
+    /// Up to 1 MiB is short: the loop that needs it has received those few buffers before another has started.
     static func isShort(_ length: Int64) -> Bool { length <= 1 << 20 }
 
     func isShort(_ url: OriginURL) -> Bool { haveBeenShort[Self.kind(of: url)] ?? false }
 
-    /// - Parameter length: in bytes; nil where it is not told.
+    /// - Parameter length: in bytes; nil if the origin did not state it.
     mutating func note(_ length: Int64?, of url: OriginURL) {
         let kind = Self.kind(of: url), isShort = length.map(Self.isShort) ?? false
         guard haveBeenShort[kind] != isShort else { return }
@@ -83,14 +84,14 @@ struct ExpectedLengths {
     }
 }
 
-/// What each loop has to do: transfers that run there, and transfers that were asked for there and are sent on.
+/// The load of each loop: transfers that run on it, and transfers that it sends on to clients.
 struct LoopLoads {
     private(set) var loads: [Int: Int] = [:]
 
     mutating func add(_ loop: Int) { loads[loop] = 0 }
 
-    /// Home, where a transfer costs no switch of threads, unless the transfer is long and another loop has less than
-    /// half to do of what home has with the sending alone.
+    /// Returns home, which needs no switch of threads, unless the transfer is long and another loop has less than half
+    /// of home's load.
     mutating func place(from home: Int, isShort: Bool) -> Int {
         loads[home, default: 0] += 1
         let least = loads.min { ($0.value, $0.key) < ($1.value, $1.key) }!

@@ -1,14 +1,14 @@
 import DiskCache
 
-/// What passes by without being kept, from the first byte or from some byte on.
+/// Responses that pass through without being stored, from their first byte or from a later one.
 extension FetchOutput {
     private var store: CacheStore { filler.store }
 
-    /// A body of unknown length that is this long is a stream without end: it passes, and is not kept.
+    /// Stops storing a body of unknown length that grows too long: it is an endless stream.
     mutating func letPass() {
         guard let generation else { return }
         if generation.isStored, !generation.isRetired, end == .max, position > longestUnknownLength {
-            stopStoring(generation, "its body is too long")
+            stopStoring(generation, "the body is too long")
         }
         guard !generation.isStored || generation.isRetired && end == .max else { return }
         discardPassed(of: generation)
@@ -18,24 +18,25 @@ extension FetchOutput {
         min(filler.settings.longestUnknownLength, store.longestFile, demand.resolvedRule.largestStored ?? .max)
     }
 
-    /// Before its end is seen, nothing of a body of unknown length can be evicted: it needs the room itself.
-    /// - Returns: whether there is some now.
+    /// Until its end is known, no part of a body of unknown length can be evicted, so it may fill the cache by itself.
+    /// Stops storing it and discards what all followers have read.
+    /// - Returns: whether there is room now.
     mutating func makeRoomBehind() -> Bool {
         guard end == .max, let generation, generation.isStored else { return false }
         if !generation.isRetired { stopStoring(generation, "the cache has no room") }
         return discardPassed(of: generation) > 0
     }
 
-    /// What comes in no other way passes through memory from here on.
-    /// - Parameter reason: why it is not stored, for the log.
-    /// - Returns: whether it does.
+    /// Continues in a pass-through buffer, if the bytes cannot be requested again.
+    /// - Parameter reason: why they are not stored, for the log.
+    /// - Returns: whether it continues there.
     mutating func spill(_ reason: String) -> Bool {
         guard let generation, generation.isStored, end == .max || generation.head.rangeCondition == nil else {
             return false
         }
         let buffer = store.makeBuffer(
             generation.key, head: generation.head, length: generation.length, geometry: generation.geometry)
-        // Whoever reads in the chunk in progress goes on in the buffer too.
+        // Followers that read in the chunk in progress continue in the buffer too.
         let start = generation.geometry.chunkStart(generation.geometry.chunk(at: position))
         let former = writer, next = store.writer(buffer, at: start, stopsAtPresent: false)
         guard next.copy(start..<position, of: generation) else { return false } // no trap: position is in the chunk
@@ -48,7 +49,7 @@ extension FetchOutput {
 
     private func stopStoring(_ generation: Generation, _ reason: String) {
         filler.logger.info(
-            "passed on without being stored, as \(reason)", metadata: ["resource": "\(generation.key.text)"])
+            "passing through without being stored: \(reason)", metadata: ["resource": "\(generation.key.text)"])
         filler.discard(generation, of: status.resource)
     }
 

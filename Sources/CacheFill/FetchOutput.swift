@@ -2,70 +2,70 @@ import CachePolicy
 import DiskCache
 import HTTPModel
 
-/// Where what a fetch receives goes: into a generation, by way of staging buffers. Bound to the fetch's loop.
+/// Writes a fetch's bytes into a generation by way of staging buffers. Bound to the fetch's loop.
 ///
 ///     ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓[ staging ]░░░░░░░░░░░░░░░│
 ///     held for readers      ▲         ▲              end
 ///                        position  received
 ///
-/// It says when something is to be written (`take`), what (`nextWrite`), and what follows from how that went (`wrote`);
-/// the fetch does it. Where the store has no room, it is to make some, and then `roomMade`.
+/// It decides when to write (`take`), what (`nextWrite`), and what follows from the result (`wrote`); the fetch does
+/// the writing. If the store has no room, the fetch asks it to make some and reports the result (`roomMade`).
 struct FetchOutput {
-    /// When what was taken in is to be written.
+    /// When to write the bytes just taken in.
     enum Urgency {
         case now
-        /// Now, and then others have their turn: it is what somebody waits for first.
+        /// Now, and then give other connections a turn: these are the first bytes that somebody waits for.
         case first
-        /// When the transfer's callback is over: the fetch sees to that, and says `flushed`.
+        /// After the transfer's callback; the fetch then calls `flushed`.
         case afterCallback
-        /// With what comes next, or when that callback is over.
+        /// With the bytes that come next, or after the callback that is already planned.
         case later
     }
 
-    /// The first bytes of a buffer, on their way into the generation.
+    /// The first bytes of a buffer, to be written into the generation.
     struct Write {
         let writer: ChunkWriter
         let buffer: StagingBuffer
-        /// Bytes.
+        /// In bytes.
         let count: Int
-        /// Whether another thread is to do it.
+        /// Whether another thread does the writing.
         let isLong: Bool
 
         func run() -> ChunkWriter.Outcome {
             writer.append(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))
         }
 
-        /// Writes on another thread, and delivers there.
+        /// Writes on another thread and delivers the result there.
         func run(then deliver: @escaping @Sendable (ChunkWriter.Outcome) -> Void) {
             writer.append(buffer, count: count, then: deliver)
         }
     }
 
-    /// What follows from a write.
+    /// The consequence of a write.
     enum Step {
-        /// There is more to come.
+        /// More bytes are wanted.
         case more
-        /// All that is wanted is there.
+        /// Everything wanted has arrived.
         case complete
-        /// So it is, and the answer goes on.
+        /// Everything wanted has arrived, and the answer still continues.
         case beyond
-        /// It has come to what is there, or to what another one is writing.
+        /// It has reached chunks that are present, or that another fetch is writing.
         case met
-        /// Nothing is taken in until the store has made room (`roomMade`).
+        /// Nothing can be taken in until the store has made room (`roomMade`).
         case noRoom
         case failed(StoreError)
-        /// Closed while it was being written.
+        /// The output was closed during the write.
         case closed
     }
 
-    /// How an answer has ended that did not break off.
+    /// How an answer ended that did not break off.
     enum AnswerEnd: Equatable {
-        /// It had no head that told where its bytes belong.
+        /// No header said where its bytes belong.
         case noHead
         case complete
-        /// The origin sends less at a time than was asked for: the rest is to be asked for at once.
+        /// The origin sends less at a time than was requested: request the rest at once.
         case inPart
-        /// The body is so many bytes shorter than was told.
+        /// The body is this many bytes shorter than announced.
         case short(by: Int64)
     }
 
@@ -73,28 +73,29 @@ struct FetchOutput {
     let filler: CacheFiller
     let demand: Demand
     var writer: ChunkWriter?
-    /// Where the next byte goes.
+    /// The offset of the next byte to write.
     private(set) var position: Int64
-    /// Past the last byte that is wanted; `Int64.max` while unknown.
+    /// The end of what is wanted; `Int64.max` while unknown.
     private(set) var end: Int64
-    /// Bytes that have been written, whatever they were asked for again.
+    /// Bytes written so far, those written again included.
     private(set) var brought: Int64 = 0
     /// Nothing is taken in until there is room.
     private(set) var isWaitingForRoom = false
     var held = HeldExtents()
-    /// What the answer that is coming in brings, by its own account; without an upper end where it is the whole.
+    /// The range that the current answer announces; without an upper end if it is the whole.
     private var answered: Range<Int64> = 0..<Int64.max
-    /// Bytes ahead in the response that are not wanted: before the first whole chunk, or sent again.
+    /// Leading bytes of the answer to drop: they lie before the first whole chunk, or were received before.
     private var surplus: Int64 = 0
     private var staging = Staging()
     private var isFlushDue = false
-    /// What somebody waits for first has been written.
+    /// Whether the first bytes that somebody waits for have been written.
     private var hasBegun = false
     private var isClosed = false
 
-    /// Written as soon as there are so many bytes; while they are, about twice as many are received in advance.
+    /// Write as soon as this many bytes are staged; during a write, about twice as many are received in advance.
     private static let stagingBytes = 256 << 10
-    /// Beyond this the disk might make the loop wait, and a switch of threads is cheap beside the write.
+    /// Longer writes go to another thread: the disk might block the loop, and beside the write a switch of threads is
+    /// cheap.
     private static let onLoopBytes = 64 << 10
 
     init(_ range: Range<Int64>, _ status: SharedFetch, _ filler: CacheFiller, _ demand: Demand) {
@@ -102,24 +103,24 @@ struct FetchOutput {
         (position, end) = (range.lowerBound, range.upperBound)
     }
 
-    /// What it goes into; nil before the origin has said what comes.
+    /// The generation that is written; nil before the origin has stated what it sends.
     var generation: Generation? { writer?.generation }
 
-    /// What is yet to come.
+    /// The range still to come.
     var wanted: Range<Int64> { position..<max(position, end) } // no trap: at least position
 
-    /// Up to where bytes were taken in.
+    /// The end of the bytes taken in so far.
     var received: Int64 { position +| Int64(staging.count) }
 
     var isWriting: Bool { staging.isWriting }
 
     // MARK: Answers
 
-    /// Bytes come for a generation.
+    /// Starts writing a generation.
     /// - Parameters:
-    ///   - start: of a chunk; nil for where this is.
-    ///   - end: past the last byte that is wanted; nil for what was wanted before.
-    ///   - surplus: bytes that come before these, and are not wanted.
+    ///   - start: the chunk boundary to start at; nil for the current position.
+    ///   - end: the end of what is wanted; nil to keep the current one.
+    ///   - surplus: how many leading bytes of the answer to drop.
     mutating func begin(
         _ generation: Generation, at start: Int64? = nil, upTo end: Int64? = nil, surplus: Int64 = 0,
         stopsAtPresent: Bool
@@ -130,42 +131,42 @@ struct FetchOutput {
         writer = filler.store.writer(generation, at: position, stopsAtPresent: stopsAtPresent)
     }
 
-    /// Another answer goes on with the same bytes.
-    /// - Parameter surplus: bytes that come before these, and are here already.
+    /// Continues the same bytes with another answer.
+    /// - Parameter surplus: how many leading bytes of the answer were received before.
     mutating func resume(surplus: Int64) { self.surplus = surplus }
 
-    /// The origin is asked: nothing is known of its answer.
+    /// Forgets the last answer's range: a new request goes out.
     mutating func beginAnswer() { answered = 0..<Int64.max }
 
-    /// The answer says that it brings this.
+    /// Records the range that the answer announces.
     mutating func expect(_ range: Range<Int64>) { answered = range }
 
-    /// Whether all has come that the answer was to bring: what comes beyond that is of no use.
+    /// Whether the whole announced range has been received; later bytes are dropped.
     var isAnswered: Bool { received >= answered.upperBound }
 
-    /// The answer has ended, and all that it has brought is written.
+    /// Call when the answer has ended and all its bytes are written.
     func answerEnded() -> AnswerEnd {
         guard let writer else { return .noHead }
         if end == .max {
-            // Without a length the end of the body is the end of the resource.
+            // Without a length, the end of the body is the end of the resource.
             writer.finish()
             return .complete
         }
         if position >= end { return .complete }
-        // Unless what has come is next to nothing.
+        // An answer that delivered next to nothing counts as cut short.
         let isEnough = position == answered.upperBound && position -| answered.lowerBound >= Int64(Self.onLoopBytes)
         return isEnough ? .inPart : .short(by: end -| position)
     }
 
     // MARK: Taking in
 
-    /// Whether nothing more can be taken in before something is written.
+    /// Whether something must be written before more can be taken in.
     var isFull: Bool {
         isWaitingForRoom || staging.isWriting && staging.next.count >= 2 * Self.stagingBytes
     }
 
-    /// Takes what has come of the answer. Neither `isFull` nor `isAnswered`.
-    /// - Parameter isLast: whether no more is wanted than the chunk in progress.
+    /// Takes in bytes of the answer. Call only if neither `isFull` nor `isAnswered`.
+    /// - Parameter isLast: whether only the chunk in progress is still wanted.
     mutating func take(_ bytes: UnsafeRawBufferPointer, isLast: Bool) -> Urgency {
         let wanted = Int(min(answered.upperBound -| received, Int64(bytes.count)))
         let dropped = Int(min(surplus, Int64(bytes.count)))
@@ -183,20 +184,20 @@ struct FetchOutput {
         return .afterCallback
     }
 
-    /// The callback after which something was to be written is over.
+    /// The callback after which a write was planned is over.
     mutating func flushed() { isFlushDue = false }
 
-    /// What a broken answer has brought is not wanted: it comes once more.
+    /// Drops unwritten bytes of a broken answer: they will be sent again.
     mutating func dropStaged() { staging.next.removeAll() }
 
-    /// A paused transfer holds no memory.
+    /// Frees the buffers of a paused transfer.
     mutating func releaseMemory() { staging.release() }
 
     // MARK: Writing
 
-    /// What is to be written now, if anything is. Curl hands bytes over in small pieces; the file system takes large
-    /// ones better, and while another thread is at it the next ones come in.
-    /// - Parameter isLast: whether no more is wanted than the chunk in progress.
+    /// The next write, if one is due. Curl delivers small pieces, and the file system takes large ones better; while
+    /// another thread writes, the next bytes are received.
+    /// - Parameter isLast: whether only the chunk in progress is still wanted.
     mutating func nextWrite(isLast: Bool) -> Write? {
         guard !isClosed, !isWaitingForRoom, !staging.isWriting, let writer, !staging.next.isEmpty else { return nil }
         let count = isLast ? upToChunkEnd(wantedOfNext) : wantedOfNext
@@ -205,14 +206,14 @@ struct FetchOutput {
         return Write(writer: writer, buffer: isLong ? staging.handOver() : staging.next, count: count, isLong: isLong)
     }
 
-    /// A write is over.
+    /// Takes the result of a write.
     mutating func wrote(_ outcome: ChunkWriter.Outcome, _ write: Write) -> Step {
         if write.isLong { staging.handedBack() }
         switch outcome {
         case .taken(let count), .noRoom(let count), .met(let count): advance(by: count)
         case .failed(let error):
             filler.store.reportDisk(
-                "write what was fetched, so responses go on without the cache", error, label: "disk-write")
+                "write fetched bytes, so responses continue uncached", error, label: "disk-write")
         }
         if isClosed {
             writer?.close()
@@ -229,7 +230,7 @@ struct FetchOutput {
             return .noRoom
         case .failed(let error):
             staging.wrote(0, of: write.buffer)
-            return spill("it could not be written") ? .more : .failed(error)
+            return spill("the disk failed") ? .more : .failed(error)
         }
     }
 
@@ -243,16 +244,16 @@ struct FetchOutput {
         letPass()
     }
 
-    /// The store has looked for room.
-    /// - Parameter found: whether there is some now.
-    /// - Returns: whether it goes on, there or elsewhere.
+    /// The store has tried to make room.
+    /// - Parameter found: whether it succeeded.
+    /// - Returns: whether the fetch can continue, in the store or in a buffer.
     mutating func roomMade(_ found: Bool) -> Bool {
         guard found || makeRoomBehind() || spill("the cache has no room") else { return false }
         isWaitingForRoom = false
         return true
     }
 
-    /// Nothing more is written, once what is being written is.
+    /// Stops writing, once the write in progress is done.
     mutating func close() {
         isClosed = true
         if !staging.isWriting { writer?.close() }
@@ -261,7 +262,7 @@ struct FetchOutput {
 
     private mutating func hold(_ range: Range<Int64>) {
         guard let generation, generation.isStored, let reader = status.slowestFollower else { return }
-        // One more than the window, as it begins and ends within an extent.
+        // One more than fits the window: it begins and ends within an extent.
         let most = Int(filler.window(of: demand).limit / generation.geometry.extentSize) +| 2 // no trap: above 0
         held.hold(range, of: generation, readFrom: reader, atMost: most)
     }
@@ -272,27 +273,27 @@ struct FetchOutput {
 
     // MARK: The chunk in progress
 
-    /// Whether something of it has come.
+    /// Whether part of it has been written.
     var isInChunk: Bool {
         guard let geometry = generation?.geometry else { return false }
         return geometry.chunkStart(geometry.chunk(at: position)) != position
     }
 
-    /// Whether what is missing of it costs less than to ask for all of it again.
+    /// Whether its missing bytes cost less than requesting it again.
     var isChunkWorthFinishing: Bool {
         guard let generation else { return false }
         let chunk = generation.geometry.chunkBytes(generation.geometry.chunk(at: position), length: generation.length)
         return LeftChunk.isWorthFinishing(received: received -| chunk.lowerBound, of: Int64(chunk.count))
     }
 
-    /// What is yet to be written of it.
+    /// Its bytes that are not written yet.
     private var bytesToChunkEnd: Int64 {
         guard let generation else { return .max }
         return generation.geometry.chunkBytes(generation.geometry.chunk(at: position), length: generation.length)
             .upperBound -| position
     }
 
-    /// Of so many bytes, those that end with a chunk; all, where the chunk's end is not among them.
+    /// Shortens a count of bytes so that they end with a chunk; unchanged if no chunk ends among them.
     private func upToChunkEnd(_ count: Int) -> Int {
         guard let geometry = generation?.geometry else { return count }
         let boundary = geometry.chunkStart(geometry.chunk(at: position +| Int64(count)))

@@ -1,63 +1,64 @@
 import CachePolicy
 
-/// When a fetch asks its origin, and when it asks again after a failure: a value, without clock and dice. Seconds.
+/// Decides when a fetch sends its request, and when it tries again after a failure. A value without clock or
+/// randomness; all times in seconds.
 ///
-/// A host that wants to be left alone (`OriginBackoff`) is waited for no longer than whoever waits for the bytes can be
-/// kept waiting: that is its *patience*.
+/// A host in back-off (`OriginBackoff`) is waited for only as long as the clients can be kept waiting: that is the
+/// fetch's *patience*.
 struct FetchRetry {
-    /// How long a host is waited for at most.
+    /// The longest waits for a host.
     struct Patience {
-        /// By who has heard nothing yet.
+        /// For clients that have received nothing yet.
         let first: Double
-        /// By who would have to be cut otherwise.
+        /// For clients whose response would have to be cut off otherwise.
         let midway: Double
     }
 
-    /// Who waits for the first byte.
+    /// Who waits for the bytes.
     enum Audience {
-        /// Downloads alone: they have time, and their own way of trying again.
+        /// Only downloads: they have time, and retry by themselves.
         case downloads
-        /// Who has a stored response is not kept waiting.
+        /// A client that can be given a stored response: it is not kept waiting.
         case whoHasIt
         case whoHasNothing
-        /// Bytes have gone out, or nobody waits.
+        /// Bytes have been sent, or nobody waits.
         case midway
     }
 
-    /// What is to be done now.
+    /// What to do now.
     enum Turn: Equatable {
         case now
         case later(afterSeconds: Double)
-        /// The host wants to be left alone for longer than anybody waits.
+        /// The host's back-off is longer than anybody waits.
         case busy(retryAfter: Int64)
     }
 
-    /// What is to be done about a failure.
+    /// What to do about a failure.
     enum Verdict: Equatable {
         case again(afterSeconds: Double)
         case fail
-        /// The host wants to be left alone for longer than anybody waits.
+        /// The host's back-off is longer than anybody waits.
         case busy(retryAfter: Int64)
     }
 
-    /// What went wrong, and for whom.
+    /// A failure and its circumstances.
     struct Failure {
-        /// Whether the same request may well succeed later.
+        /// Whether the same request may succeed later.
         let isTransient: Bool
-        /// Whether an answer to another request could be told from another version's.
+        /// Whether another answer could be matched to the same version.
         let canGoOn: Bool
-        /// Whether anybody has to have it from here: not who has a stored response.
+        /// Whether the bytes are needed. False for a validation: the client can be given the stored response.
         let isNeeded: Bool
-        /// Whether nobody waits but downloads.
+        /// Whether only downloads wait.
         let isForDownloads: Bool
-        /// Bytes that this fetch has brought so far.
+        /// Bytes that this fetch has delivered so far.
         let brought: Int64
     }
 
     private let policy: RetryPolicy
     private let midway: Double
     private var patience: Double
-    /// In a row, without a byte between them.
+    /// Failures in a row without a byte between them.
     private var failures = 0
     private var broughtBefore: Int64 = 0
 
@@ -71,20 +72,20 @@ struct FetchRetry {
             }
     }
 
-    /// Before the origin is asked.
+    /// Call before each request.
     /// - Parameters:
-    ///   - wait: for how long its host wants to be left alone; 0 where it may be asked.
-    ///   - random: 0 up to, but not including, 1.
+    ///   - wait: the host's remaining back-off; 0 if there is none.
+    ///   - random: in 0..<1.
     func turn(wait: Double, random: Double) -> Turn {
         guard wait > 0 else { return .now }
         guard wait <= patience else { return .busy(retryAfter: Self.whole(wait)) }
         return .later(afterSeconds: Self.spread(wait, random))
     }
 
-    /// An attempt has failed.
+    /// Call after a failed attempt.
     /// - Parameters:
-    ///   - wait: for how long the host wants to be left alone, by what is known now.
-    ///   - random: 0 up to, but not including, 1.
+    ///   - wait: the host's remaining back-off as known now.
+    ///   - random: in 0..<1.
     mutating func failed(_ failure: Failure, wait: Double, random: Double) -> Verdict {
         if failure.brought > broughtBefore { failures = 0 }
         broughtBefore = failure.brought
@@ -97,7 +98,7 @@ struct FetchRetry {
         return .again(afterSeconds: max(backoff, wait > 0 ? Self.spread(wait, random) : 0))
     }
 
-    /// Those who wait for one host do not all come at once.
+    /// Adds jitter, so that fetches waiting for one host do not all return at once.
     private static func spread(_ wait: Double, _ random: Double) -> Double { wait + random * min(1, wait / 10) }
 
     private static func whole(_ seconds: Double) -> Int64 { Int64(min(seconds, 1e9).rounded(.up)) }

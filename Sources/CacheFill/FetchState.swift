@@ -3,24 +3,24 @@ import DiskCache
 import Synchronization
 import Upstream
 
-/// Identifies who follows a fetch.
+/// Identifies a follower of a fetch.
 package struct FollowerID: Hashable, Sendable {
-    /// For what it follows.
+    /// What the follower is.
     package enum Kind: Sendable {
-        /// A reader, or a waiting request: somebody waits at the other end.
+        /// A reader or a waiting request: a client waits for the bytes.
         case reader
-        /// What is filled beyond its reader.
+        /// A fill beyond what is read.
         case fill
-        /// It tries again by itself, later, and does not come back at once when it has left.
+        /// A download. It retries by itself later, and does not return soon after it has left.
         case download
-        /// What a player is about to ask for: downloads make way for it as for a reader, and when it has left, it is for
-        /// something else.
+        /// A prefetch for a player's next request. Downloads make way for it as for a reader. When it has left, it does
+        /// not return.
         case ahead
 
-        /// Whether nobody is expected back who has left.
+        /// Whether a follower that has left does not return soon.
         var leavesForGood: Bool { self == .download || self == .ahead }
 
-        /// Whether somebody plays, who needs it soon.
+        /// Whether a player needs the bytes soon.
         var isPlaying: Bool { self == .reader || self == .ahead }
     }
 
@@ -34,83 +34,83 @@ package struct FollowerID: Hashable, Sendable {
     }
 }
 
-/// What an opening fetch found.
+/// What an opening has found.
 package enum Opening: Sendable {
-    /// The resource's generation, from which anyone may read.
+    /// The resource's generation, from which everybody may read.
     case stored(Generation)
-    /// A response that is not stored: a buffer for the one who asked; others ask for themselves.
-    /// - part: the bytes that come, where they are not the whole.
-    /// - total: the length of the whole; nil where the origin keeps it to itself (`bytes 0-9/*`).
+    /// A response that is not stored: a buffer for the request that started the opening; others send their own.
+    /// - part: the range that arrives, if it is not the whole.
+    /// - total: the length of the whole; nil if the origin withholds it (`bytes 0-9/*`).
     case passing(Generation, owner: FollowerID, part: Range<Int64>?, total: Int64?)
-    /// The generation that is there still holds, says its origin, with this status.
+    /// The stored generation still holds, as the origin answered with this status.
     case validated(Generation, status: Int)
 }
 
 /// How a fetch ended.
 package enum FetchEnd: Sendable {
-    /// All that was wanted is in the file.
+    /// Everything wanted has been written.
     case completed
-    /// Nobody followed it any more, or it met bytes that are there already.
+    /// Nobody followed it any more, or it met chunks that are present.
     case stopped
     case failed(FillError)
 }
 
-/// One fetch: what it brings, how far it is, and who follows it. A value, without lock, clock and thread
+/// The state of one fetch: what it delivers, its progress, and its followers. A value without lock, clock or thread
 /// (`ResourceState`).
 struct FetchState {
-    /// nil until the origin has said what the resource is.
+    /// nil until the origin has stated what the resource is.
     var opening: Opening?
-    /// Offsets that this fetch fills; the upper end is open (`Int64.max`) while the length is unknown.
+    /// The range that this fetch fills; its upper end is `Int64.max` while the length is unknown.
     private(set) var range: Range<Int64>
-    /// Up to here its bytes are in the file.
+    /// Its bytes up to here are in the file.
     private(set) var frontier: Int64
-    /// Up to here bytes were taken in; those past the frontier are yet to be written.
+    /// Bytes up to here have been received; those past the frontier are not written yet.
     private(set) var received: Int64
     var end: FetchEnd?
     /// Whether it fills gaps of the current generation, so that others may follow it.
     var isShared: Bool
-    /// At the window: waits for its furthest follower.
+    /// Whether it has reached its read-ahead window and waits for its furthest follower.
     private(set) var isPaused = false
     private(set) var followers: [FollowerID: Place] = [:]
-    /// Those that are woken at the next news.
+    /// Followers to wake at the next news.
     var waiting: Set<FollowerID> = []
-    /// The last follower's place, once nobody follows any more.
+    /// The last follower's place, once the fetch has no followers.
     private(set) var departed: Place?
     private(set) var wasLeftForGood = false
-    /// How far past its furthest follower the fetch goes; past its slowest, once it spilled.
+    /// How far the fetch goes past its furthest follower; past its slowest, once it has spilled.
     let window: ReadAheadWindow
-    /// In bytes; the window is never further, as what lies beyond could not be kept.
+    /// A limit on the window, in bytes: what lies beyond could not be kept.
     var furthest: Int64
-    /// Whether what it brings comes in no other way, so that followers wait for it however far ahead they are: the
-    /// origin sends no ranges, or nothing would tell whether another answer is of the same version.
+    /// Whether its bytes cannot be requested again, so that followers wait for it however far ahead they are: the
+    /// origin sends no ranges, or no validator could match another answer to the same version.
     var isUnresumable = false
     var spill: Spill?
-    /// Whether what it brings would be kept, if the store had room.
+    /// Whether its bytes are not stored only because the store has no room.
     var lacksRoom = false
-    /// The status of the origin's last answer; nil before it.
+    /// The status of the origin's last answer; nil before the first.
     var answer: Int?
-    /// Why what it brings passes by; nil where it is kept, or would be.
+    /// Why its bytes pass through; nil if they are stored, or would be if there were room.
     var passing: Storing.Reason?
-    /// How far its transfer is, or was when it ended; nil before the first.
+    /// The phase of its transfer, or its last phase once that has ended; nil before the first transfer.
     var phase: UpstreamError.Phase?
 
-    /// From `start` on the bytes stand in a buffer in memory, as the store has no room and they come in no other way.
-    /// It takes no more than what its slowest follower has yet to read.
+    /// From `start` on, the bytes go into a buffer in memory, because the store has no room and they cannot be
+    /// requested again. The buffer holds only what its slowest follower has yet to read.
     struct Spill: Sendable {
         let buffer: Generation
         let start: Int64
     }
 
-    /// Where a follower is.
+    /// A follower's position.
     struct Place: Equatable, Sendable {
         /// Where it began to read.
         var start: Int64
         var offset: Int64
-        /// Bytes before this were there before it came: not fetched for it.
+        /// Bytes before this offset were present before it came, so they were not fetched for it.
         var freshFrom: Int64 = 0
     }
 
-    /// A follower that is at most so far ahead of the frontier waits for it; one further on gets a fetch of its own.
+    /// A follower at most this far ahead of the frontier waits for the fetch; one further ahead gets its own.
     static let joinDistance: Int64 = 1 << 20
 
     init(range: Range<Int64>, _ reach: ResourceState.Reach, isShared: Bool) {
@@ -121,7 +121,7 @@ struct FetchState {
     var isRunning: Bool { end == nil }
     var isAbandoned: Bool { followers.isEmpty }
 
-    /// Whether nobody waits for it but downloads.
+    /// Whether all its followers are downloads.
     var isForDownloads: Bool { !followers.isEmpty && hasOnlyDownloads }
 
     var hasOnlyDownloads: Bool { followers.keys.allSatisfy { $0.kind == .download } }
@@ -129,16 +129,16 @@ struct FetchState {
     /// The offset of the follower that is furthest behind; nil without followers.
     var slowestFollower: Int64? { followers.values.lazy.map(\.offset).min() }
 
-    // MARK: What it brings
+    // MARK: Bytes
 
-    /// Whether bytes of a chunk are yet to come from here, soon enough to wait for them.
+    /// Whether it will deliver bytes of a chunk, soon enough to wait for them.
     func brings(_ chunk: Range<Int64>) -> Bool {
         isRunning && range.overlaps(chunk) && frontier < chunk.upperBound
             && (isUnresumable || chunk.lowerBound - frontier <= Self.joinDistance)
     }
 
-    /// Whether the byte at `offset`, which is there, came from here for a follower. It may be there before the frontier
-    /// tells.
+    /// Whether it delivered the present byte at `offset` for a follower. The byte may be present before the frontier
+    /// has moved.
     func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool {
         range.contains(offset) && offset - frontier < Self.joinDistance && offset >= followers[follower]?.freshFrom ?? 0
     }
@@ -147,7 +147,7 @@ struct FetchState {
 
     mutating func enter(_ follower: FollowerID, at place: Place) { followers[follower] = place }
 
-    /// - Returns: whether it followed.
+    /// - Returns: whether it was a follower.
     mutating func move(_ follower: FollowerID, to offset: Int64, from start: Int64?) -> Bool {
         guard followers[follower] != nil else { return false }
         if let start { followers[follower]?.start = start }
@@ -155,7 +155,7 @@ struct FetchState {
         return true
     }
 
-    /// - Returns: whether it followed.
+    /// - Returns: whether it was a follower.
     mutating func leave(_ follower: FollowerID) -> Bool {
         waiting.remove(follower)
         guard let place = followers.removeValue(forKey: follower) else { return false }
@@ -163,15 +163,15 @@ struct FetchState {
         return true
     }
 
-    // MARK: How far
+    // MARK: Progress
 
-    /// It brings another stretch than was thought, from its start.
+    /// It delivers another range than expected, from that range's start.
     mutating func begin(_ range: Range<Int64>, isUnresumable: Bool) {
         (self.range, frontier, received) = (range, range.lowerBound, range.lowerBound)
         self.isUnresumable = isUnresumable
     }
 
-    /// The origin has answered: what it is, and which bytes come.
+    /// The origin has answered: what the resource is, and which bytes follow.
     mutating func opened(_ opening: Opening, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool) {
         self.opening = opening
         self.furthest = furthest
@@ -180,7 +180,7 @@ struct FetchState {
 
     mutating func wrote(upTo frontier: Int64) { self.frontier = frontier }
 
-    /// - Returns: whether it pauses now: it has come as far as it goes ahead of who follows it.
+    /// - Returns: whether it pauses, because it has reached its window.
     mutating func pauses(received: Int64, writtenTo frontier: Int64) -> Bool {
         (self.received, self.frontier) = (received, frontier)
         guard isAhead(byQuarters: 4) else { return false }
@@ -188,24 +188,24 @@ struct FetchState {
         return true
     }
 
-    /// - Returns: whether it was paused, and may go on by now.
+    /// - Returns: whether it was paused and may resume.
     mutating func resumes() -> Bool {
         guard isPaused, isRunning, !isAhead(byQuarters: 3) else { return false }
         isPaused = false
         return true
     }
 
-    /// Up to here it has brought bytes: past the frontier, where they are being written.
+    /// Its bytes up to here have arrived, those that are still being written included.
     var brought: Int64 { max(received, frontier) }
 
-    /// Whether bytes come in that a player needs soon.
+    /// Whether it delivers bytes that a player needs soon.
     var isBeingRead: Bool {
         isRunning && !isPaused && followers.contains { $0.key.kind.isPlaying && !isAhead(of: $0.value, byQuarters: 4) }
     }
 
-    /// Whether so many quarters of the window, or more, have been taken in ahead of the furthest follower; of the
-    /// slowest, where what it lacks is kept in memory. Where nobody follows any more, whether all has been taken in
-    /// that is fetched for one who may come back.
+    /// Whether at least this many quarters of the window have been received ahead of the furthest follower; of the
+    /// slowest, if the bytes are in a buffer in memory. Without followers: whether everything has been received that is
+    /// fetched in case one returns.
     private func isAhead(byQuarters quarters: Int64) -> Bool {
         guard !followers.isEmpty else {
             return departed.map {

@@ -2,36 +2,36 @@ import CachePolicy
 import DiskCache
 import Upstream
 
-/// Why bytes that a client waits for do not come.
+/// Why bytes that a client waits for do not arrive.
 package enum FillError: Error, Sendable, CustomStringConvertible {
-    /// The origin could not be asked, or its answer broke off.
+    /// The origin could not be reached, or its answer broke off.
     case upstream(UpstreamError)
-    /// The origin answers with an error when it is asked for more of what is cached, or whether that still holds.
+    /// The origin answered with an error to a request for more of a cached resource, or to its validation.
     case originStatus(Int)
-    /// The origin's bytes are no longer those that are cached (another validator or length).
+    /// The origin has another version than the cached one: its validator or length differs.
     case changed
-    /// The origin's answer cannot be what was asked for.
+    /// The origin's answer does not fit the request.
     case unusable(String)
-    /// The origin's answer is a web page of this type where media was asked for: something on the way may have sent it.
+    /// The origin's answer is a web page of this type in place of media, perhaps from a captive portal.
     case strayPage(type: String)
-    /// The store has no room that it may take, or the disk failed: the response goes on without the cache.
+    /// The store has no room, or the disk failed; the response continues without the cache.
     case notStored(String)
-    /// No origin is asked.
+    /// The proxy is offline and contacts no origin.
     case offline
-    /// The host has asked to be left alone for so many more seconds.
+    /// The host is in back-off for this many more seconds.
     case busy(retryAfter: Int64)
 
     package var description: String {
         switch self {
         case .upstream(let error): "\(error)"
-        case .originStatus(let status): "the origin answers \(status) when asked about what is cached"
+        case .originStatus(let status): "the origin answered \(status) to a request for a cached resource"
         case .changed: "the origin's content has changed"
         case .unusable(let why): "the origin's answer cannot be used: \(why)"
         case .strayPage(let type):
-            "a web page (\(type)) came in place of the media, perhaps from a login or a captive portal: open the URL in a browser"
+            "a web page (\(type)) came in place of the media, perhaps from a login page or a captive portal: open the URL in a browser"
         case .notStored(let why): why
         case .offline: "this is not cached, and the proxy is offline"
-        case .busy(let seconds): "the origin wants to be left alone for \(seconds) s"
+        case .busy(let seconds): "the origin is busy: try again in \(seconds) s"
         }
     }
 }

@@ -1,14 +1,14 @@
 import HTTPModel
 import Synchronization
 
-/// Bytes that may come in by now: so many each second, and what was not taken of the last quarter of a second.
+/// A token bucket: this many bytes per second, plus what was left unused in the last quarter of a second.
 struct TokenBucket: Sendable {
     /// Bytes per second; nil for no limit.
     private(set) var rate: Int64?
     private var tokens: Double = 0
     private var filledAt: UInt64 = 0
 
-    /// Unused time counts for so long, in seconds.
+    /// How much unused time accumulates, in seconds.
     static let memory = 0.25
 
     init(rate: Int64? = nil) { self.rate = rate }
@@ -19,22 +19,22 @@ struct TokenBucket: Sendable {
         if let rate { tokens = min(tokens, Self.most(at: rate)) }
     }
 
-    /// How many of so many bytes may come.
-    /// - Parameter now: nanoseconds of a clock that never goes back.
+    /// How many of the wanted bytes may be taken now.
+    /// - Parameter now: nanoseconds of a monotonic clock.
     mutating func available(_ wanted: Int64, at now: UInt64) -> Int64 {
         guard rate != nil else { return wanted }
         fill(at: now)
         return min(wanted, max(0, Int64(tokens)))
     }
 
-    /// Whether what has come is more than should have.
+    /// Whether more bytes have arrived than the rate allows so far.
     mutating func isInDebt(at now: UInt64) -> Bool {
         guard rate != nil else { return false }
         fill(at: now)
         return tokens < 0
     }
 
-    /// They have come: also those that came too early, for which later ones wait.
+    /// Takes bytes that have arrived, even if they came too early: later ones wait for that.
     mutating func take(_ bytes: Int64) {
         if rate != nil { tokens -= Double(bytes) }
     }
@@ -45,16 +45,16 @@ struct TokenBucket: Sendable {
         tokens = min(Self.most(at: rate), tokens + Double(now - filledAt) / 1e9 * Double(rate))
     }
 
-    /// At the lowest rates, one byte.
+    /// At the lowest rates, still one byte.
     private static func most(at rate: Int64) -> Double { max(1, Double(rate) * memory) }
 }
 
-/// What all downloads share: the rate of all together, and whose turn it is. From any thread.
+/// The rate that all downloads share. Can be used from any thread.
 ///
-/// Playing goes first: while bytes come in for a reader, all downloads together get no more than a trickle, which keeps
-/// an origin that gives readers their bytes slowly from stopping them altogether.
+/// Playback goes first: while readers receive bytes, all downloads together get only a trickle. Without it, an origin
+/// that sends bytes to readers slowly would stop downloads altogether.
 package final class DownloadLine: Sendable {
-    /// Bytes per second that all downloads get while bytes come in for readers.
+    /// The rate of all downloads together while readers receive bytes, in bytes per second.
     package static let trickle: Int64 = 64 << 10
 
     fileprivate let shared = Mutex(SharedBuckets())
@@ -62,8 +62,8 @@ package final class DownloadLine: Sendable {
     private let isPlaying: @Sendable () -> Bool
 
     /// - Parameters:
-    ///   - nanoseconds: a clock that never goes back.
-    ///   - isPlaying: whether bytes come in for readers now. Called with no lock held.
+    ///   - nanoseconds: a monotonic clock.
+    ///   - isPlaying: whether readers receive bytes now. Called with no lock held.
     package init(nanoseconds: @escaping @Sendable () -> UInt64, isPlaying: @escaping @Sendable () -> Bool) {
         (self.nanoseconds, self.isPlaying) = (nanoseconds, isPlaying)
     }
@@ -85,18 +85,18 @@ package final class DownloadLine: Sendable {
     }
 }
 
-/// The buckets of all downloads together. A value.
+/// The buckets that all downloads share. A value.
 private struct SharedBuckets {
     var all = TokenBucket()
-    /// Counts while bytes come in for readers.
+    /// In use while readers receive bytes.
     private var beside = TokenBucket(rate: DownloadLine.trickle)
     var isPlaying = false
     private var lookedAt: UInt64?
 
-    /// Whether bytes come in for readers is looked at so often.
+    /// How long an answer of `isPlaying` is used.
     private static let lookNanoseconds: UInt64 = 50_000_000
 
-    /// - Returns: whether to look once more whether bytes come in for readers.
+    /// - Returns: whether to ask `isPlaying` again.
     mutating func mustLook(at now: UInt64) -> Bool {
         if let lookedAt, now < lookedAt +| Self.lookNanoseconds { return false }
         lookedAt = now
@@ -109,7 +109,7 @@ private struct SharedBuckets {
         if isPlaying { beside.take(bytes) }
     }
 
-    /// - Returns: whether nothing is owed; then the bytes are taken.
+    /// - Returns: whether the buckets have no debt; if so, the bytes are taken.
     mutating func reserve(_ bytes: Int64, _ own: inout TokenBucket, at now: UInt64) -> Bool {
         guard !own.isInDebt(at: now), !all.isInDebt(at: now), !isPlaying || !beside.isInDebt(at: now) else {
             return false
@@ -118,7 +118,7 @@ private struct SharedBuckets {
         return true
     }
 
-    /// - Returns: how many of so many bytes may come: they are taken.
+    /// - Returns: how many of the wanted bytes are granted; they are taken.
     mutating func take(_ wanted: Int64, _ own: inout TokenBucket, at now: UInt64) -> Int64 {
         var granted = all.available(own.available(wanted, at: now), at: now)
         if isPlaying { granted = beside.available(granted, at: now) }
@@ -127,8 +127,8 @@ private struct SharedBuckets {
     }
 }
 
-/// How quickly one download goes. From any thread. Lock order: its own bucket before those of its line; nothing is
-/// called under either.
+/// The pace of one download. Can be used from any thread. Lock order: its own bucket before the shared ones; no calls
+/// are made under either lock.
 package final class FillPace: Sendable {
     private let line: DownloadLine
     private let bucket: Mutex<TokenBucket>
@@ -144,36 +144,35 @@ package final class FillPace: Sendable {
         bucket.withLock { $0.setRate(rate, at: now) }
     }
 
-    /// Bytes per second by both limits; nil for none.
+    /// The lower of both limits in bytes per second; nil for none.
     var rate: Int64? { [bucket.withLock { $0.rate }, line.shared.withLock { $0.all.rate }].compactMap { $0 }.min() }
 
-    /// How far past what is in time a transfer goes at most, in bytes: what comes over and above is a small part of a
-    /// second's worth.
+    /// How far a transfer may run ahead of the pace, in bytes: a small part of what comes in a second.
     var window: Int64 {
         rate.map { min(max($0 / 16, ReadAheadWindow.first), Self.longestWindow) } ?? Self.longestWindow
     }
 
     private static let longestWindow: Int64 = 1 << 20
 
-    /// How many of so many connections are of use: where a rate is to be kept, each brings its window over and above.
+    /// How many of the wanted connections are useful: with a limit on the rate, each one exceeds it by its window.
     package func connections(of count: Int) -> Int {
         rate.map { Int(max(1, min(Int64(count), $0 / Self.leastEach))) } ?? count
     }
 
-    /// Bytes per second.
+    /// In bytes per second.
     private static let leastEach: Int64 = 1 << 20
 
-    /// A transfer begins, which brings so many bytes at once.
-    /// - Returns: whether it may; then they are counted. Not where too many have come already.
+    /// Asks whether a transfer may begin, which delivers this many bytes at once.
+    /// - Returns: true if it may; then the bytes are counted. False while too many have arrived already.
     package func reserve(_ bytes: Int64) -> Bool {
         let now = line.nanoseconds()
         return withBuckets { $0.reserve(bytes, &$1, at: now) }
     }
 
-    /// So many bytes have come in, though they were too early; fewer than were reserved, where negative.
+    /// Counts bytes that have arrived too early; a negative count gives back reserved ones.
     package func owe(_ bytes: Int64) { withBuckets { $0.owe(bytes, &$1) } }
 
-    /// - Returns: how many of so many bytes that have come in are in time.
+    /// - Returns: how many of the bytes that have arrived are within the pace.
     package func take(_ wanted: Int64) -> Int64 {
         let now = line.nanoseconds()
         line.lookWhetherPlaying(at: now)

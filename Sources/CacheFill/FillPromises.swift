@@ -1,7 +1,7 @@
 import DiskCache
 import Synchronization
 
-/// What prefetches that run have yet to bring: room that is not to be had for another.
+/// Bytes that running prefetches have yet to deliver: that room is not available to others.
 final class FillPromises: Sendable {
     private let state = Mutex(State())
 
@@ -13,13 +13,13 @@ final class FillPromises: Sendable {
     private struct Promise {
         let wanted: Range<Int64>
         let generation: Generation
-        /// Who comes first has it.
+        /// Earlier prefetches have the first claim to room.
         let turn: UInt64
 
         var missing: Int64 { Int64(wanted.count) - generation.presentBytes(of: wanted) }
     }
 
-    /// - Parameter wanted: bytes of a generation.
+    /// - Parameter wanted: the range of the generation that the prefetch delivers.
     func note(_ id: ObjectIdentifier, _ wanted: Range<Int64>, _ generation: Generation) {
         state.withLock { state in
             state.turn += 1
@@ -30,7 +30,8 @@ final class FillPromises: Sendable {
 
     func drop(_ id: ObjectIdentifier) { state.withLock { $0.promises[id] = nil } }
 
-    /// - Returns: what is missing of one, and of all others that have begun before; of the same resource only once.
+    /// - Returns: the missing bytes of this prefetch, and those of all earlier ones. Several prefetches of one resource
+    ///   count once.
     func missing(for id: ObjectIdentifier) -> (own: Int64, others: Int64) {
         let all = state.withLock { $0.promises }
         guard let own = all[id] else { return (0, 0) }

@@ -4,16 +4,16 @@ import EventIO
 import HTTPModel
 import Upstream
 
-/// A client's HEAD for what is not cached, passed on. Loop-bound.
+/// Passes on a client's HEAD for a resource that is not cached. Loop-bound.
 package final class HeadFetch: TransferDelegate {
     private var transfer: Transfer?
     private let deliver: (Result<UpstreamHead, FillError>) -> Void
     private let demand: Demand
-    /// What asks whether a stored response still holds.
+    /// Conditions that validate a stored response; nil without one.
     private let conditions: HeaderFields?
     private let owner: LoopFiller
     private var head: UpstreamHead?
-    /// Runs while the host wants to be left alone.
+    /// Runs while the host is in back-off.
     private var timer: LoopTimer?
 
     init(
@@ -29,7 +29,7 @@ package final class HeadFetch: TransferDelegate {
             begin()
             return
         }
-        // Who has a stored response is not kept waiting.
+        // A client that can be given a stored response is not kept waiting.
         let isTooLong = conditions != nil || wait > owner.filler.settings.longestWait
         let timer = LoopTimer(on: owner.loop) { [unowned self] in
             if isTooLong { self.deliver(.failure(.busy(retryAfter: Int64(wait.rounded(.up))))) } else { begin() }
@@ -69,10 +69,9 @@ package final class HeadFetch: TransferDelegate {
 }
 
 extension LoopFiller {
-    /// Asks an origin for a head. Delivers once, unless cancelled.
-    /// - Parameter validated: the generation that is there: the origin is asked for its head only if that is another
-    ///   one.
-    /// - Returns: nil where no origin is to be asked.
+    /// Sends a HEAD to an origin. Delivers once, unless cancelled.
+    /// - Parameter validated: the stored generation; the request is conditional on it.
+    /// - Returns: nil while the proxy is offline.
     package func head(
         _ demand: Demand, validating validated: Generation? = nil,
         deliver: @escaping (Result<UpstreamHead, FillError>) -> Void

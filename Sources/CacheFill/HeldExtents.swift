@@ -1,18 +1,19 @@
 import DiskCache
 import HTTPModel
 
-/// The extents between the slowest follower of a fetch and its frontier: they must not be evicted before they are read.
+/// Leases on the extents between a fetch's slowest follower and its frontier, so that they are not evicted before they
+/// are read.
 struct HeldExtents {
     private var leases: [HeldLease] = []
 
-    /// How many are held.
+    /// The number of held extents.
     var count: Int { leases.count }
 
-    /// Keeps what is about to be written, and lets go of what its slowest reader has passed.
+    /// Holds the extents about to be written, and releases those that the slowest reader has passed.
     /// - Parameters:
-    ///   - range: bytes, no more than two extents of them.
-    ///   - reader: where the slowest follower is.
-    ///   - most: that many extents at most, as one slow reader among fast ones must not hold the whole cache.
+    ///   - range: bytes; they must not span more than two extents.
+    ///   - reader: the offset of the slowest follower.
+    ///   - most: the most extents to hold: one slow reader among fast ones must not hold the whole cache.
     mutating func hold(_ range: Range<Int64>, of generation: Generation, readFrom reader: Int64, atMost most: Int) {
         hold(generation.geometry.extent(at: range.lowerBound), of: generation, reader, most)
         hold(generation.geometry.extent(at: max(range.lowerBound, range.upperBound -| 1)), of: generation, reader, most)
@@ -25,7 +26,7 @@ struct HeldExtents {
         leases.append(HeldLease(generation.leaseForWriting(ordinal)))
     }
 
-    /// Lets go of extents that have been read.
+    /// Releases extents that have been read.
     mutating func release(before ordinal: Int) { leases.removeAll { $0.lease.ordinal < ordinal } }
 
     mutating func releaseAll() { leases = [] }

@@ -1,35 +1,35 @@
 import CachePolicy
 
-/// What becomes of a transfer that nobody follows any more.
+/// What to do with a transfer that nobody follows any more.
 enum LeftTransfer: Equatable {
     case stop
-    /// What was begun of a chunk is finished, if that is quick.
+    /// Finish the chunk in progress, if that is quick.
     case finishChunk
-    /// It goes on up to its window, and waits there: what was begun may be asked for again at once, as players reconnect
-    /// when they seek.
+    /// Continue up to the read-ahead window and wait there: players reconnect when they seek, so the next request may
+    /// come at once.
     case linger
 
     /// - Parameters:
-    ///   - isComingIn: whether a transfer runs, and what it brings is kept for others.
-    ///   - lingerSeconds: 0 for not at all.
+    ///   - isComingIn: whether a transfer runs and its bytes are stored.
+    ///   - lingerSeconds: 0 to disable lingering.
     static func way(
         wasLeftForGood: Bool, isComingIn: Bool, _ rule: ResolvedRule, lingerSeconds: Double
     ) -> LeftTransfer {
-        // A download does not come back at once, and what was fetched ahead of a player is not wanted any more.
+        // A download does not return at once, and bytes prefetched for a player are not wanted any more.
         if wasLeftForGood { return .stop }
-        // Not where only what is read is to be fetched, or bytes are metered: the kernel goes on taking in what the
-        // origin sends.
+        // Not if the rule fetches only what is read, or bytes are metered: even for a paused transfer, the kernel keeps
+        // receiving.
         guard isComingIn, lingerSeconds > 0, rule.fill != .read, !rule.isMetered else { return .finishChunk }
         return .linger
     }
 }
 
-/// A chunk in the middle of which everybody has left.
+/// A chunk that all followers have left before its end.
 enum LeftChunk {
-    /// What asking once more costs beside the bytes, in bytes that come meanwhile.
+    /// The cost of another request, expressed in bytes that could have arrived meanwhile.
     private static let requestCost: Int64 = 16 << 10
 
-    /// Whether what is missing of it costs less than to ask for all of it again; an incomplete chunk is not kept.
+    /// Whether the chunk's missing bytes cost less than requesting it again; an incomplete chunk is not kept.
     static func isWorthFinishing(received: Int64, of size: Int64) -> Bool {
         received > 0 && size - received <= received + requestCost
     }

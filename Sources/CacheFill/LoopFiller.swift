@@ -5,17 +5,17 @@ import HTTPModel
 import Metrics
 import Upstream
 
-/// Filling, as seen from one loop: the loop's transfers. Loop-bound.
+/// The fetches, fills and prefetches of one loop. Loop-bound.
 ///
-/// Each request that meets a gap gets a fetch of its own, kept in a dictionary for as long as it runs, unless a running
-/// one brings the same bytes soon. It runs here, unless another loop has much less to do (`FetchBalance`).
+/// A request that meets a gap joins a running fetch that will deliver its bytes soon; otherwise it starts a new one,
+/// which is held here while it runs. The fetch runs on this loop, unless another has much less to do (`FetchBalance`).
 package final class LoopFiller {
     package let filler: CacheFiller
     package let loop: EventLoop
     package let upstream: UpstreamClient
     let pieces = PieceBuffers()
     private var isShutDown = false
-    /// What the policy says, and in which of its versions.
+    /// The offline setting, and the version of the policy that it was read from.
     private var knownOffline = (version: -1, isOffline: false)
     private var fetches: [ObjectIdentifier: Fetch] = [:]
     private var fills: [ObjectIdentifier: ResourceFill] = [:]
@@ -28,12 +28,12 @@ package final class LoopFiller {
         filler.balance.register(self)
     }
 
-    /// Finds out what a resource is, by fetching what is wanted of it: joined with others that do the same.
+    /// Opens a resource: finds out what it is by fetching the wanted part. Requests that arrive meanwhile join.
     /// - Parameters:
-    ///   - validated: the generation that is there: whether it still holds is asked at the same time, once for all who
-    ///     ask.
-    ///   - alone: not joined and not kept: what others found was not for sharing, or what is there cannot be read.
-    /// - Returns: nil where another generation is known by now.
+    ///   - validated: the stored generation; the same request revalidates it, once for all who wait.
+    ///   - alone: do not join and do not store, because what a joined request found cannot be shared, or because the
+    ///     stored generation cannot be read.
+    /// - Returns: nil if another generation has become known meanwhile.
     package func open(
         _ resource: OpenResource, _ demand: Demand, validating validated: Generation? = nil, follower: FollowerID,
         alone: Bool
@@ -57,16 +57,16 @@ package final class LoopFiller {
         return (status, !isNew)
     }
 
-    /// Finds out where the next byte is that somebody needs of a generation, and has it fetched where nobody brings it.
+    /// Locates the next byte that a follower needs, and starts a fetch if none delivers it.
     /// - Parameters:
-    ///   - offset: of that byte.
-    ///   - chunk: in which it is.
-    ///   - end: where all that is wanted ends; nil where nothing may be asked for.
+    ///   - offset: the byte's offset.
+    ///   - chunk: the chunk that contains it.
+    ///   - end: the end of the wanted range; nil if no fetch may be started.
     ///   - start: where a reader began.
-    ///   - followed: the fetch that it follows; it is left where that does not bring the byte.
-    ///   - isMidway: bytes before it have gone out, or nobody waits: a host that wants to be left alone is waited for
+    ///   - followed: the fetch that the follower follows; it is left if it does not deliver the byte.
+    ///   - isMidway: whether earlier bytes have been sent, or nobody waits: then a host in back-off is waited for
     ///     longer.
-    ///   - isThere: whether it is there by now.
+    ///   - isThere: whether the byte is present by now.
     func locate(
         _ offset: Int64, in chunk: Range<Int64>, upTo end: Int64?, of generation: Generation, _ resource: OpenResource,
         _ demand: Demand, _ follower: FollowerID,
@@ -87,12 +87,12 @@ package final class LoopFiller {
         return found
     }
 
-    /// Goes on with a response past the cache, through a buffer in memory.
+    /// Continues a response past the cache, through a buffer in memory.
     func bypass(
         _ wanted: Range<Int64>, of generation: Generation, _ resource: OpenResource, _ demand: Demand,
         follower: FollowerID, isMidway: Bool
     ) -> SharedFetch {
-        // Whole chunks: of one that is left incomplete nothing can be read.
+        // Request whole chunks: an incomplete chunk cannot be read.
         let range = CacheStore.bufferGeometry.roundedOut(wanted, length: generation.length)
         let fetch = resource.openAlone(
             follower, at: wanted.lowerBound, range,
@@ -122,12 +122,12 @@ package final class LoopFiller {
         filler.began(fetch.status)
         filler.metrics.openFetches.add(1)
         fetch.start(reason)
-        // On the way here everyone may have left.
+        // All followers may have left before the fetch got to this loop.
         fetch.considerStopping()
         if isShutDown { fetch.abort() }
     }
 
-    /// Whether no origin is to be asked.
+    /// Whether the proxy is offline and must not contact origins.
     package var isOffline: Bool {
         let version = filler.policy.version
         if knownOffline.version != version { knownOffline = (version, filler.policy.value.isOffline) }
@@ -141,7 +141,7 @@ package final class LoopFiller {
         filler.balance.ended(on: loop.index, from: fetch.home)
     }
 
-    /// Ends all transfers; who follows them fails.
+    /// Ends all transfers; their followers get an error.
     package func shutdown() {
         isShutDown = true
         for prefetch in Array(prefetches.values) { prefetch.stop() }
@@ -152,13 +152,13 @@ package final class LoopFiller {
 
     // MARK: In the background
 
-    /// For as long as it runs.
+    /// Holds a prefetch while it runs.
     func keep(_ prefetch: Prefetch) { prefetches[ObjectIdentifier(prefetch)] = prefetch }
 
     func letGo(_ prefetch: Prefetch) { prefetches[ObjectIdentifier(prefetch)] = nil }
 
-    /// Fills a resource beyond what is read of it, as its rule says: from `offset` to its end, and then what is before,
-    /// if all of it is wanted. It goes on when its reader has left, and is one for all readers.
+    /// Fills a resource beyond what is read, as its rule says: from `offset` to its end, and then the part before, if
+    /// all of it is wanted. One fill serves all readers, and continues when they have left.
     package func keepFilling(_ resource: OpenResource, _ generation: Generation, _ demand: Demand, from offset: Int64) {
         let start: Int64
         switch demand.resolvedRule.fill {
@@ -175,7 +175,7 @@ package final class LoopFiller {
         fill.whereNext = { _, done in resource.filled(generation, from: done.lowerBound).map { $0..<done.lowerBound } }
         fill.onEnd = { [unowned self] fill, end in
             fills[ObjectIdentifier(fill)] = nil
-            // One that has completed has ended when it asked where to go on: another may fill by now.
+            // A completed fill has ended with its last call of `whereNext`: another may run by now.
             if case .completed = end { return }
             resource.endFilling(generation)
             if case .failed(let error) = end {
@@ -188,20 +188,20 @@ package final class LoopFiller {
         fill.start(offset..<length)
     }
 
-    // MARK: What is asked for first
+    // MARK: The first request
 
-    /// Rounded out to chunks, so that what comes can be kept whole.
+    /// Rounds out to chunks, so that everything that comes can be stored.
     private func openingSpan(_ span: ByteRangeSpec?) -> UpstreamRequest.Span? {
         let geometry = filler.store.configuration.geometry
         switch span {
         case nil: return nil
         case .bounded(let first, let last):
-            // A last offset at the end of the number range means no end.
+            // The greatest number as the last offset means no end.
             guard last < ByteNumber.greatest else { return .from(geometry.chunkStart(geometry.chunk(at: first))) }
             return .bounded(geometry.roundedOut(first..<last + 1, length: nil))
         case .from(let first): return .from(geometry.chunkStart(geometry.chunk(at: first)))
         case .suffix(let count):
-            // The start of the chunk in which the suffix begins is not known before the length is: so many bytes more
+            // Where the suffix's first chunk begins depends on the unknown length: this many more bytes are sure to
             // reach it.
             return .suffix(count + geometry.chunkSize - 1)
         }

@@ -1,19 +1,19 @@
 import HTTPModel
 import Upstream
 
-/// What a play has got so far of a resource whose versions nothing strong tells apart, or that may not be stored.
+/// The play of a resource that must not be stored, or that has no strong validator: where its bytes came from, and
+/// which version they are.
 ///
-/// Origins that stitch advertisements into each answer do so behind a redirect: a player that puts parts together gets
-/// one version only where all of them come from where the first one came from.
+/// Origins that stitch advertisements into each answer do so behind a redirect. A player that combines parts gets one
+/// version only if all of them come from the URL that sent the first one.
 struct OngoingPlay {
-    /// Where it comes from, where the first URL redirects; nil where it does not.
+    /// The URL that the first one redirects to; nil without a redirect.
     var source: String?
-    /// By which two of its answers are told apart, as far as that goes; nil where the next one is expected to be
-    /// another.
+    /// Tells two of its answers apart, as far as possible; nil if the next answer is expected to differ.
     var version: Version?
-    /// Those that are under way.
+    /// The number of transfers under way.
     var transfers = 0
-    /// On a clock that never goes back, in nanoseconds.
+    /// On a monotonic clock, in nanoseconds.
     var lastUse: UInt64
 
     struct Version: Equatable {
@@ -27,9 +27,9 @@ struct OngoingPlay {
         }
     }
 
-    /// A player that asks again after such a time begins a new play.
+    /// A player that returns after this pause begins a new play.
     private static let pause: UInt64 = 300 * 1_000_000_000
 
-    /// - Parameter mayBegin: whether the request may be the first of a play: it is for the whole.
+    /// - Parameter mayBegin: whether the request may be the first of a play, because it is for the whole.
     func goesOn(at now: UInt64, mayBegin: Bool) -> Bool { transfers > 0 || !mayBegin && now &- lastUse < Self.pause }
 }

@@ -3,34 +3,34 @@ import DiskCache
 import EventIO
 import Synchronization
 
-/// A resource in use: its current generation, and the fetches that are running for it.
+/// A resource in use: its current generation and its running fetches.
 ///
-/// The lock and the shell of `ResourceState`: what that says is to be done is done here, when the lock is free again.
-/// Loops use it at once. Lock order: this lock before a generation's state.
+/// It puts a lock around `ResourceState` and carries out the actions which that returns, after releasing the lock. All
+/// loops use it concurrently. Lock order: this lock before a generation's state.
 package final class OpenResource: Sendable {
     package let key: CacheKey
     private let state = Mutex(State())
 
     struct State {
         fileprivate var lookup = Lookup.notStarted
-        /// Whether what is being looked up may be an old answer.
+        /// Whether the resource has changed since the running look-up began.
         fileprivate var isLookupOld = false
-        /// Whether the last look-up could not be made.
+        /// Whether the last look-up failed.
         fileprivate var isUnreadable = false
         fileprivate(set) var generation: Generation?
         var resource = ResourceState()
-        /// What those call who wait for news of a fetch.
+        /// Called to wake followers that wait for news of a fetch.
         var wakers: [FollowerID: @Sendable () -> Void] = [:]
-        /// The fetches themselves, as far as they have come to their loops.
+        /// The fetches, once they have reached their loops.
         var loops: [FetchID: LoopBound<Fetch>] = [:]
         fileprivate var filling: Filling?
         fileprivate var play: OngoingPlay?
         fileprivate var waiters: [@Sendable () -> Void] = []
-        /// One that is new has not been looked at by whoever it was made for.
+        /// Set at creation: a new resource has not been looked at by its creator yet.
         fileprivate var lastUse = MonotonicClock.nanoseconds()
         fileprivate var pinning = Pinning.notYet
 
-        /// Whether it is the resource's, and no other has taken its place.
+        /// Whether the generation is the resource's current one.
         fileprivate func isCurrent(_ generation: Generation) -> Bool {
             self.generation === generation && !generation.isRetired
         }
@@ -41,16 +41,16 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// What is filled in the background (`ResourceFill`).
+    /// A fill in the background (`ResourceFill`).
     fileprivate struct Filling {
         let generation: Generation
-        /// All from here on is to be there in the end.
+        /// Everything from here on will be filled in the end.
         var start: Int64
     }
 
     fileprivate enum Lookup { case notStarted, running, done }
 
-    /// Whether it is pinned by a rule. `again`: there may be more to pin than there was when it was begun.
+    /// Whether a rule has pinned it. `again`: more may have become known since the running attempt began.
     fileprivate enum Pinning { case notYet, running, again, done }
 
     init(_ key: CacheKey) { self.key = key }
@@ -60,13 +60,13 @@ package final class OpenResource: Sendable {
         case generation(Generation)
         /// Nothing is cached.
         case unknown
-        /// The index is being asked.
+        /// The index is being read.
         case lookingUp
-        /// The index or the file cannot be read at this moment: nothing may take the place of what is perhaps there.
+        /// The index or the file cannot be read at the moment: whatever may be stored must not be replaced.
         case unreadable
     }
 
-    /// - Returns: nil where the index has to be asked: who gets this answer asks it, and says what it has found
+    /// - Returns: nil if the index has to be read. The caller that gets nil reads it and reports the result
     ///   (`lookedUp`).
     func view() -> View? {
         state.withLock { state in
@@ -86,12 +86,12 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// Its generation, as far as it is known; nobody is asked.
+    /// The current generation, if known; does not read the index.
     var current: Generation? {
         state.withLock { state in state.generation.flatMap { $0.isRetired ? nil : $0 } }
     }
 
-    /// Calls `wake` when the index has answered; at once if it has.
+    /// Calls `wake` when the index has answered; at once if it has already.
     func whenLookedUp(_ wake: @escaping @Sendable () -> Void) {
         let isRunning = state.withLock { state in
             guard case .running = state.lookup else { return false }
@@ -101,7 +101,7 @@ package final class OpenResource: Sendable {
         if !isRunning { wake() }
     }
 
-    /// - Parameter found: nil where it could not be looked up.
+    /// - Parameter found: nil if the look-up failed.
     func lookedUp(_ found: Generation??) {
         let waiters = state.withLock { state in
             state.lookup = state.isLookupOld || found == nil ? .notStarted : .done
@@ -129,7 +129,7 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// - Returns: whether it has to be tried once more.
+    /// - Returns: whether to try once more.
     func endPinning(isPinned: Bool) -> Bool {
         state.withLock { state in
             let isWantedAgain = !isPinned && state.pinning == .again
@@ -140,24 +140,23 @@ package final class OpenResource: Sendable {
 
     // MARK: Fetches
 
-    /// Looks at the state, or changes what nobody is told of.
+    /// Reads the state, or changes it where no follower and no fetch has to be told.
     func look<Value>(_ look: (inout State) -> Value) -> Value { state.withLock { look(&$0) } }
 
-    /// Changes the state, and then does what that says is to be done.
+    /// Changes the state, then carries out the resulting actions outside the lock.
     func change<Value>(_ change: (inout State) -> Value) -> Value {
         let (value, effects, gone) = state.withLock { state in
             (change(&state), state.takeEffects(), state.resource.takeGone())
         }
         for effect in effects { effect.run() }
-        // Until here: it gives back memory.
+        // Keeps ended fetches alive until here: freeing their memory takes time.
         _ = gone
         return value
     }
 
-    /// Follows the opening fetch that is running, or becomes the one that starts it.
-    /// - Parameter validated: the generation whose origin is to be asked whether it still holds; nil where there is
-    ///   none.
-    /// - Returns: the fetch, and whether the caller has to start it; nil where another generation is known by now.
+    /// Joins the running opening, or enters a new one that the caller starts.
+    /// - Parameter validated: the stored generation to revalidate; nil if there is none.
+    /// - Returns: the fetch, and whether the caller has to start it; nil if another generation has become known.
     func open(
         _ follower: FollowerID, validating validated: Generation?, _ range: Range<Int64>, _ reach: ResourceState.Reach
     ) -> (SharedFetch, isNew: Bool)? {
@@ -169,7 +168,7 @@ package final class OpenResource: Sendable {
         return opened.map { (SharedFetch(resource: self, id: $0.0), $0.isNew) }
     }
 
-    /// A fetch that is for one request alone.
+    /// Enters a fetch for one request alone.
     func openAlone(_ follower: FollowerID, at offset: Int64, _ range: Range<Int64>, _ reach: ResourceState.Reach)
         -> SharedFetch
     {
@@ -177,19 +176,19 @@ package final class OpenResource: Sendable {
             resource: self, id: change { $0.resource.enter(range, reach, follower, at: offset, isOpening: false) })
     }
 
-    /// Follows the opening fetch that is running, if there is one.
+    /// Joins the running opening, if there is one.
     package func joinOpening(_ follower: FollowerID) -> SharedFetch? {
         change { $0.resource.followOpening(follower) }.map { SharedFetch(resource: self, id: $0) }
     }
 
-    /// Follows the running fetch by which alone the generation can be completed, so that it is not stopped before.
+    /// Joins the fetch that alone can complete the generation, so that it is not stopped too early.
     func joinUnresumable(_ follower: FollowerID, of generation: Generation, at offset: Int64) -> SharedFetch? {
         change { state in state.isCurrent(generation) ? state.resource.followUnresumable(follower, at: offset) : nil }
             .map { SharedFetch(resource: self, id: $0) }
     }
 
-    /// Follows the fetch that lingers, if what lies between it and `wanted` is there, and more is wanted: it is kept
-    /// for that.
+    /// Joins the lingering fetch if more than the present bytes up to its frontier is wanted, so that it is kept for
+    /// the rest.
     func takeUp(_ follower: FollowerID, _ wanted: Range<Int64>, of generation: Generation) -> SharedFetch? {
         change { state in
             state.isCurrent(generation) ? state.resource.followLingering(follower, wanted, generation.presence) : nil
@@ -197,11 +196,11 @@ package final class OpenResource: Sendable {
         .map { SharedFetch(resource: self, id: $0) }
     }
 
-    /// Where a byte is (`ResourceState.locate`), and who is woken when there is news of it.
+    /// Locates a byte (`ResourceState.locate`), and registers the follower's `wake`.
     /// - Parameters:
-    ///   - isThere: whether it is there by now. Called with the resource's lock held, as `reach` is: a look at the
-    ///     generation, the ledger and the settings.
-    ///   - wake: called once, from any thread, where it is on its way.
+    ///   - isThere: whether the byte is present by now. Called with the resource's lock held, as is `reach`: these look
+    ///     at the generation, the ledger and the settings.
+    ///   - wake: called once, from any thread, if the byte is on its way.
     func locate(
         _ request: ResourceState.Request, in generation: Generation, isThere: () -> Bool,
         reach: () -> ResourceState.Reach?,
@@ -219,14 +218,14 @@ package final class OpenResource: Sendable {
         }
     }
 
-    // MARK: What passes by
+    // MARK: Responses that pass through
 
     /// The play that a request belongs to, if there is one.
     func play(at now: UInt64, mayBegin: Bool) -> OngoingPlay? {
         state.withLock { state in state.play.flatMap { $0.goesOn(at: now, mayBegin: mayBegin) ? $0 : nil } }
     }
 
-    /// A transfer of a play begins; `endedTransferOfPlay` has to follow.
+    /// A transfer of a play begins; the caller must call `endedTransferOfPlay`.
     func beganTransferOfPlay(from source: String?, _ version: OngoingPlay.Version, at now: UInt64) {
         state.withLock { state in
             let transfers = state.play?.transfers ?? 0
@@ -241,7 +240,7 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// What the play came from is no longer there, or its origin has said that it still holds.
+    /// Changes the play, if there is one: its source has gone, or the origin has confirmed its version.
     func changePlay(_ change: (inout OngoingPlay) -> Void) {
         state.withLock { state in
             guard var play = state.play else { return }
@@ -252,8 +251,8 @@ package final class OpenResource: Sendable {
 
     // MARK: Filling in the background
 
-    /// Has all from `start` on filled.
-    /// - Returns: whether the caller has to do it; else who does it already knows of this.
+    /// Extends the background fill to begin at `start`.
+    /// - Returns: whether the caller has to do the filling; otherwise the running fill will.
     func beginFilling(_ generation: Generation, from start: Int64) -> Bool {
         state.withLock { state in
             guard state.generation === generation else { return false }
@@ -266,8 +265,8 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// All from `offset` on is there.
-    /// - Returns: where to begin with what lies before; nil where that is all, and the next may begin anew.
+    /// Everything from `offset` on is present.
+    /// - Returns: where to begin with the part before; nil if there is none, and the fill is over.
     func filled(_ generation: Generation, from offset: Int64) -> Int64? {
         state.withLock { state in
             guard let filling = state.filling, filling.generation === generation else { return nil }
@@ -283,12 +282,12 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// An opening fetch found a generation to keep: it is the current one, and the fetch is one of its fetches.
+    /// Makes the generation that an opening has found the current one, and lets others follow the fetch.
     /// - Parameters:
-    ///   - range: the bytes that the fetch brings.
-    ///   - furthest: how far past its furthest follower it goes at most, in bytes.
-    /// - Returns: whether it is, and the generation that was current before. It is not where what it was asked about
-    ///   has changed meanwhile.
+    ///   - range: the range that the fetch delivers.
+    ///   - furthest: the limit on its read-ahead window, in bytes.
+    /// - Returns: whether the generation is current now, and the one before it. It does not become current if the
+    ///   resource has changed since the opening began.
     func opened(
         _ generation: Generation, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool
     ) -> (isCurrent: Bool, previous: Generation?) {
@@ -303,7 +302,7 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// What an opening fetch found, or what one brings past the cache, is not kept.
+    /// Records a response that is not stored, found by an opening or delivered past the cache.
     func passes(_ opening: Opening, by fetch: SharedFetch, _ range: Range<Int64>, furthest: Int64, isUnresumable: Bool)
     {
         change { state in
@@ -314,13 +313,13 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it
-    /// already, and not kept.
+    /// Marks the running opening as outdated because the origin has changed the resource: its result is for those who
+    /// wait for it now, and is not kept.
     func outdateOpening() {
         state.withLock { $0.resource.outdateOpening() }
     }
 
-    /// The origin no longer has this generation.
+    /// Forgets a generation that the origin no longer has.
     func invalidate(_ generation: Generation) {
         change { state in
             guard state.generation === generation else { return }
@@ -328,7 +327,7 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// The store has another generation, or none: what is known is forgotten, unless it is newer.
+    /// Forgets what is known because the store has another generation, or none, unless the known one is newer.
     func lookAgain(after former: Generation?) {
         change { state in
             guard state.generation == nil || state.generation === former else { return }
@@ -341,11 +340,11 @@ package final class OpenResource: Sendable {
         }
     }
 
-    /// About what it holds in memory.
+    /// The memory that its generation takes, approximately.
     var memoryBytes: Int { state.withLock { $0.generation }?.memoryBytes ?? 0 }
 
-    /// When it was last used; nil while something runs here. What passes by has no generation here, and counts as its
-    /// play.
+    /// When it was last used; nil while it is in use. A response that passes through has no generation here, and counts
+    /// through its play.
     var idleSince: UInt64? {
         state.withLock { state in
             guard state.resource.isIdle, state.waiters.isEmpty, state.generation?.isInUse != true,
@@ -357,7 +356,7 @@ package final class OpenResource: Sendable {
 }
 
 extension OpenResource.State {
-    /// What is to be done about a change, once the lock is free.
+    /// An action to carry out once the lock is released.
     fileprivate enum Effect {
         case wake(@Sendable () -> Void)
         case tell(LoopBound<Fetch>, ResourceState.Notice)
@@ -374,7 +373,7 @@ extension OpenResource.State {
         resource.takeActions().compactMap { action in
             switch action {
             case .wake(let follower): wakers.removeValue(forKey: follower).map { .wake($0) }
-            // One that has not come to its loop yet looks around when it has.
+            // A fetch that has not reached its loop yet looks at its followers when it does.
             case .tell(let id, let notice): loops[id].map { .tell($0, notice) }
             }
         }

@@ -3,18 +3,18 @@ import DiskCache
 import HTTPModel
 import Upstream
 
-/// What an origin's first answer says about a resource: which bytes come, whether they are kept, and under which head.
+/// What an origin's first answer says about a resource: the range that arrives, whether it is stored, and its head.
 struct OpeningAnswer {
     let first: FirstAnswer
     let storing: Storing
     let head: GenerationHead
 
-    /// Whether it is kept, where others may have it too.
+    /// Whether the response is stored, provided that it may be shared.
     var isKept: Bool { first.isKept(storing, condition: head.rangeCondition) }
 
     /// - Parameters:
-    ///   - span: what was asked for; nil for the whole.
-    ///   - times: from when its age counts.
+    ///   - span: the requested part; nil for the whole.
+    ///   - times: the times from which its age counts.
     init(
         _ answer: UpstreamHead, asked span: UpstreamRequest.Span?, _ demand: Demand, times: ResponseTimes,
         _ store: CacheStore
@@ -32,7 +32,7 @@ struct OpeningAnswer {
             isCodedPlaylist: !first.isPart && ContentEncoding.isCodedPlaylist(answer.fields, at: demand.url),
             demand.resolvedRule)
         let fields = answer.keptFields(receivedAt: times.validatedAt)
-        // Of a part, the rest has the same status as the whole.
+        // Another part of the resource has the status of the whole.
         head = GenerationHead(
             status: first.isPart ? 200 : answer.status, fields: storing == .store ? fields.worthKeeping : fields,
             variant: Variant(response: answer.fields, request: demand.sentFields, fingerprint: store.fingerprint),
@@ -42,14 +42,14 @@ struct OpeningAnswer {
 }
 
 extension UpstreamHead {
-    /// As far as it says which bytes of which version come.
+    /// What the answer says about the bytes and the version that come.
     var answer: OriginAnswer {
         OriginAnswer(
             status: status, fields: fields, contentLength: contentLength, contentRange: contentRange,
             isPublic: isFromPublicAddress)
     }
 
-    /// Whether this is a web page, and what is stored is not.
+    /// Whether this is a web page in place of stored media.
     package func replacesMedia(_ stored: HeaderFields, _ demand: Demand) -> Bool {
         guard status == 200 || status == 206, !demand.resolvedRule.storesPages, StrayPage.isPage(fields),
             !StrayPage.isPage(stored)
@@ -57,13 +57,13 @@ extension UpstreamHead {
         return demand.expectsMedia || StrayPage.isMedia(stored)
     }
 
-    /// Without what the connection to the origin needed, or what this proxy says itself.
-    /// - Parameter receivedAt: seconds since 1970; stands for a `Date` that is missing (RFC 9110 §6.6.1).
+    /// The fields to keep: without hop-by-hop fields, and without those that this proxy sets itself.
+    /// - Parameter receivedAt: seconds since 1970; replaces a missing `Date` (RFC 9110 §6.6.1).
     func keptFields(receivedAt: Int64) -> HeaderFields {
         var fields = self.fields
         fields.removeUnfitForClients()
         fields.remove("Accept-Ranges")
-        // RFC 9110 §14.4: with other statuses it means nothing, and parts are told of by this proxy.
+        // RFC 9110 §14.4: it has no meaning with other statuses, and for parts this proxy sets its own.
         fields.remove("Content-Range")
         if status == 416, let contentRange, contentRange.range == nil {
             fields.append("Content-Range", contentRange.fieldValue)
@@ -74,7 +74,7 @@ extension UpstreamHead {
 }
 
 extension UpstreamRequest.Span {
-    /// As a request's `Range` says it.
+    /// The span as a request's `Range` states it.
     var spec: ByteRangeSpec {
         switch self {
         case .bounded(let range): .bounded(first: range.lowerBound, last: range.upperBound -| 1)
@@ -85,7 +85,7 @@ extension UpstreamRequest.Span {
 }
 
 extension Generation {
-    /// As far as answers about it are judged by it.
+    /// What answers about this generation are compared with.
     var known: KnownVersion {
         let head = head
         return KnownVersion(
@@ -94,8 +94,8 @@ extension Generation {
 }
 
 extension HeaderFields {
-    /// What concerns the connection to the origin only, what this proxy says itself, and lines that are no proper
-    /// fields.
+    /// Removes fields that concern only the connection to the origin, fields that this proxy sets itself, and malformed
+    /// lines.
     package mutating func removeUnfitForClients() {
         removeHopByHop()
         remove(allOf: Self.ofTheProxy)

@@ -4,18 +4,18 @@ import HTTPModel
 import Synchronization
 import Upstream
 
-/// How hosts want to be treated, and whether they can be reached: shared by all loops.
+/// Which hosts have asked for a back-off, and which cannot be reached. Shared by all loops.
 ///
-/// - A host that answers 429 or 503 with `Retry-After` is left alone for so long (RFC 9110 §10.2.3): all of it for a
-///   minute at most, the *place* that has answered so for up to an hour. Of a host with many tenants one must not speak
-///   for the others; a place is all below the first segment of a path.
-/// - One to which no connection could be made counts as *down* for a short time: requests still try, but who has
-///   something cached need not wait for them.
+/// - A host that answers 429 or 503 with `Retry-After` gets no requests for that time (RFC 9110 §10.2.3). The whole
+///   host is spared for at most a minute, the *place* that answered for up to an hour: on a host with many tenants, one
+///   must not speak for the others. A place is everything below the first segment of a path.
+/// - A host to which no connection could be made counts as *down* for a short time. Requests still try it, but those
+///   that can be answered from the cache do not wait.
 package final class OriginBackoff: Sendable {
     private let hosts = Mutex<[Host: HostStanding]>([:])
     private let nanoseconds: @Sendable () -> UInt64
 
-    /// Hosts that are remembered. Of more, those are forgotten first whose standing ends first.
+    /// The number of hosts to remember. Beyond it, the one whose back-off ends first is forgotten first.
     private static let capacity = 512
 
     /// Scheme, host and port.
@@ -29,22 +29,22 @@ package final class OriginBackoff: Sendable {
         }
     }
 
-    /// - Parameter nanoseconds: a clock that never goes back.
+    /// - Parameter nanoseconds: a monotonic clock.
     package init(nanoseconds: @escaping @Sendable () -> UInt64 = MonotonicClock.nanoseconds) {
         self.nanoseconds = nanoseconds
     }
 
-    /// Seconds for which the host of a URL still wants to be left alone; 0 where it may be asked.
+    /// The remaining back-off of a URL's host in seconds; 0 if there is none.
     package func wait(before url: String) -> Double {
         standing(of: url)?.wait(for: Self.place(of: url), at: nanoseconds()) ?? 0
     }
 
-    /// Whether no connection to the host of a URL could be made a short time ago.
+    /// Whether connections to the URL's host have failed recently.
     package func isDown(_ url: String) -> Bool {
         standing(of: url)?.isDown(at: nanoseconds()) ?? false
     }
 
-    /// The first segment of the path with the slashes around it; the files at the top have one place together.
+    /// The path's first segment with both slashes; files at the top level share the place `/`.
     private static func place(of url: String) -> String {
         guard
             let path = try? OriginURL(url: url).pathAndQuery.utf8.prefix(while: { $0 != UInt8(ascii: "?") })
@@ -55,13 +55,12 @@ package final class OriginBackoff: Sendable {
     }
 
     private func standing(of url: String) -> HostStanding? {
-        // Mostly there is nothing to look for, and no URL to take apart.
+        // Usually there is nothing to look up, and the URL need not be parsed.
         guard hosts.withLock({ !$0.isEmpty }), let host = Host(url) else { return nil }
         return hosts.withLock { $0[host] }
     }
 
-    /// A request for a URL was answered. A wish is that of the host which had the last word, where the one asked has
-    /// sent us on.
+    /// Takes an answer to a request for a URL. After a redirect, `Retry-After` counts for the host that answered last.
     package func note(_ head: UpstreamHead, asking url: String) {
         let wish = Self.wish(of: head)
         guard wish != nil || hosts.withLock({ !$0.isEmpty }), let asked = Host(url), let last = Host(head.finalURL)
@@ -78,8 +77,7 @@ package final class OriginBackoff: Sendable {
         }
     }
 
-    /// A request for a URL has failed. What went wrong at another host, where the one asked has sent us, is not its
-    /// fault.
+    /// Takes a failed request for a URL. A failure at another host, after a redirect, does not count against this one.
     package func note(_ error: UpstreamError, asking url: String) {
         guard let unreachable = error.unreachableHost, let asked = try? OriginURL(url: url), asked.isOn(unreachable),
             let host = Host(url)
@@ -91,10 +89,10 @@ package final class OriginBackoff: Sendable {
         }
     }
 
-    /// For how many seconds an answer asks us to go away.
+    /// How many seconds of back-off an answer asks for.
     private static func wish(of head: UpstreamHead) -> Int64? {
         guard head.status == 429 || head.status == 503 else { return nil }
-        // A date is meant by the clock of who wrote it.
+        // A date in `Retry-After` goes by the origin's clock.
         let now = head.fields["Date"].flatMap { HTTPDate.parse($0) } ?? head.receivedAt
         return RetryAfter.seconds(head.fields["Retry-After"], now: now)
     }
@@ -107,26 +105,26 @@ package final class OriginBackoff: Sendable {
     }
 }
 
-/// What is known of one host. Times are nanoseconds of one clock.
+/// The back-off of one host. Times are nanoseconds of one clock.
 struct HostStanding: Equatable {
-    /// Until then all of it is left alone.
+    /// The whole host is in back-off until then.
     private var quietUntil: UInt64 = 0
-    /// Until when its places want to be left alone.
+    /// When the back-off of each place ends.
     private var places: [String: UInt64] = [:]
-    /// Until then it counts as down.
+    /// The host counts as down until then.
     private var downUntil: UInt64 = 0
     private var failures = 0
 
-    /// Seconds; a host that wants more is not believed.
+    /// In seconds; a longer back-off is cut to this.
     static let longestWish: Int64 = 3600
-    /// Seconds for which one place can speak for all of it.
+    /// The longest back-off in seconds that one place can impose on the whole host.
     static let longestForAll: Int64 = 60
-    /// Of more places, those are forgotten first whose time ends first.
+    /// The number of places to remember. Beyond it, the one whose back-off ends first is forgotten.
     static let mostPlaces = 32
-    /// Seconds after the first failure; twice as long after each further one.
+    /// Seconds after the first failure; doubled with each further one.
     static let firstDown = 1.0
     static let longestDown = 30.0
-    /// Seconds after which former failures no longer count.
+    /// Seconds after which earlier failures no longer count.
     static let memory = 60.0
 
     func wait(for place: String, at now: UInt64) -> Double {
@@ -136,17 +134,17 @@ struct HostStanding: Equatable {
 
     func isDown(at now: UInt64) -> Bool { downUntil > now }
 
-    /// Whether it is to be remembered.
+    /// Whether there is anything to remember.
     func isRemarkable(at now: UInt64) -> Bool { end > now }
 
-    /// When it is as good as any other host again.
+    /// When nothing more needs to be remembered.
     var end: UInt64 {
         max(quietUntil, places.values.max() ?? 0, failures > 0 ? downUntil + UInt64(Self.memory * 1e9) : 0)
     }
 
     /// - Parameters:
-    ///   - wish: seconds for which it wants to be left alone.
-    ///   - isGood: whether it is no error: then what another place has asked for is not for all.
+    ///   - wish: the requested back-off in seconds.
+    ///   - isGood: whether the answer is no error. If so, another place's back-off no longer applies to the whole host.
     mutating func answered(_ wish: Int64?, from place: String, isGood: Bool = false, at now: UInt64) {
         (downUntil, failures) = (0, 0)
         if let wish {
@@ -161,10 +159,10 @@ struct HostStanding: Equatable {
         }
     }
 
-    /// - Parameter seconds: an hour at most.
+    /// - Parameter seconds: at most an hour.
     private static func time(_ now: UInt64, after seconds: Int64) -> UInt64 { now +| UInt64(seconds) *| 1_000_000_000 }
 
-    /// No connection could be made. Requests that fail together count once.
+    /// No connection could be made. Requests that fail at the same time count once.
     mutating func failed(at now: UInt64) {
         guard !isDown(at: now) else { return }
         if end <= now { failures = 0 }
@@ -176,7 +174,7 @@ struct HostStanding: Equatable {
 }
 
 extension UpstreamError {
-    /// The host to which no connection could be made; nil where that was not the fault.
+    /// The host to which no connection could be made; nil for other errors.
     fileprivate var unreachableHost: String? {
         switch self {
         case .cannotResolve(let host), .cannotConnect(let host, _), .timedOut(let host, .connect): host
@@ -186,6 +184,6 @@ extension UpstreamError {
 }
 
 extension OriginURL {
-    /// Whether its host is this one, written with or without brackets.
+    /// Whether this is the URL's host, written with or without brackets.
     fileprivate func isOn(_ name: String) -> Bool { host == name || host == "[\(name)]" }
 }

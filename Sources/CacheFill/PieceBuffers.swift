@@ -1,13 +1,13 @@
-/// Memory for the first pieces of answers. Loop-bound.
+/// A pool of buffers for the first pieces of responses. Loop-bound.
 final class PieceBuffers {
-    /// As much as a connection asks for first.
+    /// The size of a connection's first read.
     static let size = 64 << 10
-    /// So many are kept for the next.
+    /// The number of spare buffers to keep.
     private static let most = 16
 
     private var spare: [UnsafeMutableRawBufferPointer] = []
 
-    /// How many nobody uses now.
+    /// The number of unused buffers.
     var spareCount: Int { spare.count }
 
     deinit { for buffer in spare { buffer.deallocate() } }

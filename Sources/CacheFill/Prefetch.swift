@@ -4,8 +4,8 @@ import EventIO
 import HTTPModel
 import Units
 
-/// Brings a resource, or a range of one, into the cache without anybody reading it: a download, a part of a
-/// presentation that is downloaded, or what a player is about to ask for. Loop-bound.
+/// Brings a resource, or a range of it, into the cache without a reader: a download, a part of a presentation that is
+/// downloaded, or what a player is about to request. Loop-bound.
 ///
 ///     look up ── all of it there ────────────────────────────────▶ completed, once saved where it is kept
 ///        ├────── a part of it ── fill its gaps ─────────────────────────┤
@@ -14,20 +14,20 @@ import Units
 package final class Prefetch {
     package struct Order: Sendable {
         package let url: OriginURL
-        /// What a player has asked for, where this is for it: it is asked for as that would do. Nil where nobody plays.
+        /// The player's previous demand, whose request fields are used; nil if nobody plays.
         package let former: Demand?
-        /// Its bytes, half-open, as far as it has so many; nil for all.
+        /// The wanted range, half-open, clamped to the resource; nil for all.
         package let range: Range<Int64>?
-        /// How many transfers at once, where the origin sends ranges.
+        /// The number of parallel transfers, if the origin serves ranges.
         package let connections: Int
-        /// Whether it is pinned though no rule says so. Only what is kept is.
+        /// Whether to pin it even if no rule does. Has an effect only with `keeps`.
         package let isPinned: Bool
-        /// The presentation that it is a part of; nil for what stands alone.
+        /// The cache key of the presentation that it is a part of; nil if it stands alone.
         package let whole: CacheKey?
-        /// Whether it counts as downloaded: it ends when the index knows, and is pinned. Otherwise it ends when all is
-        /// there, and may be evicted like what somebody has read.
+        /// Whether it counts as downloaded: then it ends once it is saved in the index, and pinned if it is to be.
+        /// Otherwise it ends once all bytes are present, and may be evicted like anything that was played.
         package let keeps: Bool
-        /// Whether its origin is asked first if what is there still holds, fresh or not.
+        /// Whether to revalidate stored bytes first, even fresh ones.
         package let isFresh: Bool
 
         package init(
@@ -40,29 +40,29 @@ package final class Prefetch {
         }
 
         /// A download.
-        /// - Parameter first: how many bytes of its beginning; nil for all.
+        /// - Parameter first: the number of bytes from the beginning; nil for all.
         package init(url: OriginURL, first: Int64?, connections: Int = 1, isPinned: Bool = true) {
             self.init(url: url, range: first.map { 0..<max(0, $0) }, connections: connections, isPinned: isPinned)
         }
     }
 
     package enum End: Sendable {
-        /// All that is wanted is in the cache; the index knows, where it is to be kept.
+        /// Everything wanted is cached, and saved in the index if it is to be kept.
         case completed
         case failed(PrefetchError)
     }
 
-    /// How far it is, for any thread.
+    /// The progress, for any thread.
     package let state: PrefetchState
     private let order: Order
     private let pace: FillPace?
     private let loop: LoopFiller
     private let follower: FollowerID
     private var onEnd: ((End) -> Void)?
-    /// Called once where it goes on to its end, when the rest takes no longer than its origin took to answer: what is
-    /// asked for then comes when this is there.
+    /// Called once, when the rest should take no longer than the origin took to answer: a request sent now is answered
+    /// when this prefetch ends.
     package var onNearEnd: (() -> Void)?
-    /// When it was begun, and when its first bytes had come: nanoseconds.
+    /// When it began, and when its first bytes had arrived, in nanoseconds.
     private var beganAt: UInt64?
     private var firstAt: UInt64?
 
@@ -70,26 +70,26 @@ package final class Prefetch {
     private let pins: Bool
     private var resource: OpenResource
     private var resolver: ResourceResolver
-    /// Whether a part was asked for where nothing was known.
+    /// Whether the opening asked for a part.
     private var asksForPart = false
     private var mayAskForPart = true
-    /// How often it has begun anew.
+    /// How often it has started over.
     private var restarts = 0
     private static let maxRestarts = 4
     private var opening: SharedFetch?
-    /// What that asks about.
+    /// The stored generation that the opening revalidates.
     private var validated: Generation?
-    /// Nil while nothing is being filled.
+    /// nil while nothing is being filled.
     private var shares: PrefetchShares?
     private var generation: Generation?
     private var isSettling = false
     private var pinning = Pinning.notYet
     private enum Pinning { case notYet, running, done }
-    /// What is asked for of an unknown resource, where several connections then share the rest, in bytes.
+    /// The size of an opening's request if several connections are to share the rest, in bytes.
     private static let openingBytes: Int64 = 4 << 20
 
     /// - Parameters:
-    ///   - pace: nil for as fast as bytes come.
+    ///   - pace: nil for no limit.
     ///   - end: called once, on the loop, unless `stop` was called before.
     package init(_ order: Order, pace: FillPace?, on loop: LoopFiller, onEnd end: @escaping (End) -> Void) {
         self.order = order
@@ -98,8 +98,8 @@ package final class Prefetch {
         self.loop = loop
         onEnd = end
         var (key, resolvedRule) = loop.filler.policy.value.resolve(order.url)
-        // It follows its fetch closely, so that its pace is the fetch's: what comes at once, over and above, is less
-        // than a second's worth.
+        // Follow the fetch closely so that the pace applies to it: what runs ahead of the pace is less than a second's
+        // worth.
         if let pace { resolvedRule.fill = .ahead(pace.window) }
         self.resolvedRule = resolvedRule
         pins = order.keeps && (resolvedRule.pins || order.isPinned)
@@ -115,13 +115,13 @@ package final class Prefetch {
         proceed()
     }
 
-    /// Leaves what has come.
+    /// Stops and keeps the bytes that have arrived.
     package func stop() {
         (onEnd, onNearEnd) = (nil, nil)
         release()
     }
 
-    // MARK: What is there
+    // MARK: Looking up
 
     private func proceed() {
         guard onEnd != nil else { return }
@@ -151,12 +151,12 @@ package final class Prefetch {
         }
     }
 
-    /// The fields by which a variant was chosen, as this has them.
+    /// The variant that this request's fields select.
     private func selection(of variant: Variant) -> Variant {
         variant.of(demand(nil).sentFields, fingerprint: loop.filler.store.fingerprint)
     }
 
-    /// What it was about has changed meanwhile.
+    /// Starts over because the resource has changed meanwhile.
     private func restart(after error: PrefetchError) {
         endFills()
         restarts += 1
@@ -179,7 +179,7 @@ package final class Prefetch {
         guard isOnItsWay, generation.length.map({ generation.coverage(of: wanted(of: $0)) != .whole }) ?? true else {
             return fill(generation, following: nil)
         }
-        // It comes in one way only: with the transfer that runs, or all over again.
+        // The rest comes only with the running transfer; without one, everything has to be fetched again.
         if let status = resource.joinUnresumable(follower, of: generation, at: 0) {
             return fill(generation, following: status)
         }
@@ -191,7 +191,7 @@ package final class Prefetch {
         order.range?.clamped(to: 0..<max(0, length)) ?? 0..<length
     }
 
-    // MARK: Unknown
+    // MARK: Opening
 
     private func open(validating validated: Generation? = nil) {
         let part =
@@ -231,15 +231,17 @@ package final class Prefetch {
             let (lacksRoom, reason) = (status.lacksRoom, status.passingReason)
             leaveOpening()
             let code = generation.head.status
-            // Of what is empty no part can be had, and a part of an unknown whole is not kept.
+            // An empty resource has no parts, and a part of a resource of unknown length is not stored: ask for the
+            // whole.
             let mayBeEmpty = code == 416 && order.range?.lowerBound ?? 0 == 0
             if asksForPart, mayBeEmpty || code == 200 && reason == nil && !lacksRoom {
                 (asksForPart, mayAskForPart) = (false, false)
                 return proceed()
             }
             if code != 200 { return fail(.status(code, retryAfter: wait(for: generation))) }
-            if lacksRoom { return fail(.noRoom("the disk takes no more")) }
-            // What came for another request may be no more than that request's. A player asks once more by itself.
+            if lacksRoom { return fail(.noRoom("the cache is full, or its disk failed")) }
+            // A response to another request may pass through for reasons of that request alone. For a player, one
+            // attempt is enough: the player will ask by itself.
             let isOwn = owner == follower || !order.keeps
             return isOwn ? fail(.notStorable(reason)) : restart(after: .notStorable(reason))
         case nil: break
@@ -247,7 +249,7 @@ package final class Prefetch {
         if case .ended(let end, _) = status.view {
             leaveOpening()
             if case .failed(let error) = end { return fail(.fill(error)) }
-            return restart(after: .fill(.unusable("it ended before its head")))
+            return restart(after: .fill(.unusable("it ended before the header was complete")))
         }
         if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
     }
@@ -257,7 +259,7 @@ package final class Prefetch {
         opening = nil
     }
 
-    // MARK: Gaps
+    // MARK: Filling
 
     private func fill(_ generation: Generation, following status: SharedFetch?) {
         use(generation)
@@ -266,10 +268,10 @@ package final class Prefetch {
             return completed(generation)
         }
         checkRoom(generation)
-        // What cannot be gone on with is not kept before it is whole.
+        // A fetch that cannot be resumed has to deliver the whole.
         let canStop = ResourceFill.isPossible(generation)
         let stretch = generation.length.map { canStop ? wanted(of: $0) : 0..<$0 } ?? 0..<Int64.max
-        // The first one follows the fetch that has opened it, if there is one, for as far as that goes.
+        // The first connection follows the fetch that opened the resource, if it still runs, as far as that goes.
         var opened: Int64?
         if case .running(let range, _)? = status?.view { opened = range.upperBound }
         var shares = PrefetchShares(of: stretch, for: canStop ? order.connections : 1)
@@ -283,7 +285,7 @@ package final class Prefetch {
         beginOthers(generation)
     }
 
-    /// Tells that the rest comes in about the time that its origin has taken to answer.
+    /// Tells that the rest will take about as long as the origin took to answer.
     private func lookForTheEnd() {
         guard onNearEnd != nil, let beganAt else { return }
         let (progress, now) = (state.progress, now)
@@ -300,19 +302,19 @@ package final class Prefetch {
         tell?()
     }
 
-    /// Bytes are seen a chunk at a time.
+    /// More than one latency, because progress is seen a chunk at a time.
     private static let latenciesAhead = 1.5
     /// In nanoseconds.
     private static let longestAhead = 1e9
 
     private var now: UInt64 { loop.filler.settings.clock() }
 
-    /// Whether another connection may be begun.
+    /// Whether another connection may start.
     private var hasFreeConnection: Bool { shares.map { $0.count < connections(of: $0.most) } ?? false }
 
     private func connections(of count: Int) -> Int { pace?.connections(of: count) ?? count }
 
-    /// As many connections as may be, while there is something left to be handed out.
+    /// Starts as many connections as allowed, while there are blocks to hand out.
     private func beginOthers(_ generation: Generation) {
         while self.generation === generation, hasFreeConnection, let block = shares?.next(for: nil, at: now) {
             begin(block, of: generation, following: nil)
@@ -333,29 +335,29 @@ package final class Prefetch {
         fill.start(block, following: status)
     }
 
-    /// A connection is done with its block.
+    /// Hands out the next block to a connection that has finished one.
     private func next(after fill: ResourceFill, _ generation: Generation) -> Range<Int64>? {
-        // Where the rate allows fewer by now, it is one of those that go.
+        // If the rate limit now allows fewer connections, this one ends.
         guard let shares, shares.count <= connections(of: shares.most),
             let block = self.shares?.next(for: fill, at: now)
         else { return nil }
         self.shares?.begin(block, by: fill, at: now)
         if hasFreeConnection, self.shares?.hasMore == true {
-            // Not from inside of a fill.
+            // Not from within a fill's callback.
             loop.loop.afterCallback { [self] in if onEnd != nil { beginOthers(generation) } }
         }
         return block
     }
 
     private func ended(_ fill: ResourceFill, _ end: ResourceFill.End, _ generation: Generation) {
-        // Those that `endFills` ends are none of its any more.
+        // Ignores fills that `endFills` has ended.
         guard shares?.remove(fill) == true, onEnd != nil else { return }
         let rest = fill.rest
-        // Not from inside of its own `start`.
+        // Not from within the fill's own `start`.
         loop.loop.afterCallback { [self] in
             guard onEnd != nil, self.generation === generation, let shares else { return }
             switch end {
-            // The last one may have ended as another gave something back.
+            // Another connection may have returned a block just when the last one ended.
             case .completed:
                 if shares.count == 0 { shares.hasMore ? beginOthers(generation) : completed(generation) }
             case .stopped, .failed(.changed): restart(after: .fill(.changed))
@@ -367,7 +369,7 @@ package final class Prefetch {
         }
     }
 
-    /// For how long the origin wants to be left alone: the one that was asked, or the one that it has sent us to.
+    /// The remaining back-off: of the requested host, or of the one that it redirected to.
     private func wait(for generation: Generation) -> Double {
         max(
             loop.filler.backoff.wait(before: order.url.absolute),
@@ -392,7 +394,7 @@ package final class Prefetch {
 
     // MARK: Room
 
-    /// Before everything else is evicted for what cannot be kept in the end.
+    /// Checks for room first, so that a resource that cannot fit does not evict everything else.
     private func checkRoom(_ generation: Generation) {
         guard order.keeps, let length = generation.length else { return }
         let needed = wanted(of: length)
@@ -407,10 +409,10 @@ package final class Prefetch {
                 case .success((missing + promised)...): break
                 case .success(let room):
                     let others =
-                        promised > 0 ? ", beside \(ByteSize(bytes: promised)) for what is being downloaded" : ""
+                        promised > 0 ? ", besides \(ByteSize(bytes: promised)) for other downloads" : ""
                     prefetch.fail(
                         .noRoom(
-                            "\(ByteSize(bytes: missing)) of it are missing, and no more than \(ByteSize(bytes: max(0, room))) can be had\(others)"
+                            "\(ByteSize(bytes: missing)) are missing, and the cache can free only \(ByteSize(bytes: max(0, room)))\(others)"
                         ))
                 case .failure(let error): prefetch.fail(.store(error))
                 }
@@ -418,14 +420,14 @@ package final class Prefetch {
         }
     }
 
-    /// What is pinned is not evicted while the rest comes in. The index has to know of it first.
+    /// Pins the resource early, so that it is not evicted while the rest comes. It has to be in the index before.
     private func pinWhenThere(_ generation: Generation) {
         guard pins, pinning == .notYet, generation.length != nil, state.progress.bytes > 0 else { return }
         pinning = .running
         let (store, logger, bound) = (loop.filler.store, loop.filler.logger, LoopBound(self, on: loop.loop))
         store.perform { [state] in
             var isPinned = false
-            // It may have been stopped on the way, and what it has brought removed.
+            // The prefetch may have been stopped meanwhile, and its bytes removed.
             do throws(StoreError) {
                 isPinned = state.isWanted ? try store.setPinned(true, generation.key) : false
             } catch {
@@ -444,7 +446,7 @@ package final class Prefetch {
         if order.keeps { settle(wanted(of: length), of: generation) } else { check(wanted(of: length), of: generation) }
     }
 
-    /// It is complete when it is so after a kill as well.
+    /// Makes the bytes durable: the prefetch is complete only if it would be so after a crash.
     private func settle(_ wanted: Range<Int64>, of generation: Generation) {
         isSettling = true
         let (store, pins, bound) = (loop.filler.store, pins, LoopBound(self, on: loop.loop))
@@ -461,10 +463,10 @@ package final class Prefetch {
         }
     }
 
-    /// Something may have been evicted meanwhile, or the disk did not take it.
+    /// Part of it may have been evicted meanwhile, or the disk may have failed.
     private func check(_ wanted: Range<Int64>, of generation: Generation) {
         guard !generation.isRetired, generation.coverage(of: wanted) == .whole else {
-            return restart(after: .noRoom("a part of it was evicted before the rest had come"))
+            return restart(after: .noRoom("part of it was evicted before the rest arrived"))
         }
         end(.completed)
     }
@@ -490,6 +492,6 @@ package final class Prefetch {
 }
 
 extension Prefetch.Order {
-    /// Downloads make way for what a player is about to ask for.
+    /// Downloads make way for what a player is about to request.
     fileprivate var kind: FollowerID.Kind { former == nil ? .download : .ahead }
 }

@@ -1,16 +1,15 @@
 import HTTPModel
 
-/// Which connection of a prefetch brings what, and how many there may be. Bound to the prefetch's loop, as its fills
-/// are.
+/// Divides a prefetch among its connections, and limits their number. Bound to the prefetch's loop, as its fills are.
 struct PrefetchShares {
-    /// What one connection does.
+    /// One connection's share.
     private struct Share {
         let fill: ResourceFill
-        /// Where and when its block was begun: in bytes, and in nanoseconds of a clock that never goes back.
+        /// The offset at which its current block began, and when: nanoseconds of a monotonic clock.
         var start: Int64
         var began: UInt64
 
-        /// What it brings, in bytes per second, round trips included; nil before the first bytes.
+        /// Its rate in bytes per second, round trips included; nil before the first bytes.
         func rate(at now: UInt64) -> Double? {
             guard now > began, fill.position > start else { return nil }
             return Double(fill.position -| start) / (Double(now -| began) / 1e9)
@@ -19,11 +18,11 @@ struct PrefetchShares {
 
     private var shares: [ObjectIdentifier: Share] = [:]
     private var plan: BlockPlan
-    /// How many may be at it: fewer than were ordered where the origin has refused one, or nothing but one transfer
-    /// brings it.
+    /// The most connections at once: reduced if the origin refuses one, or if only one transfer can deliver the
+    /// resource.
     private(set) var most: Int
 
-    /// - Parameter most: connections at most.
+    /// - Parameter most: the most connections at once.
     init(of stretch: Range<Int64>, for most: Int) {
         (plan, self.most) = (BlockPlan(of: stretch, for: most), most)
     }
@@ -32,14 +31,14 @@ struct PrefetchShares {
 
     var fills: [ResourceFill] { shares.values.map(\.fill) }
 
-    /// Whether something is left to be handed out.
+    /// Whether there are blocks left to hand out.
     var hasMore: Bool { !plan.isEmpty }
 
     /// The first block.
-    /// - Parameter end: where the fetch ends that has opened the resource, if there is one, and it runs.
+    /// - Parameter end: where the fetch that opened the resource ends, if it still runs.
     mutating func first(upTo end: Int64?) -> Range<Int64>? { plan.next(upTo: most > 1 ? end : nil) }
 
-    /// The next block, for a connection that is about to begin, or is done with its last.
+    /// The next block for a connection that is about to start, or has finished its last one.
     /// - Parameter now: nanoseconds.
     mutating func next(for fill: ResourceFill?, at now: UInt64) -> Range<Int64>? {
         let others = shares.values.filter { $0.fill !== fill }.map {
@@ -48,22 +47,22 @@ struct PrefetchShares {
         let left = others.reduce(Int64(0)) { $0 +| Int64($1.rest.count) }
         let rate = fill.flatMap { shares[ObjectIdentifier($0)]?.rate(at: now) }
         if let block = plan.next(rate: rate, beside: left) { return block }
-        // Only who has brought something has shown that the origin serves it.
+        // Split only for a connection that has delivered something: it has shown that the origin serves it.
         guard fill != nil, let (id, place) = plan.split(others, rate: rate) else { return nil }
         return shares[id]?.fill.end(at: place)
     }
 
-    /// A connection begins a block.
+    /// A connection starts a block.
     /// - Parameter now: nanoseconds.
     mutating func begin(_ block: Range<Int64>, by fill: ResourceFill, at now: UInt64) {
         shares[ObjectIdentifier(fill)] = Share(fill: fill, start: block.lowerBound, began: now)
     }
 
     /// A connection has ended.
-    /// - Returns: whether it was one of these.
+    /// - Returns: whether it belonged to this prefetch.
     mutating func remove(_ fill: ResourceFill) -> Bool { shares.removeValue(forKey: ObjectIdentifier(fill)) != nil }
 
-    /// Some origins serve a client so many connections at once, and no more: the others do what one has left.
+    /// Some origins limit the connections of one client. The others take over the rest of the refused one.
     mutating func refuseOne(leaving rest: Range<Int64>) {
         plan.giveBack(rest)
         most = max(1, most - 1)

@@ -2,10 +2,10 @@ import CachePolicy
 import DiskCache
 import Synchronization
 
-/// How far a prefetch is. From any thread.
+/// The progress of a prefetch. Can be used from any thread.
 package final class PrefetchState: Sendable {
     private let state = Mutex(State())
-    /// What is wanted; nil for all.
+    /// The wanted range; nil for all.
     private let range: Range<Int64>?
 
     private struct State {
@@ -13,21 +13,21 @@ package final class PrefetchState: Sendable {
         var disposition: String?
         var key: CacheKey?
         var settled: Progress?
-        /// As it was last; what is looked up anew has not come to nothing.
+        /// The last known progress: it is shown while the resource is looked up again.
         var last = Progress()
         var isWanted = true
     }
 
     package struct Progress: Sendable, Equatable {
-        /// Of what is wanted, so much is there.
+        /// Present bytes of the wanted range.
         package var bytes: Int64 = 0
-        /// What is wanted; nil while unknown.
+        /// The length of the wanted range; nil while unknown.
         package var total: Int64?
-        /// `Content-Disposition`, where the origin has sent one.
+        /// The origin's `Content-Disposition`, if it sent one.
         package var disposition: String?
     }
 
-    /// Of the resource that it has come to: the URL's own, or a variant's. Nil before its head is known.
+    /// The key of the resource being filled: the URL's own, or a variant's. Nil before its head is known.
     package var key: CacheKey? { state.withLock { $0.key } }
 
     init(range: Range<Int64>?) { self.range = range }
@@ -43,7 +43,7 @@ package final class PrefetchState: Sendable {
             disposition: state.disposition)
     }
 
-    /// Whether it still goes on.
+    /// Whether it still runs.
     var isWanted: Bool { state.withLock { $0.isWanted } }
 
     func end() { state.withLock { $0.isWanted = false } }
@@ -63,13 +63,13 @@ package final class PrefetchState: Sendable {
     func settle(_ progress: Progress) { state.withLock { $0.settled = progress } }
 }
 
-/// Why a prefetch does not go on.
+/// Why a prefetch failed.
 package enum PrefetchError: Error, Sendable {
     case fill(FillError)
-    /// The origin answers with an error.
-    /// - retryAfter: seconds for which it wants to be left alone; 0 where it does not say.
+    /// The origin answered with an error.
+    /// - retryAfter: the host's back-off in seconds; 0 if it asked for none.
     case status(Int, retryAfter: Double)
-    /// What comes is not to be kept.
+    /// The response must not be stored.
     case notStorable(Storing.Reason?)
     case noRoom(String)
     /// The index cannot be read.

@@ -1,11 +1,11 @@
 import CachePolicy
 
-/// How far past its reader a transfer goes before it pauses.
+/// How far a transfer goes past its reader before it pauses.
 ///
-/// It grows with what was read in one go, as the read-ahead of a kernel does: who reads on gets ever more in advance,
-/// and of what is fetched for a seek that is followed by the next one little is in vain.
+/// Like a kernel's read-ahead, the window grows with what was read in one go: a reader that reads on gets more and more
+/// in advance, and a seek that is followed by another one wastes little.
 struct ReadAheadWindow: Sendable, Equatable {
-    /// For who has read nothing yet, in bytes.
+    /// For a reader that has read nothing yet, in bytes.
     static let first: Int64 = 128 << 10
     static let standardLimit: Int64 = 32 << 20
     /// In bytes, however much was read.
@@ -13,13 +13,12 @@ struct ReadAheadWindow: Sendable, Equatable {
 
     init(limit: Int64) { self.limit = max(limit, Self.first) }
 
-    /// In bytes, for a reader that has read so many.
+    /// The window after this many bytes were read, in bytes.
     func reach(afterReading count: Int64) -> Int64 {
         count < limit / 2 ? min(limit, Self.first + 2 * max(count, 0)) : limit
     }
 
-    /// The same, once the reader has left: it may come back, or it was the last that anybody wants of this. No more
-    /// than was read is fetched on the chance.
+    /// The window after the reader has left, in case it returns: no more than it has read.
     func reach(afterLeaving count: Int64) -> Int64 {
         min(reach(afterReading: count), max(count, 0), Self.furthestUnread)
     }
@@ -28,13 +27,13 @@ struct ReadAheadWindow: Sendable, Equatable {
 }
 
 extension CacheFiller {
-    /// How far a transfer goes for who demands it.
+    /// The window of a demand's transfer.
     func window(of demand: Demand) -> ReadAheadWindow {
         let wanted =
             switch demand.resolvedRule.fill {
             case .read: ReadAheadWindow.first
             case .ahead(let bytes): bytes
-            // What goes on to the end follows the transfer itself (`ResourceFill`).
+            // The fill follows the transfer itself (`ResourceFill`), so the window need not be wider.
             case .end, .whole: ReadAheadWindow.standardLimit
             }
         return ReadAheadWindow(limit: min(wanted, readAhead))

@@ -2,32 +2,32 @@ import CachePolicy
 import DiskCache
 import EventIO
 
-/// Fills all gaps of a stretch of a generation, one after the other, whether or not somebody reads it. Loop-bound.
+/// Fills all gaps of a stretch of a generation, one after the other, with or without readers. Loop-bound.
 ///
-/// It is a follower like a reader, one that is always at the frontier, or as far behind it as its *pace* says: so it
-/// shares the fetches of readers, keeps them from pausing, and lets nothing be held for it. A reader that wants bytes
-/// far from its frontier has a fetch of its own, which this one goes up to.
+/// It is a follower like a reader, but one that is always at the frontier, or as far behind it as its *pace* demands.
+/// So it shares the fetches of readers, keeps them from pausing, and holds no extents. A reader that wants bytes far
+/// from the frontier has a fetch of its own, and this fill goes up to that.
 ///
 ///     start ─▶ ▓▓▓▓▓▓▓▓▓▓▓░░░░░░░▓▓▓▓░░░░░░░▓▓▓▓▓ end
 ///                     position ─▶
 ///
-/// How far it is shows in what is present of the generation (`Generation.coverage`).
+/// Its progress shows in the generation's present chunks (`Generation.coverage`).
 package final class ResourceFill {
     package enum End: Sendable {
-        /// It has gone all the way. What was evicted behind it is not fetched again.
+        /// It has reached the end. Chunks evicted behind it are not fetched again.
         case completed
         /// `stop` was called, or the generation is no longer the resource's.
         case stopped
         case failed(FillError)
     }
 
-    /// Called once, with the fill, on its loop.
+    /// Called once on the loop.
     package var onEnd: ((ResourceFill, End) -> Void)?
-    /// Asked when all of a stretch is there: what comes next, if there is more.
+    /// Called when a stretch is filled; returns the next one, if there is more to fill.
     package var whereNext: ((ResourceFill, Range<Int64>) -> Range<Int64>?)?
-    /// Called when it has come further.
+    /// Called on progress.
     package var onAdvance: (() -> Void)?
-    /// Everything from the start of this stretch up to here is there, or was when it came by.
+    /// Everything in the stretch before this offset is present, or was when the fill passed it.
     package private(set) var position: Int64 = 0
 
     private let resource: OpenResource
@@ -36,31 +36,30 @@ package final class ResourceFill {
     private let filler: LoopFiller
     private let follower: FollowerID
     private let pace: FillPace?
-    /// What is being filled; without an upper end while the length is unknown.
+    /// The stretch being filled; without an upper end while the length is unknown.
     private var stretch: Range<Int64> = 0..<0
     private var followed: SharedFetch?
-    /// How far its fetch has been told that it is: behind `position` where that was quicker than its pace.
+    /// The offset that the fetch was told: behind `position` if bytes come faster than the pace.
     private var told: Int64 = 0
-    /// What its transfers may bring beyond that, which its pace has been told of already.
+    /// Bytes that its transfers may deliver ahead of the pace; the pace has been charged for them.
     private var deposit: Int64 = 0
     private var isRunning = false
-    /// Fetches of its own in a row that brought nothing.
+    /// Consecutive fetches of its own that delivered nothing.
     private var fruitless = 0
     private static let maxFruitless = 16
-    /// What came in faster than it should have, and has yet to be waited for, is no more than this, in bytes.
+    /// The most bytes ahead of the pace that are still waited for.
     private static let longestDebt: Int64 = 4 << 20
     private var pause: LoopTimer?
 
-    /// Whether its gaps can be asked for: only where an answer tells that it is of the same version.
+    /// Whether gaps can be requested: an answer must show that it is of the same version.
     package static func isPossible(_ generation: Generation) -> Bool {
         generation.isStored && generation.length != nil && generation.head.rangeCondition != nil
             && generation.head.status == 200
     }
 
     /// - Parameters:
-    ///   - generation: one that can be filled (`isPossible`), or one that the fetch brings which it follows from the
-    ///     start.
-    ///   - pace: how quickly it goes; nil for as fast as bytes come.
+    ///   - generation: one that can be filled (`isPossible`), or the one that the followed fetch delivers.
+    ///   - pace: nil for no limit.
     package init(
         _ resource: OpenResource, _ generation: Generation, _ demand: Demand, _ filler: LoopFiller,
         follower: FollowerID = FollowerID(.fill),
@@ -74,10 +73,10 @@ package final class ResourceFill {
         self.pace = pace
     }
 
-    /// Fills a stretch. Once; `onEnd` may be called from inside.
+    /// Starts filling a stretch. Call once; `onEnd` may be called before this returns.
     /// - Parameters:
     ///   - stretch: its upper end is `Int64.max` for the end of the resource, wherever that is.
-    ///   - status: a fetch that its follower follows already.
+    ///   - status: a fetch that the follower already follows.
     package func start(_ stretch: Range<Int64>, following status: SharedFetch? = nil) {
         precondition(!isRunning, "a fill is started once")
         isRunning = true
@@ -91,19 +90,19 @@ package final class ResourceFill {
         goOn()
     }
 
-    /// What is yet to be filled of the stretch.
+    /// The part of the stretch still to be filled.
     package var rest: Range<Int64> { min(position, stretch.upperBound)..<stretch.upperBound }
 
-    /// Ends sooner than it was to.
-    /// - Parameter offset: what lies from there on is somebody else's.
-    /// - Returns: what is left to them; nil where this has come further already.
+    /// Shortens the stretch.
+    /// - Parameter offset: the stretch's new end.
+    /// - Returns: the part cut off; nil if the fill has already passed the offset.
     func end(at offset: Int64) -> Range<Int64>? {
         guard isRunning, offset > position, offset < stretch.upperBound else { return nil }
         defer { stretch = stretch.lowerBound..<offset }
         return offset..<stretch.upperBound
     }
 
-    /// Leaves everything as it is by now.
+    /// Stops and keeps the bytes that have arrived.
     package func stop() { finish(.stopped) }
 
     private func begin(_ stretch: Range<Int64>) {
@@ -138,11 +137,11 @@ package final class ResourceFill {
         position < stretch.upperBound ? generation.gap(in: position..<stretch.upperBound)?.lowerBound : nil
     }
 
-    /// Sees to it that a chunk comes.
-    /// - Returns: whether there is something to wait for, or this has ended; else it is there by now.
+    /// Waits for a chunk, or has it fetched.
+    /// - Returns: false if the chunk is present by now; true if the fill waits or has ended.
     private func awaitChunk(_ chunk: Range<Int64>) -> Bool {
         let isInTime = followed.map(tell) ?? settleDebt()
-        // Its pace keeps the fetch from bringing more; another one would come with its own start.
+        // If the pace holds the current fetch back, another one would only run ahead of it too.
         guard isInTime, followed?.brings(chunk) == true || payDeposit() else {
             if case .ended(.failed(let error), _)? = followed?.view {
                 finish(.failed(error))
@@ -152,7 +151,7 @@ package final class ResourceFill {
             return true
         }
         guard fruitless < Self.maxFruitless else {
-            finish(.failed(.unusable("it brings nothing of what was asked for")))
+            finish(.failed(.unusable("it contains none of the requested bytes")))
             return true
         }
         let isPossible = Self.isPossible(generation)
@@ -173,7 +172,9 @@ package final class ResourceFill {
             finish(.failed(error))
         case .lost:
             followed = nil
-            finish(isPossible ? .stopped : .failed(.unusable("nothing tells whether the rest is of the same version")))
+            finish(
+                isPossible
+                    ? .stopped : .failed(.unusable("it has no validator, so a broken transfer cannot be resumed")))
         case .unsettled:
             followed = nil
             goOnLater()
@@ -181,11 +182,11 @@ package final class ResourceFill {
         return true
     }
 
-    /// The end of the fetch that it follows is the end of the resource.
-    /// - Returns: whether there is something to wait for.
+    /// Waits for the end of the followed fetch, which is the end of the resource.
+    /// - Returns: whether the fill waits or has ended.
     private func awaitLength() -> Bool {
         guard let followed = followed ?? resource.joinUnresumable(follower, of: generation, at: position) else {
-            finish(.failed(.unusable("it has no length, and nothing brings it any more")))
+            finish(.failed(.unusable("it has no length, and its transfer has ended")))
             return true
         }
         self.followed = followed
@@ -206,26 +207,29 @@ package final class ResourceFill {
             return true
         case .ended(.completed, _):
             if generation.length != nil { return false }
-            finish(.failed(.unusable("it ended without a length")))
+            finish(.failed(.unusable("it ended before its length was known")))
         case .ended(.stopped, _): finish(.stopped)
         case .ended(.failed(let error), _): finish(.failed(error))
         }
         return true
     }
 
-    /// Why there is nothing to fill any more.
+    /// Why a retired generation cannot be filled any further.
     private var retired: End {
-        if followed?.hasSpilled == true { return .failed(.notStored("nothing in the cache can be evicted")) }
+        if followed?.hasSpilled == true {
+            return .failed(.notStored("the cache is full, and everything in it is pinned or in use"))
+        }
         if generation.length == nil, case .running? = followed?.view {
-            return .failed(.notStored("it has no length, and is too long or finds no room"))
+            return .failed(.notStored("its length is unknown, and it is too long for the cache"))
         }
         if case .ended(.failed(let error), _)? = followed?.view { return .failed(error) }
         return .stopped
     }
 
-    /// Goes past what is there. What its fetch has not brought was there before, and costs no time.
+    /// Moves past present bytes. Those that the fetch did not deliver were present before, and do not count for the
+    /// pace.
     private func move(to offset: Int64) {
-        // What is being written is there before the fetch has said so.
+        // Bytes can be present before the fetch's frontier has moved.
         let brought = followed.map { max(position, min(offset, $0.brought)) } ?? position
         told += offset - brought
         advance(to: offset)
@@ -238,18 +242,18 @@ package final class ResourceFill {
         onAdvance?()
     }
 
-    // MARK: In time
+    // MARK: Pace
 
-    /// Tells the fetch how far this is, or as far as its pace lets it be.
-    /// - Returns: whether that is all the way.
+    /// Tells the fetch how far this fill is, or how far its pace lets it be.
+    /// - Returns: whether the pace lets it be where it is.
     private func tell(_ followed: SharedFetch) -> Bool {
         let isInTime = settleDebt()
         followed.advance(follower, to: told)
         return isInTime
     }
 
-    /// Before its first transfer: so much comes before its pace can hold it up.
-    /// - Returns: whether one may be begun.
+    /// Reserves the bytes that the first transfer will deliver before the pace can hold it back.
+    /// - Returns: whether the transfer may begin.
     private func payDeposit() -> Bool {
         guard let pace, deposit == 0, pace.rate != nil else { return true }
         let bytes = ahead(pace)
@@ -260,7 +264,7 @@ package final class ResourceFill {
 
     private func ahead(_ pace: FillPace) -> Int64 { pace.rate == nil ? 0 : min(pace.window, Int64(rest.count)) }
 
-    /// What has come of this stretch, and nobody waits for any more, others wait for.
+    /// Charges the pace for bytes that have arrived but that nobody waited for.
     private func oweRest() {
         if let pace, told < position { pace.owe(min(position - told, Self.longestDebt)) }
         told = position
@@ -276,13 +280,13 @@ package final class ResourceFill {
         return told >= position
     }
 
-    /// What it follows brings others something else by now, and is not to go on for this.
+    /// Leaves a fetch that does not deliver the chunk: it should not continue for this fill.
     private func waitForTurn(of chunk: Range<Int64>) {
         if followed?.brings(chunk) != true { unfollow() }
         goOnLater()
     }
 
-    /// Others first: where it is too quick.
+    /// Tries again a little later, and lets others go first.
     private func goOnLater() {
         let timer = pause ?? LoopTimer(on: filler.loop) { [unowned self] in goOn() }
         pause = timer

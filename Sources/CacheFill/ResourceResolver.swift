@@ -1,53 +1,54 @@
 import CachePolicy
 import DiskCache
 
-/// What is to be done for a request, by what is known of its resource.
+/// What to do for a request, given what is known of its resource.
 package enum Resolution {
-    /// The index is being asked: whoever has asked is woken.
+    /// The index is being read: wait to be woken.
     case wait
-    /// What is stored, as it was when it was looked at, is what it wants.
+    /// Use the stored generation, as the snapshot shows it.
     case use(Generation, Generation.Snapshot, Use)
-    /// So it may be: its origin is asked whether that still holds, by an opening with validators.
+    /// Revalidate the stored generation: open the resource with its validators.
     case validate(Generation, Freshness, Reuse.Need)
-    /// What is stored was chosen by other request fields: the answer to these stands under this key (RFC 9111 §4.1).
+    /// Turn to another variant: the stored one was selected by other request fields, and this request's variant has
+    /// this key (RFC 9111 §4.1).
     case turn(to: CacheKey)
-    /// Nothing is stored: an opening finds out what it is.
+    /// Nothing is stored: open the resource.
     case open
-    /// The origin is asked for this request alone, and nothing is kept.
+    /// Ask the origin for this request alone, and store nothing.
     case bypass(Bypass)
-    /// The origin would have to be asked, and is not to be (RFC 9111 §5.2.1.7).
+    /// The origin would have to be contacted, and must not be (RFC 9111 §5.2.1.7).
     case refuse
 
     package enum Use {
         /// Whatever its age.
         case anyway
         case fresh(Freshness)
-        /// Where it revalidates, the origin is asked meanwhile (RFC 5861 §3).
+        /// If it revalidates, the origin is contacted while the response is served (RFC 5861 §3).
         case stale(Freshness, revalidates: Bool)
     }
 
     package enum Bypass {
         /// A rule says so.
         case rule
-        /// Nothing may take the place of what is perhaps there, and cannot be read just now.
+        /// Something may be stored that cannot be read at the moment, and must not be replaced.
         case unreadable
-        /// The origin chooses by other fields each time.
+        /// The origin selects by other fields each time.
         case vary
     }
 }
 
-/// How one request finds what it wants: looks the resource up, turns to the variant that its fields choose, uses what is
-/// stored or has it validated, or has the resource opened. The one answer for players and downloads: a value, which does
-/// nothing of that itself.
+/// Decides how a request gets its resource: look it up, turn to the variant that its fields select, use the stored
+/// response, revalidate it, or open the resource. The same rules serve players and downloads. A value: the caller acts
+/// on the result.
 ///
-/// What its origin chose by request fields stands under several keys. The URL's own has the first answer that came, and
-/// that one's `Vary` says which fields count.
+/// Variants are stored under several keys. The first answer is stored under the URL's own key, and its `Vary` says
+/// which fields count.
 package struct ResourceResolver {
-    /// What it is wanted for.
+    /// What the resource is wanted for.
     package enum Purpose {
-        /// To be given to a client, as its request's directives, and a rule's lifetime in seconds, allow.
+        /// To answer a client, within its request's directives and a rule's lifetime in seconds.
         case answer(RequestDirectives, ttl: Int64?, isOffline: Bool)
-        /// To be in the cache, fresh or not.
+        /// To be in the cache, fresh or stale.
         case presence
 
         fileprivate var mayAsk: Bool {
@@ -55,21 +56,22 @@ package struct ResourceResolver {
         }
     }
 
-    /// The URL's own.
+    /// The URL's own key.
     private let key: CacheKey
     /// How often it has turned to another variant.
     package private(set) var turns = 0
-    /// What holds for this request, whatever its age: its origin has been asked, or could not tell.
+    /// A generation to use whatever its age: it has just been validated, or validation failed and it may be served
+    /// stale.
     package var accepted: Generation?
     private static let mostTurns = 3
 
     package init(_ key: CacheKey) { self.key = key }
 
     /// - Parameters:
-    ///   - view: what is known of the resource that it has come to.
+    ///   - view: what is known of the resource.
     ///   - now: seconds since 1970.
-    ///   - instant: nanoseconds of a clock that never goes back.
-    ///   - selection: the request fields by which a variant was chosen, as this request has them.
+    ///   - instant: nanoseconds of a monotonic clock.
+    ///   - selection: the variant that this request's fields select.
     package mutating func resolve(
         _ view: OpenResource.View, for purpose: Purpose, now: @autoclosure () -> Int64,
         instant: @autoclosure () -> UInt64, selection: (Variant) -> Variant
@@ -94,8 +96,8 @@ package struct ResourceResolver {
         }
     }
 
-    /// An opening has found this: perhaps for another request, which others have joined.
-    /// - Returns: nil where it is for this one.
+    /// Resolves a generation that an opening has found, perhaps for another request that started it.
+    /// - Returns: nil if it is the right variant.
     package mutating func resolve(
         opened generation: Generation, for purpose: Purpose, selection: (Variant) -> Variant
     ) -> Resolution? {

@@ -6,8 +6,7 @@ struct FetchID: Hashable, Sendable {
     fileprivate let value: UInt64
 }
 
-/// The fetches of a resource, and the one answer to where its bytes are: there, on their way, or for the one who asks
-/// to fetch.
+/// The fetches of a resource. Tells where each byte is: present, on its way, or for the caller to fetch.
 ///
 ///     a byte is absent ──┬── the fetch that is followed ──┬── brings it soon ──────────── wait
 ///                        │                                ├── has failed ──────────────── failed
@@ -16,56 +15,55 @@ struct FetchID: Hashable, Sendable {
 ///                        └── nobody does ──┬── it can be asked for ── enter a new fetch ─ wait, once it is started
 ///                                          └── it cannot, or is out of date ──────────── lost
 ///
-/// A value, without lock, clock and thread: events go in, and what has to be done about them comes out, as actions.
-/// What is present changes under a lock of its own, so that it is given as a parameter, and looked at while this is.
+/// A value without lock, clock or thread: it takes events and returns actions. Presence is guarded by another lock, so
+/// it is passed in as a parameter and read while this state is held.
 struct ResourceState {
     enum Action: Equatable {
-        /// There is news for one who waits.
+        /// Wake a follower: there is news.
         case wake(FollowerID)
-        /// A fetch is told something.
+        /// Tell a fetch something.
         case tell(FetchID, Notice)
     }
 
     enum Notice: Equatable {
-        /// Who it paused for has come further.
+        /// A follower that it paused for has advanced.
         case goOn
-        /// Somebody waits for what was asked for by downloads alone.
+        /// A player now waits for what only downloads had wanted.
         case hurry
         /// The last follower has left.
         case considerStopping
-        /// Another one has begun, or was left behind, while this one lingers.
+        /// Another fetch has begun or lingers, so this one should not.
         case endLinger
     }
 
     private(set) var fetches: [FetchID: FetchState] = [:]
-    /// The fetch that will tell what this resource is.
+    /// The running fetch that opens the resource.
     private(set) var opening: FetchID?
-    /// The last one that nobody followed any more.
+    /// The fetch that was left last and still runs.
     private(set) var lingering: FetchID?
     private var actions: [Action] = []
     private var gone: [FetchState] = []
     private var nextID: UInt64 = 0
 
-    /// What has to be done since the last time.
+    /// Returns the actions since the last call.
     mutating func takeActions() -> [Action] {
         guard !actions.isEmpty else { return [] }
         defer { actions = [] }
         return actions
     }
 
-    /// What is left of fetches that are over since the last time: it may hold much memory, which is given back outside
-    /// of the lock.
+    /// Returns the fetches that ended since the last call: they may hold much memory, which the caller frees outside
+    /// the lock.
     mutating func takeGone() -> [FetchState] {
         guard !gone.isEmpty else { return [] }
         defer { gone = [] }
         return gone
     }
 
-    /// Whether no fetch runs, and none has followers.
+    /// Whether there are no fetches, neither running nor followed.
     var isIdle: Bool { fetches.isEmpty }
 
-    /// Looks at a fetch where it stands, or changes it without telling anybody; nil where it is over and nobody follows
-    /// it.
+    /// Reads a fetch in place, or changes it without waking anybody; nil if it is over and nobody follows it.
     @discardableResult
     mutating func with<Value>(_ id: FetchID, _ body: (inout FetchState) -> Value) -> Value? {
         fetches.index(forKey: id).map { body(&fetches.values[$0]) }
@@ -78,16 +76,16 @@ struct ResourceState {
 
     // MARK: Where bytes are
 
-    /// Who asks for bytes, and what for.
+    /// A follower's request for bytes.
     struct Request {
         let follower: FollowerID
-        /// The byte that is needed first.
+        /// The first byte needed.
         let offset: Int64
-        /// The chunk that it is in.
+        /// The chunk that contains it.
         let chunk: Range<Int64>
-        /// All that is wanted ends here.
+        /// The end of everything wanted.
         let end: Int64
-        /// Where it began to read; nil for one that is always where its fetch is.
+        /// Where the follower began to read; nil for one that is always at the frontier.
         var start: Int64?
         /// The fetch that it follows.
         var followed: FetchID?
@@ -95,42 +93,42 @@ struct ResourceState {
         var wanted: Range<Int64> { offset..<max(offset, end) }
     }
 
-    /// What is there of a generation, looked at while the state is.
+    /// The present chunks of a generation, read while the state is held.
     struct Presence {
         let geometry: ChunkGeometry
-        /// The first absent run that begins in a range rounded out to chunks, in whole chunks.
+        /// The first absent run in a range rounded out to chunks, in whole chunks.
         let gap: (Range<Int64>) -> Range<Int64>?
     }
 
     /// How far a fetch goes.
     struct Reach {
-        /// Past who follows it.
+        /// Past its furthest follower.
         let window: ReadAheadWindow
-        /// The same at most, in bytes.
+        /// A limit on the window, in bytes.
         let furthest: Int64
     }
 
     enum Whereabouts {
         case present
-        /// A fetch brings it, and is followed; who has asked is woken when there is news of it.
-        /// - new: the stretch of a fetch that is a new one, and has to be started.
+        /// A fetch delivers it and is followed; `wake` will be called at its next news.
+        /// - new: the range of a new fetch, which the caller has to start.
         case coming(FetchID, new: Range<Int64>?)
-        /// From here on it stands in another place than what was asked about.
+        /// From here on the bytes are in this buffer instead of the generation.
         case passing(Generation)
-        /// The fetch that was followed has ended so.
+        /// The followed fetch has failed.
         case failed(FillError)
-        /// Nobody brings it, and nobody can; or it is of a version that is no longer the resource's.
+        /// No fetch delivers it and none can, or it is of a version that is no longer the resource's.
         case lost
-        /// What is there has changed while it was looked at.
+        /// The presence has changed while it was read: look again.
         case unsettled
     }
 
-    /// Finds the byte that is needed. Afterwards its follower follows what is `coming`; what it followed before where
-    /// the byte is `present` or `passing`; and else nothing.
+    /// Locates the first byte needed. Afterwards the follower follows the fetch that is `coming`; it keeps its fetch if
+    /// the byte is `present` or `passing`, and follows none otherwise.
     /// - Parameters:
-    ///   - isCurrent: whether the generation is the resource's; of another one nothing is fetched.
-    ///   - isThere: whether the byte is there by now.
-    ///   - reach: how far a new fetch would go; nil where nothing may be asked for.
+    ///   - isCurrent: whether the generation is the resource's current one; others are not fetched.
+    ///   - isThere: whether the byte is present by now.
+    ///   - reach: how far a new fetch would go; nil if none may be started.
     mutating func locate(
         _ request: Request, isCurrent: Bool, in generation: Generation, _ presence: Presence, isThere: () -> Bool,
         reach: () -> Reach?
@@ -148,8 +146,7 @@ struct ResourceState {
         return .coming(demand(gap, request, reach), new: gap)
     }
 
-    /// What the fetch that is followed says; nil where it is left, as it has ended, or came by here and what it brought
-    /// is gone again.
+    /// What the followed fetch tells; nil if it is left because it has ended or does not deliver the byte.
     private mutating func followed(_ id: FetchID, _ request: Request, _ generation: Generation) -> Whereabouts? {
         let (buffer, brings, failure) =
             with(id) { fetch in
@@ -170,8 +167,8 @@ struct ResourceState {
         return .coming(id, new: nil)
     }
 
-    /// What a new fetch brings: up to what is there, and up to what another one is about to bring, unless that ends
-    /// with this one's begin.
+    /// The gap for a new fetch: up to the next present chunk, and up to the frontier of another fetch, unless both
+    /// begin in the same chunk.
     private func gap(for wanted: Range<Int64>, _ presence: Presence) -> Range<Int64>? {
         guard var gap = presence.gap(wanted), gap.contains(wanted.lowerBound) else { return nil }
         for (_, fetch) in shared
@@ -189,7 +186,7 @@ struct ResourceState {
     }
 
     private mutating func demand(_ gap: Range<Int64>, _ request: Request, _ reach: Reach) -> FetchID {
-        // Of seeks in a row only the last leaves one behind.
+        // Of several seeks in a row, only the last leaves a fetch behind.
         for (id, fetch) in shared where fetch.isAbandoned { actions.append(.tell(id, .endLinger)) }
         lingering = nil
         var fetch = FetchState(range: gap, reach, isShared: true)
@@ -201,7 +198,7 @@ struct ResourceState {
 
     // MARK: Following
 
-    /// Enters a fetch that is not for gaps: for one request alone, or an opening (`isOpening`).
+    /// Enters a fetch that does not fill a gap: one for a single request, or an opening.
     mutating func enter(
         _ range: Range<Int64>, _ reach: Reach, _ follower: FollowerID, at offset: Int64, isOpening: Bool
     ) -> FetchID {
@@ -212,22 +209,22 @@ struct ResourceState {
         return id
     }
 
-    /// Follows the opening fetch that is running, if there is one.
+    /// Follows the running opening, if there is one.
     mutating func followOpening(_ follower: FollowerID) -> FetchID? {
         guard let id = opening, let fetch = fetches[id], fetch.isRunning, fetch.opening == nil else { return nil }
         follow(follower, id, at: FetchState.Place(start: fetch.range.lowerBound, offset: fetch.range.lowerBound))
         return id
     }
 
-    /// Follows the running fetch by which alone the rest can come, so that it does not end before that is needed.
+    /// Follows the fetch that alone can deliver the rest, so that it does not end too early.
     mutating func followUnresumable(_ follower: FollowerID, at offset: Int64) -> FetchID? {
         guard let id = shared.first(where: { $0.value.isUnresumable })?.key else { return nil }
         follow(follower, id, at: FetchState.Place(start: offset, offset: offset))
         return id
     }
 
-    /// Follows the fetch that lingers, before its bytes are needed, if what lies between it and what is wanted is
-    /// there.
+    /// Follows the lingering fetch before its bytes are needed, if everything between the wanted range's start and its
+    /// frontier is present.
     mutating func followLingering(_ follower: FollowerID, _ wanted: Range<Int64>, _ presence: Presence) -> FetchID? {
         guard let id = lingering, let fetch = fetches[id], fetch.isRunning, fetch.isAbandoned,
             wanted.contains(fetch.frontier),
@@ -242,21 +239,21 @@ struct ResourceState {
     }
 
     private mutating func follow(_ follower: FollowerID, _ id: FetchID, at place: FetchState.Place) {
-        // It no longer waits as downloads do.
+        // The fetch no longer serves downloads alone.
         if follower.kind != .download, fetches[id]?.hasOnlyDownloads == true { actions.append(.tell(id, .hurry)) }
         fetches[id]?.enter(follower, at: place)
         goOn(id)
     }
 
-    /// A follower has come further; a fetch that paused for it goes on.
-    /// - Parameter start: where it began, if the fetch does not know yet.
+    /// A follower has advanced; a fetch that paused for it resumes.
+    /// - Parameter start: where the follower began, if the fetch does not know yet.
     mutating func advance(_ follower: FollowerID, _ id: FetchID, to offset: Int64, from start: Int64? = nil) {
         if fetches[id]?.move(follower, to: offset, from: start) == true { goOn(id) }
     }
 
-    /// Waits for the next news of a fetch.
-    /// - Returns: whether there will be some: it runs, and its frontier is no further than `offset`, or, without one,
-    ///   it has not opened yet.
+    /// Registers a follower for the next news of a fetch.
+    /// - Returns: false if there is news already: the fetch has ended, its frontier is past `offset`, or, without an
+    ///   offset, it has opened.
     mutating func wait(_ follower: FollowerID, _ id: FetchID, at offset: Int64?) -> Bool {
         with(id) { fetch in
             guard fetch.isRunning, offset.map({ fetch.frontier <= $0 }) ?? (fetch.opening == nil) else { return false }
@@ -265,7 +262,7 @@ struct ResourceState {
         } ?? false
     }
 
-    /// Follows no longer. A fetch without followers comes to an end, when it has lingered.
+    /// Removes a follower. A fetch without followers lingers and then ends.
     mutating func leave(_ follower: FollowerID, _ id: FetchID) {
         guard
             let (isAbandoned, isRunning) = with(id, { $0.leave(follower) ? ($0.isAbandoned, $0.isRunning) : nil })
@@ -283,9 +280,9 @@ struct ResourceState {
         if with(id, { $0.resumes() }) == true { actions.append(.tell(id, .goOn)) }
     }
 
-    // MARK: What fetches tell
+    // MARK: News from fetches
 
-    /// Changes what is known of a fetch, and wakes who waits for news.
+    /// Changes a fetch and wakes the followers that wait for news.
     mutating func ring(_ id: FetchID, _ change: (inout FetchState) -> Void) {
         guard let index = fetches.index(forKey: id) else { return }
         change(&fetches.values[index])
@@ -294,14 +291,15 @@ struct ResourceState {
         fetches.values[index].waiting = []
     }
 
-    /// How far a fetch is.
+    /// Records a fetch's progress.
     /// - Returns: whether it pauses now.
     mutating func pauses(_ id: FetchID, received: Int64, writtenTo frontier: Int64) -> Bool {
         fetches[id]?.pauses(received: received, writtenTo: frontier) ?? false
     }
 
-    /// What an opening fetch found is the current generation: the fetch is the first one of those that fill it.
-    /// - Returns: whether it is. It is not where what it was asked about has changed meanwhile.
+    /// Makes an opening the first fetch of the generation that it found.
+    /// - Returns: whether the generation becomes current. It does not if the resource has changed since the opening
+    ///   began.
     mutating func becomesCurrent(_ id: FetchID) -> Bool {
         guard opening == id else { return false }
         forgetGeneration()
@@ -309,13 +307,13 @@ struct ResourceState {
         return true
     }
 
-    /// What an opening fetch found passes by.
+    /// The response of a fetch passes through.
     mutating func passes(_ id: FetchID) {
         if opening == id { opening = nil }
         fetches[id]?.isShared = false
     }
 
-    /// A fetch that nobody follows goes on for a while. Only one of them does.
+    /// A fetch without followers lingers. Only one per resource does.
     mutating func lingers(_ id: FetchID) {
         if let former = lingering, former != id { actions.append(.tell(former, .endLinger)) }
         lingering = fetches[id]?.isShared == true ? id : nil
@@ -328,18 +326,18 @@ struct ResourceState {
         if fetches[id]?.isAbandoned == true { remove(id) }
     }
 
-    /// Ends a fetch if nobody follows it; nobody can follow it once this has answered true.
+    /// Ends a fetch without followers. Once this has returned true, nobody can join it.
     mutating func endsIfAbandoned(_ id: FetchID) -> Bool {
         guard let fetch = fetches[id], fetch.isAbandoned, fetch.isRunning else { return false }
         ended(id, .stopped)
         return true
     }
 
-    /// What an opening fetch is about to find was made before the origin changed: it is for those who wait for it
-    /// already, and not kept.
+    /// Marks the running opening as outdated because the origin has changed the resource: its result is for those who
+    /// wait for it now, and is not kept.
     mutating func outdateOpening() { opening = nil }
 
-    /// The current generation goes. What a running opening finds out about it is for those who wait for it already.
+    /// Forgets the current generation. The result of a running opening is for those who wait for it now.
     mutating func forgetGeneration() {
         if let lingering { actions.append(.tell(lingering, .endLinger)) }
         (opening, lingering) = (nil, nil)

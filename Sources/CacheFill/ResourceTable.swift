@@ -1,15 +1,15 @@
 import CachePolicy
 
-/// The resources in use, by key, and those that are kept open in case. Each has a file descriptor, and holds heads and
-/// tables in memory.
+/// The open resources by key, both used and idle ones. Each has a file descriptor, and holds heads and tables in
+/// memory.
 struct ResourceTable {
     private var resources: [CacheKey: OpenResource] = [:]
-    /// Resources kept open at most, unless more are in use.
+    /// How many resources to keep open; there are more only if more are in use.
     private let capacity: Int
-    /// Made since it was last estimated what all of them hold.
+    /// Resources added since memory was last estimated.
     private var unweighed = 0
 
-    /// What all open resources may hold in memory, heads and tables, as it is estimated now and then.
+    /// The most memory that all open resources should hold, heads and tables. It is estimated from time to time.
     private static let mostBytes = 32 << 20
 
     init(capacity: Int) { self.capacity = capacity }
@@ -20,14 +20,13 @@ struct ResourceTable {
 
     func open(_ key: CacheKey) -> OpenResource? { resources[key] }
 
-    /// - Returns: the one that is open, or a new one; and those that are closed for it, to be released where no lock is
-    ///   held.
+    /// - Returns: the open resource, or a new one, and the resources closed for it, to be released outside any lock.
     mutating func resource(_ key: CacheKey) -> (OpenResource, closed: [OpenResource]) {
         if let resource = resources[key] { return (resource, []) }
         var closed = resources.count >= capacity ? close(downTo: capacity / 4 * 3) : []
         unweighed += 1
-        // Weighing looks at all of them: the more there are, the more have to be new. An open resource holds some 8
-        // KiB, so that those which are new by then hold a tenth of the limit.
+        // An estimate visits all resources, so its interval grows with their number. An open resource holds about 8
+        // KiB: those added between two estimates hold a tenth of the limit.
         if unweighed >= max(32, resources.count / 8) {
             unweighed = 0
             closed += close(downToBytes: Self.mostBytes)
@@ -37,7 +36,7 @@ struct ResourceTable {
         return (resource, closed)
     }
 
-    /// Closes half of what is open, as far as it is idle.
+    /// Closes half of the open resources, as far as they are idle.
     mutating func closeHalf() -> [OpenResource] { close(downTo: resources.count / 2) }
 
     mutating func closeAll() -> [OpenResource] {
@@ -45,7 +44,7 @@ struct ResourceTable {
         return Array(resources.values)
     }
 
-    /// Closes the longest unused resources until what is left holds no more than this, as far as they are idle.
+    /// Closes the least recently used idle resources until the rest hold at most this much.
     private mutating func close(downToBytes most: Int) -> [OpenResource] {
         var surplus = resources.values.reduce(-most) { $0 + $1.memoryBytes }
         guard surplus > 0 else { return [] }
@@ -56,7 +55,8 @@ struct ResourceTable {
             })
     }
 
-    /// Closes the longest unused resources. One that a reader still holds is merely opened again by the next.
+    /// Closes the least recently used idle resources. If a reader still holds one, the next request just opens it
+    /// again.
     private mutating func close(downTo count: Int) -> [OpenResource] {
         close(longestIdle.prefix(max(0, resources.count - count)))
     }

@@ -3,8 +3,8 @@ import DiskCache
 import EventIO
 import Upstream
 
-/// A fetch, for all loops: how far it is, and who follows it. The fetch itself lives on one loop; what all may know is
-/// a part of its resource's state.
+/// A fetch as seen from all loops: its progress and its followers. The fetch itself lives on one loop; its shared part
+/// is in its resource's state.
 package struct SharedFetch: Sendable, Hashable {
     let resource: OpenResource
     let id: FetchID
@@ -18,11 +18,10 @@ package struct SharedFetch: Sendable, Hashable {
         hasher.combine(id)
     }
 
-    // MARK: For who follows it
+    // MARK: For followers
 
-    /// What a follower sees. It is there for as long as somebody follows, also when the fetch has ended; who leaves has
-    /// to have looked: for what is over, and nobody follows, the answers are a fetch's that was stopped and has found
-    /// nothing.
+    /// What a follower sees. It remains visible after the fetch has ended, for as long as somebody follows. Look before
+    /// leaving: a fetch that is over and has no followers looks like one that was stopped and found nothing.
     package enum View: Sendable {
         case running(range: Range<Int64>, frontier: Int64)
         case ended(FetchEnd, frontier: Int64)
@@ -38,41 +37,42 @@ package struct SharedFetch: Sendable, Hashable {
 
     package var opening: Opening? { read { $0.opening } ?? nil }
 
-    /// Whether what it brings passes by only because the store has no room, or its disk fails.
+    /// Whether its bytes pass through only because the store has no room, or its disk failed.
     var lacksRoom: Bool { read { $0.lacksRoom } ?? false }
 
-    /// Whether it has gone on in memory, as the store has no room.
+    /// Whether it has gone on in a buffer because the store has no room.
     var hasSpilled: Bool { read { $0.spill != nil } ?? false }
 
-    /// The status of the origin's last answer; nil before it.
+    /// The status of the origin's last answer; nil before the first.
     package var answer: Int? { read { $0.answer } ?? nil }
 
-    /// How far its transfer is, or was when it ended; nil before the first.
+    /// The phase of its transfer, or its last phase once that has ended; nil before the first transfer.
     package var phase: UpstreamError.Phase? { read { $0.phase } ?? nil }
 
-    /// Why what it brings passes by; nil where it is kept, or would be.
+    /// Why its bytes pass through; nil if they are stored, or would be if there were room.
     package var passingReason: Storing.Reason? { read { $0.passing } ?? nil }
 
-    /// Up to here it has brought bytes: past the frontier, where they are being written.
+    /// Its bytes up to here have arrived, those that are still being written included.
     var brought: Int64 { read { $0.brought } ?? 0 }
 
-    /// Whether bytes of a chunk are yet to come from here, soon enough to wait for them.
+    /// Whether it will deliver bytes of a chunk, soon enough to wait for them.
     func brings(_ chunk: Range<Int64>) -> Bool { read { $0.brings(chunk) } ?? false }
 
-    /// Whether the byte at `offset`, which is there, came from here for a follower.
+    /// Whether it delivered the present byte at `offset` for a follower.
     func hasBrought(_ offset: Int64, to follower: FollowerID) -> Bool {
         read { $0.hasBrought(offset, to: follower) } ?? false
     }
 
-    /// Tells how far a follower has read; a fetch that paused for it goes on.
-    /// - Parameter start: where it began, if the fetch does not know yet.
+    /// Tells how far a follower has read; a fetch that paused for it resumes.
+    /// - Parameter start: where the follower began, if the fetch does not know yet.
     package func advance(_ follower: FollowerID, to offset: Int64, from start: Int64? = nil) {
         resource.change { $0.resource.advance(follower, id, to: offset, from: start) }
     }
 
-    /// Calls `wake` once, at the next news. If there are some already (the frontier is past `offset`, the fetch has
-    /// ended, or has found what it opens while `offset` is nil), nothing is registered.
-    /// - Parameter wake: called on any thread, also from within calls of a fetch: it posts, and reaches no fetch itself.
+    /// Calls `wake` once, at the next news. Registers nothing if there is news already: the frontier is past `offset`,
+    /// the fetch has ended, or, with `offset` nil, it has opened.
+    /// - Parameter wake: called on any thread, also from within calls of a fetch; it should post, and must not use a
+    ///   fetch.
     /// - Returns: whether `wake` will be called.
     package func wait(_ follower: FollowerID, at offset: Int64?, wake: @escaping @Sendable () -> Void) -> Bool {
         resource.change { state in
@@ -82,7 +82,7 @@ package struct SharedFetch: Sendable, Hashable {
         }
     }
 
-    /// Follows no longer. A fetch without followers comes to an end, when it has lingered.
+    /// Removes a follower. A fetch without followers lingers and then ends.
     package func leave(_ follower: FollowerID) {
         resource.change { state in
             state.wakers[follower] = nil
@@ -102,16 +102,16 @@ package struct SharedFetch: Sendable, Hashable {
 
     func foundNoRoom() { note { $0.lacksRoom = true } }
 
-    /// The generation that it was asked about still holds.
+    /// The origin has confirmed the stored generation.
     func validated(_ generation: Generation, status: Int) {
         ring { $0.opening = .validated(generation, status: status) }
     }
 
-    /// A fetch for a gap turned out to bring the whole, as the origin sends no ranges.
+    /// A fetch for a gap delivers the whole instead, because the origin does not serve ranges.
     func moved(to range: Range<Int64>) { ring { $0.begin(range, isUnresumable: true) } }
 
-    /// What comes from `start` on goes into a buffer.
-    /// - Parameter furthest: how far past its furthest follower it goes at most, in bytes.
+    /// From `start` on, the bytes go into a buffer.
+    /// - Parameter furthest: the limit on the read-ahead window, in bytes.
     func spilled(into buffer: Generation, at start: Int64, furthest: Int64) {
         ring { fetch in
             fetch.spill = FetchState.Spill(buffer: buffer, start: start)
@@ -121,10 +121,11 @@ package struct SharedFetch: Sendable, Hashable {
 
     func published(_ frontier: Int64) { ring { $0.wrote(upTo: frontier) } }
 
-    /// Pauses at the window. Answers whether it did; then a follower's `advance` resumes.
+    /// Pauses the fetch if it has reached its window; a follower's `advance` then resumes it.
     /// - Parameters:
-    ///   - received: up to where it has taken bytes in.
-    ///   - position: up to where they are in the file.
+    ///   - received: the end of the bytes received.
+    ///   - position: the end of the bytes in the file.
+    /// - Returns: whether it pauses.
     func pauseIfFarAhead(received: Int64, writtenTo position: Int64) -> Bool {
         resource.change { $0.resource.pauses(id, received: received, writtenTo: position) }
     }
@@ -136,7 +137,7 @@ package struct SharedFetch: Sendable, Hashable {
         }
     }
 
-    /// Ends the fetch if nobody follows it; nobody can join once this has answered true.
+    /// Ends the fetch if it has no followers. Once this has returned true, nobody can join it.
     func endIfAbandoned() -> Bool {
         resource.change { state in
             guard state.resource.endsIfAbandoned(id) else { return false }
@@ -145,18 +146,18 @@ package struct SharedFetch: Sendable, Hashable {
         }
     }
 
-    /// Nobody follows it any more, and it goes on for a while. Only one of a resource's does.
+    /// The fetch lingers without followers. Only one per resource does.
     func lingers() { resource.change { $0.resource.lingers(id) } }
 
     var isAbandoned: Bool { read { $0.isAbandoned } ?? true }
 
-    /// Whether the last that left does not come back at once.
+    /// Whether the follower that left last does not return soon.
     var wasLeftForGood: Bool { read { $0.wasLeftForGood } ?? false }
 
-    /// Whether nobody waits for it but downloads.
+    /// Whether all its followers are downloads.
     var isForDownloads: Bool { read { $0.isForDownloads } ?? false }
 
-    /// Whether bytes come in that a reader needs soon.
+    /// Whether it delivers bytes that a reader needs soon.
     var isBeingRead: Bool { read { $0.isBeingRead } ?? false }
 
     /// The offset of the follower that is furthest behind; nil without followers.

@@ -1,23 +1,22 @@
 import DiskCache
 
-/// What a transfer has brought and is not written yet. While another thread writes one buffer, the other takes what
-/// comes in.
+/// Received bytes that are not written yet. While another thread writes one buffer, the other takes in what comes.
 ///
 ///     written ─▶ [ in hand ][ next ] ◀─ received
 struct Staging {
-    /// To be written next.
+    /// The bytes to write next.
     private(set) var next = StagingBuffer()
-    /// Empty, for what comes while the other is being written.
+    /// Empty; used during a write on another thread.
     private var spare = StagingBuffer()
-    /// Bytes that another thread is writing; nil while none does.
+    /// The number of bytes that another thread is writing; nil if none does.
     private var inHand: Int?
 
     var isWriting: Bool { inHand != nil }
 
-    /// Bytes, those in hand included.
+    /// The number of staged bytes, those in hand included.
     var count: Int { (inHand ?? 0) + next.count }
 
-    /// Another thread writes what is next; `handedBack` when it has.
+    /// Hands the next buffer to another thread; call `handedBack` when that has written it.
     mutating func handOver() -> StagingBuffer {
         let buffer = next
         inHand = buffer.count
@@ -27,7 +26,7 @@ struct Staging {
 
     mutating func handedBack() { inHand = nil }
 
-    /// So many bytes of a buffer are written. The others go before what came later.
+    /// Removes written bytes from a buffer. Its remaining bytes go before those that came later.
     mutating func wrote(_ count: Int, of buffer: StagingBuffer) {
         buffer.removeFirst(count)
         guard buffer !== next else { return }
@@ -37,7 +36,7 @@ struct Staging {
         (next, spare) = (buffer, next)
     }
 
-    /// Gives the memory back, where nothing is in it.
+    /// Frees the memory, if the buffers are empty.
     mutating func release() {
         guard !isWriting, next.isEmpty else { return }
         (next, spare) = (StagingBuffer(), StagingBuffer())

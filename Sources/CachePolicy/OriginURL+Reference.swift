@@ -4,6 +4,56 @@ import HTTPModel
 extension OriginURL {
     /// - Returns: nil where it leads to what cannot be fetched: another scheme, no host, characters that no URL has.
     package func resolving(_ reference: String) -> OriginURL? {
+        resolvingName(reference) ?? resolvingAny(reference)
+    }
+
+    /// Nearly all references in playlists name something below the directory of the base, and mean just what they say:
+    /// joined to it, they need not be parsed. Nil for all others.
+    private func resolvingName(_ reference: String) -> OriginURL? {
+        guard Self.isPlainName(reference.utf8), let length = lengthOfPlainDirectory else { return nil }
+        let directory = Substring(pathAndQuery.utf8.prefix(length))
+        return OriginURL(scheme: scheme, host: host, port: port, pathAndQuery: String(directory) + reference)
+    }
+
+    /// Whether a reference begins with a name, has neither a scheme nor a dot segment, and nothing in it has to be
+    /// encoded or left out.
+    private static func isPlainName(_ reference: String.UTF8View) -> Bool {
+        guard let first = reference.first, first != slash, first != questionMark else { return false }
+        // A name that begins with a dot may be a dot segment.
+        var follows = slash
+        return reference.allSatisfy { byte in
+            defer { follows = byte }
+            return isPlain(byte) && !(follows == slash && byte == UInt8(ascii: "."))
+        }
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case slash, questionMark, UInt8(ascii: "="), UInt8(ascii: "&"): true
+        default: PercentEncoding.isUnreserved(byte)
+        }
+    }
+
+    /// Bytes of the path up to its last slash, with it; nil where there may be a dot segment among them.
+    private var lengthOfPlainDirectory: Int? {
+        var length: Int?
+        var count = 0
+        var follows: UInt8?
+        for byte in pathAndQuery.utf8 {
+            if byte == Self.questionMark { break }
+            if follows == Self.slash, byte == UInt8(ascii: ".") { return nil }
+            follows = byte
+            count += 1
+            if byte == Self.slash { length = count }
+        }
+        return length
+    }
+
+    private static var slash: UInt8 { UInt8(ascii: "/") }
+    private static var questionMark: UInt8 { UInt8(ascii: "?") }
+
+    /// The same for any reference, step by step.
+    func resolvingAny(_ reference: String) -> OriginURL? {
         let reference = PercentEncoding.encodingNonASCII(ASCII.trimmed(reference.utf8)).prefix { $0 != "#" }
         if Self.hasScheme(reference) { return (try? OriginURL(url: String(reference)))?.withoutDotSegments }
         if reference.hasPrefix("//") {

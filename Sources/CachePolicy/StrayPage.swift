@@ -48,10 +48,11 @@ package enum StrayPage {
     }
 
     private static func fileExtension(of url: OriginURL) -> String? {
-        guard let name = url.path.split(separator: "/", omittingEmptySubsequences: false).last,
-            let dot = name.lastIndex(of: ".")
+        let path = url.path.utf8
+        guard let end = path.lastIndex(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "/") }),
+            path[end] == UInt8(ascii: ".")
         else { return nil }
-        return ASCII.lowercased(name[name.index(after: dot)...])
+        return ASCII.lowercased(Substring(path[end...].dropFirst()))
     }
 
     private static let pageTypes: Set<String> = [

@@ -6,8 +6,8 @@ import HTTPModel
 /// one, in a query, in a fragment, or in a path (`/hdntl=…/`, `;jsessionid=…`). It works on any text that has URLs in
 /// it, such as a line of a log or of JSON, also where a URL stands percent-encoded inside another one.
 package struct URLMask: Sendable, Equatable {
-    /// Names of parameters that carry secrets, in lower case; `*` is any run of characters. `docs/SECURITY.md` lists
-    /// them.
+    /// Names of parameters that carry secrets, in lower case; `*` is any run of characters. `docs/dev/security.md`
+    /// lists them.
     package static let standardNames = [
         "*access_key*", "*access-key*", "*accesskey*", "*api_key*", "*api-key*", "*apikey*", "*bearer*", "*credential*",
         "*jwt*", "*passwd*",

@@ -37,7 +37,7 @@ package final class RunningSettings {
             if let file = current.file, wanted.file != file, access(file, F_OK) != 0 {
                 return logger.error("the configuration \(file) is gone; the settings are unchanged")
             }
-            let changed = Setting.all.filter { !$0.isEqual(current, wanted) }
+            let changed = Setting.all.filter { $0.command == nil && !$0.isEqual(current, wanted) }
             logger.notice(
                 "read \(wanted.file ?? "the settings") again\(changed.isEmpty ? ": nothing has changed" : "")")
             // All at once: a new mount must not be served for a moment without its rule.

@@ -59,6 +59,9 @@ extension Setting {
         Setting(
             optional: .output, "access_log", at: \.proxy.accessLog, standard: "no log",
             reload: { try $0.cache.setAccessLog($1.proxy.accessLog) }),
+        Setting(
+            "player", .player, at: \.player, standard: "mpv, vlc or ffplay, the first that is installed",
+            command: "play"),
         Setting("rules", .rules, at: \.proxy.rules, standard: "none", isPolicy: true),
     ]
 

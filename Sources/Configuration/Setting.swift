@@ -12,13 +12,15 @@ package struct Setting: Sendable {
     package let isList: Bool
     /// Whether it can be set in the file only: there is neither a flag nor a variable.
     package let isFileOnly: Bool
+    /// The one command that uses it and takes its flag; nil for the settings of the proxy, whose flags `serve` takes.
+    package let command: String?
     private let flagName: String?
 
     /// Stores a value in the settings, or throws its problems and leaves them unchanged.
     private let store: @Sendable (SettingValue, inout Settings) throws(SettingProblems) -> Void
     /// As it is written; none for a missing value.
     private let texts: @Sendable (Settings) -> [String]
-    private let summaryOfValue: (@Sendable (Settings) -> String)?
+    private let summaryOfValue: (@Sendable (Settings) -> String?)?
     private let copy: @Sendable (Settings, inout Settings) -> Void
     private let areEqual: @Sendable (Settings, Settings) -> Bool
     /// Makes a running proxy use it; nil if it needs a restart.
@@ -63,9 +65,10 @@ package struct Setting: Sendable {
 
     init<Value>(
         _ key: String, _ reader: SettingReader<Value>, at path: WritableKeyPath<Settings, Value> & Sendable,
-        standard: String? = nil, isPolicy: Bool = false, reload: Reload? = nil
+        standard: String? = nil, command: String? = nil, isPolicy: Bool = false, reload: Reload? = nil
     ) {
         self.key = key
+        self.command = command
         self.isPolicy = isPolicy
         self.reload = isPolicy ? Self.changePolicy : reload
         placeholder = reader.placeholder
@@ -125,7 +128,7 @@ package struct Setting: Sendable {
 
     /// Its value as text.
     package func description(in settings: Settings) -> String {
-        if let summaryOfValue { return summaryOfValue(settings) }
+        if let summary = summaryOfValue?(settings) { return summary }
         let texts = texts(settings)
         return texts.isEmpty ? "(\(standard))" : texts.joined(separator: ", ")
     }

@@ -12,7 +12,7 @@ struct SettingReader<Value: Sendable & Equatable>: Sendable {
     /// As it is written; none for a missing value.
     let texts: @Sendable (Value) -> [String]
     /// The value as text, if that is not how it is written.
-    var summary: (@Sendable (Value) -> String)?
+    var summary: (@Sendable (Value) -> String?)?
 }
 
 extension SettingKind {

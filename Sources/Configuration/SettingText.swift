@@ -168,6 +168,11 @@ struct SettingText: Sendable {
             A line says who requested what, what was sent, and how much of it came from the cache. SIGHUP reopens the \
             file, as logrotate needs it. In the configuration file the path must be absolute or begin with `~/`.
             """, example: "/var/log/reelcache/access.log"),
+        "player": SettingText(
+            "Open URLs with this player: the name or path of a program.",
+            """
+            In the file it may also be a list: the program and its arguments. Only `reelcache play` uses this setting.
+            """, example: "[mpv, --fs]"),
         "rules": SettingText(
             "Treat the resources of some hosts and paths differently.",
             """

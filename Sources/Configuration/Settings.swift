@@ -11,6 +11,8 @@ import Reelcache
 package struct Settings: Sendable {
     package var proxy = ProxyConfiguration()
     package var logLevel = Logger.Level.notice
+    /// The command that `reelcache play` runs, as words; empty for the first player that is installed.
+    package var player: [String] = []
     /// By key. A setting without an origin has its default.
     var origins: [String: SettingOrigin] = [:]
     /// The file that was read; nil if there is none.

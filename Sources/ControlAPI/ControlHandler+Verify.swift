@@ -8,24 +8,24 @@ extension ControlHandler {
     /// client leaves.
     func verify(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let repairs = try parameters.flag("repair")
-        guard audits.begin() else {
+        guard scrubs.begin() else {
             throw ControlError(409, "a verification is running already: wait until it has ended")
         }
-        let news = AuditNews()
-        let source = AuditSource(news)
+        let news = ScrubNews()
+        let source = ScrubSource(news)
         var response = Response(200, length: nil)
         response.describeJSON()
         let bound = LoopBound(exchange, on: exchange.loop)
-        store.performLong { [store, audits] in
+        store.performLong { [store, scrubs] in
             let wake: @Sendable () -> Void = { bound.post { $0.resume() } }
             let last: [UInt8]
             do {
-                last = try ControlJSON.line(store.audit(repairs: repairs) { news.note($0, wake) })
+                last = try ControlJSON.line(store.scrub(repairs: repairs) { news.note($0, wake) })
             } catch {
                 last = ControlError(error).line
             }
             // Before the client is told: it may ask again at once.
-            audits.end()
+            scrubs.end()
             news.end(last, wake)
         }
         exchange.respond(response, body: source)
@@ -34,7 +34,7 @@ extension ControlHandler {
 
 /// Who may read everything: one at a time, as it takes a thread for long that others need, and the disk. All loops of a
 /// proxy share it.
-package final class AuditTurn: Sendable {
+package final class ScrubTurn: Sendable {
     private let isTaken = Mutex(false)
 
     package init() {}
@@ -52,12 +52,12 @@ package final class AuditTurn: Sendable {
 
 /// What the thread that reads everything has to tell the loop: of several progress reports the last, and no more than a
 /// few each second.
-package final class AuditNews: Sendable {
+package final class ScrubNews: Sendable {
     private let state = Mutex(State())
 
     private struct State {
         var isWanted = true
-        var progress: AuditProgress?
+        var progress: ScrubProgress?
         /// When progress was last told, on the monotonic clock.
         var toldAt: UInt64?
         /// The loop was told to fetch what there is.
@@ -77,7 +77,7 @@ package final class AuditNews: Sendable {
 
     /// - Parameter now: on the monotonic clock, in nanoseconds.
     /// - Returns: whether anybody still wants to know.
-    package func note(_ progress: AuditProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool
+    package func note(_ progress: ScrubProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool
     {
         let (isWanted, isNews) = state.withLock { state in
             state.progress = progress
@@ -117,12 +117,12 @@ package final class AuditNews: Sendable {
     }
 }
 
-private final class AuditSource: BodySource {
-    private let news: AuditNews
+private final class ScrubSource: BodySource {
+    private let news: ScrubNews
     private var line = BytesSource([])
     private var isOver = false
 
-    init(_ news: AuditNews) { self.news = news }
+    init(_ news: ScrubNews) { self.news = news }
 
     func next(limit: Int) -> BodyStep {
         if case .span(let span) = line.next(limit: limit) { return .span(span) }

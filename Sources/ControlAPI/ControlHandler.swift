@@ -15,7 +15,7 @@ package final class ControlHandler: RequestHandler {
     let token: ControlToken
     /// What whoever reads must know; nil where this machine alone can ask.
     private let readToken: ControlToken?
-    let audits: AuditTurn
+    let scrubs: ScrubTurn
     let downloads: DownloadManager
     /// What tells the events of this proxy from those of another that was here before it.
     let session: String
@@ -25,13 +25,13 @@ package final class ControlHandler: RequestHandler {
 
     /// - Parameters:
     ///   - readToken: what whoever reads must show, unless it is `token`; nil where this machine alone can ask.
-    ///   - audits: shared by the handlers of all loops.
+    ///   - scrubs: shared by the handlers of all loops.
     ///   - session: the same for all of them, and another each time that a proxy starts; letters and digits.
     ///   - snapshot: the counters now. Called on a loop: it must not block.
     ///   - now: the time, in seconds since 1970.
     package init(
         store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?,
-        audits: AuditTurn, downloads: DownloadManager, session: String,
+        scrubs: ScrubTurn, downloads: DownloadManager, session: String,
         snapshot: @escaping @Sendable () -> StatsSnapshot,
         now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
@@ -39,7 +39,7 @@ package final class ControlHandler: RequestHandler {
         self.policy = policy
         self.token = token
         self.readToken = readToken
-        self.audits = audits
+        self.scrubs = scrubs
         self.downloads = downloads
         self.session = session
         self.snapshot = snapshot

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Wall-clock time in microseconds: the order of last reads, across restarts.
+/// Wall-clock time in microseconds. It orders last reads, across restarts.
 enum AccessClock {
     static func now() -> Int64 {
         var time = timespec()
@@ -8,7 +8,7 @@ enum AccessClock {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// What is taken off the time of what is to go before all that was read at any time: 31 years. The order among what
-    /// it is taken off stays.
+    /// Subtracted from the last read of whatever is to be evicted first: 31 years, so that it sorts before everything
+    /// else. The order among such extents is kept.
     static let demotion: Int64 = 1_000_000_000_000_000
 }

@@ -2,7 +2,7 @@ import CachePolicy
 import Foundation
 import HTTPModel
 
-/// What people see and steer of a cache. All of it blocks: not for loops, nor for the store's own threads.
+/// The commands about a cache. They block: call them neither on loops nor on the store's own threads.
 struct Administration: Sendable {
     let core: StoreCore
     let queue: StoreQueue
@@ -10,10 +10,10 @@ struct Administration: Sendable {
     let verifier: Verifier
     let parts: Parts
 
-    /// The index knows of new chunks and reads within a second; whoever asks, at once.
+    /// Checkpoints now: otherwise the index learns of new chunks within a second, and of reads within ten.
     private func tellIndex() { queue.sync { $0.checkpointer.checkpoint(touchesToo: true) } }
 
-    // MARK: What there is
+    // MARK: Reports
 
     func report() throws(StoreError) -> CacheReport {
         tellIndex()
@@ -61,7 +61,7 @@ struct Administration: Sendable {
             length: row.length, present: row.presentRanges(of: extents), isPinned: resource.isPinned)
     }
 
-    // MARK: What stays
+    // MARK: Keeping
 
     func touch(_ key: CacheKey) throws(StoreError) -> Bool {
         let generation = try loader.load(key), hasParts = try core.index.parts.summary(of: key)?.parts ?? 0 > 0
@@ -73,18 +73,18 @@ struct Administration: Sendable {
     }
 
     func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
-        // The whole first: what comes meanwhile is pinned with it.
+        // The presentation's own row first: parts that join meanwhile are then pinned with it.
         let isKnown = try setOwnPinned(isPinned, key)
         if isKnown { _ = try parts.setPinned(isPinned, of: key) }
         return isKnown
     }
 
-    /// The same without the parts of a presentation.
+    /// Pins a resource without the parts of its presentation.
     func setOwnPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
         try queue.sync { work throws(StoreError) in
             work.checkpointer.checkpoint()
             guard try core.index.listing.resource(key) != nil else { return false }
-            // In this order the copy never has a pin that the index has not.
+            // In this order, the copy never has a pin that the index lacks.
             if !isPinned { try work.pins.remove(key) }
             _ = try core.index.pins.setPinned(isPinned, key)
             if isPinned { try work.pins.copyAll(of: key, from: core.index) }
@@ -94,10 +94,10 @@ struct Administration: Sendable {
         }
     }
 
-    /// Notes that a resource was downloaded.
+    /// Marks a resource as downloaded.
     func setDownloaded(_ key: CacheKey) throws(StoreError) { try setDownloaded([key]) }
 
-    /// The same for some, a page at a time, so that others get their turn on the queue.
+    /// Marks several, a page at a time, so that others get their turn on the queue.
     func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
         for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
             let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
@@ -109,13 +109,13 @@ struct Administration: Sendable {
         }
     }
 
-    /// Tells the open generation of a resource whether somebody has pinned or downloaded it. On the store's queue.
+    /// Updates the flag of the open generation after a change of pins or downloads. On the store's queue.
     private func noteKept(_ key: CacheKey) throws(StoreError) {
         let isKept = try core.index.pins.isKept(key)
         core.open.newest(of: key)?.setKept(isKept)
     }
 
-    // MARK: What goes
+    // MARK: Removing
 
     func remove(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
         let own = try removeOwn(key, isDryRun: isDryRun), parts = try parts.remove(of: key, isDryRun: isDryRun)
@@ -125,7 +125,7 @@ struct Administration: Sendable {
             parts: parts.count)
     }
 
-    /// A resource for itself, with what its origin chose by other request fields.
+    /// Removes a resource with its variants, but without parts.
     private func removeOwn(_ key: CacheKey, isDryRun: Bool) throws(StoreError) -> RemovalReport? {
         try queue.sync { work throws(StoreError) -> RemovalReport? in
             work.checkpointer.checkpoint()
@@ -143,7 +143,7 @@ struct Administration: Sendable {
             }
             let removed = removal(of: ids, work)
             guard removed.resources > 0 else {
-                throw .index(detail: "\(key.text) could not be removed; the log says why")
+                throw .index(detail: "\(key.text) could not be removed: see the log")
             }
             return removed
         }
@@ -172,7 +172,7 @@ struct Administration: Sendable {
         return sum
     }
 
-    /// A page at a time, so that others get their turn on the queue.
+    /// Removes a page at a time, so that others get their turn on the queue.
     private func remove(_ ids: [GenerationID], isDryRun: Bool) throws(StoreError) -> (count: Int, bytes: Int64) {
         guard !ids.isEmpty else { return (0, 0) }
         guard !isDryRun else { return (ids.count, try core.index.rows.taken(by: ids)) }
@@ -194,16 +194,16 @@ struct Administration: Sendable {
         }
     }
 
-    // MARK: Files that are lent and taken in
+    // MARK: Held and imported files
 
     func hold(_ key: CacheKey) throws(StoreError) -> Holding? {
         guard let hold = try holdGrowing(key) else { return nil }
-        // Asked of what is held: of that nothing goes any more.
+        // Check under the hold: nothing is evicted any more.
         let gaps = hold.gaps(in: 0..<hold.length)
         return gaps.isEmpty ? .complete(hold) : .incomplete(missing: gaps.map(ByteSpan.init))
     }
 
-    /// - Parameter range: of which what was not verified before is; nil for all of it.
+    /// - Parameter range: the range to verify; nil for all.
     func holdGrowing(_ key: CacheKey, verifying range: Range<Int64>? = nil) throws(StoreError) -> FileHold? {
         queue.sync { $0.checkpointer.checkpoint() }
         guard let generation = try loader.load(key), let length = generation.length else { return nil }
@@ -213,13 +213,13 @@ struct Administration: Sendable {
         }
     }
 
-    /// - Returns: a generation that nobody finds before it is finished.
+    /// - Returns: a hidden generation; the importer reveals it when it is complete.
     func makeImported(_ key: CacheKey, length: Int64, fields: HeaderFields, replaces: Bool) throws(ImportError)
         -> Generation
     {
         guard (0...Generation.longest).contains(length) else { throw .tooLong }
         do throws(StoreError) {
-            // Else it would evict everything before it fails.
+            // Fail before evicting everything in vain.
             guard length <= core.ledger.attainable(beside: try core.index.pins.pinnedBytes()) else {
                 throw .noRoom(for: key)
             }
@@ -237,8 +237,8 @@ struct Administration: Sendable {
         throw .exists
     }
 
-    /// What somebody brought in is what he wants to be played: it is asked for again when he says so, and not before a
-    /// year.
+    /// Keeps an import fresh for a year unless its fields say otherwise: the owner of the cache wants this file to be
+    /// played.
     private static func importFields(_ fields: HeaderFields, now: Int64) -> HeaderFields {
         var fields = fields
         if fields["Date"] == nil { fields.append("Date", HTTPDate.format(now)) }

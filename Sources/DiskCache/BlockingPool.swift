@@ -5,11 +5,11 @@ import Glibc
 import HTTPModel
 import Synchronization
 
-/// A few threads for work that waits for the disk: large writes, look-ups, cold reads, verification. They stay, as
-/// starting a thread takes longer than most of this work.
+/// Threads for work that waits for the disk: large writes, look-ups, cold reads, verification. They keep running,
+/// because starting a thread takes longer than most of this work.
 final class BlockingPool: Sendable {
     private let state: Mutex<State>
-    /// Counts what there is to do, and one more for each thread that is to end.
+    /// Counts the queued items, and once more for each thread that has to end.
     private let work = DispatchSemaphore(value: 0)
     private let name: String
 
@@ -20,14 +20,14 @@ final class BlockingPool: Sendable {
         var threadsToStart: Int
     }
 
-    /// - Parameter name: what the threads are called in the system's lists.
+    /// - Parameter name: the name of the threads in the system's lists.
     init(_ name: String, threads: Int) {
         self.name = name
         state = Mutex(State(threadsToStart: threads))
     }
 
-    /// Runs `work` on one of the threads.
-    /// - Returns: whether it will run; after `stop` it does not.
+    /// Runs `item` on one of the threads.
+    /// - Returns: whether it will run; false after `stop`.
     @discardableResult
     func run(_ item: @escaping @Sendable () -> Void) -> Bool {
         let runs = state.withLock { state in
@@ -40,13 +40,12 @@ final class BlockingPool: Sendable {
         return runs
     }
 
-    /// Starts the threads before there is work, so that the first does not wait for them.
+    /// Starts the threads early, so that the first item does not wait for them.
     func start() {
         state.withLock { state in if !state.isStopped { startThreads(&state) } }
     }
 
-    /// Waits until all is done that was asked for before, and ends the threads. Not to be called on one of them; later
-    /// calls do nothing.
+    /// Finishes all queued items and ends the threads. Not to be called on one of them. Further calls do nothing.
     func stop() {
         let threads = state.withLock { state in
             defer { state.threads = [] }
@@ -76,7 +75,7 @@ final class BlockingPool: Sendable {
         return thread
     }
 
-    /// - Returns: nil once the pool is stopped and all is done.
+    /// - Returns: nil once the pool is stopped and the queue is empty.
     private func take() -> (@Sendable () -> Void)? {
         work.wait()
         return state.withLock { $0.queue.popFirst() }

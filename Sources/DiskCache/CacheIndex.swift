@@ -1,10 +1,10 @@
 import CachePolicy
 
-/// What survives a restart: resources, generations and the bitmaps of their extents, in SQLite. What is done with them,
-/// by its parts; all of it blocks on the disk, and is not to be called on a loop.
+/// The persistent state, in SQLite: resources, generations and the bitmaps of their extents. Each of its parts offers
+/// one kind of operation. All of them wait for the disk, so they must not be called on a loop.
 final class CacheIndex: Sendable {
     let database: IndexDatabase
-    /// Which keys it has, as far as that can be told without asking it.
+    /// A filter that knows most of the keys which the index lacks.
     let keys = KeyFilter()
     let rows: IndexRows
     let listing: IndexListing
@@ -27,10 +27,10 @@ final class CacheIndex: Sendable {
 
     func close() throws(StoreError) { try database.close() }
 
-    /// What the index and its log take on the disk.
+    /// The disk usage of the index and its log.
     var allocatedBytes: Int64 { database.allocatedBytes }
 
-    /// All that is known of a resource, to be kept elsewhere.
+    /// Everything known about a resource, to be stored in another index.
     func update(of key: CacheKey) throws(StoreError) -> Update? {
         guard let row = try rows.generation(of: key), let extents = try rows.extents(of: row) else { return nil }
         return Update(row, extents)

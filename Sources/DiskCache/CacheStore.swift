@@ -6,18 +6,17 @@ import Metrics
 import Synchronization
 import Units
 
-/// Where the cache lives and what it may take.
+/// Where the cache is, and its limits.
 package struct StoreConfiguration: Sendable {
-    /// The cache directory; made where it is missing.
+    /// The cache directory; created if missing.
     package var directory: String
-    /// Allocated bytes, data and index together, that are never exceeded.
+    /// A limit on allocated bytes, data and index together; never exceeded.
     package var maxSize: Int64 = 20_000_000_000
-    /// Bytes that always stay free on the disk.
+    /// Bytes of the disk that always stay free.
     package var minFree: Int64 = 1_000_000_000
     /// For new generations.
     package var geometry = ChunkGeometry.standard
-    /// Whether to evict before somebody needs the room. A command that opens a cache for a moment leaves that to the
-    /// proxy.
+    /// Whether to evict before room is needed. A command that opens a cache only briefly leaves that to the proxy.
     package var evictsAhead = true
     /// Whether the file system can punch holes; nil to try it.
     package var punchesHoles: Bool?
@@ -25,15 +24,15 @@ package struct StoreConfiguration: Sendable {
     package init(directory: String) { self.directory = directory }
 }
 
-/// Chunks on disk within capacity: what others have of the store.
+/// Stores chunks on disk within a limit. This type is the module's interface.
 ///
-/// A *generation*'s bytes stand in one sparse file; which chunks are *present* is in memory while it is open, and in
-/// the index after a *checkpoint*: data first, then `fdatasync`, then the bitmaps. Making room *evicts* the least
-/// recently read extents.
+/// The bytes of a *generation* are in one sparse file. Which chunks are *present* is kept in memory while it is open,
+/// and in the index after a *checkpoint*: data first, then `fdatasync`, then the bitmaps. To make room, the store
+/// *evicts* the least recently read extents.
 ///
-/// Whatever blocks on the disk runs on `queue` (checkpoints, evictions: one at a time) on `readers` (look-ups, cold
-/// reads), on `writers` (what comes in quickly; small pieces are written where they arrive), on `clerks` (what people
-/// ask for) or on `auditors` (what reads whole files for that).
+/// Work that blocks on the disk runs on `queue` (checkpoints and evictions, one at a time), `readers` (look-ups, cold
+/// reads), `writers` (large writes; small ones happen on the loop), `clerks` (commands) or `scrubbers` (commands that
+/// read whole files).
 ///
 /// Lock order, where two are held together: `UnfinishedFiles`, then `OpenGenerations`, then a `Generation`'s state. All
 /// other locks of the store are leaves.
@@ -47,7 +46,7 @@ package final class CacheStore: Sendable {
     let readers = BlockingPool("read", threads: 4)
     let writers = BlockingPool("write", threads: 2)
     let clerks = BlockingPool("clerk", threads: 2)
-    let auditors = BlockingPool("audit", threads: 2)
+    let scrubbers = BlockingPool("scrub", threads: 2)
     private let lock: DirectoryLock
     private let fingerprintSeed: Int64
     private let timer: QueueTimer
@@ -56,8 +55,8 @@ package final class CacheStore: Sendable {
     package var ledger: CapacityLedger { core.ledger }
     var index: CacheIndex { core.index }
 
-    /// Opens the cache, making it where there is none, and takes its lock.
-    /// - Throws: `StoreError`: another process has it, the directory cannot be used, the index cannot be read.
+    /// Opens the cache, creating it if there is none, and takes its lock.
+    /// - Throws: `StoreError`: another process has it open, or the directory or the index cannot be used.
     package init(_ configuration: StoreConfiguration, metrics: ProxyMetrics, logger: Logger) throws(StoreError) {
         let opening = try StoreOpening(configuration, metrics: metrics, logger: logger)
         let (unfinished, wasClean, isNew) = (opening.unfinished, opening.wasClean, opening.isNew)
@@ -77,15 +76,15 @@ package final class CacheStore: Sendable {
         if isRecountDue {
             let recount = Recount(core: core, queue: queue)
             recount.begin(isNew: isNew)
-            auditors.run { recount.run() }
+            scrubbers.run { recount.run() }
         }
         timer = queue.everySecond { $0.tick() }
         readers.start()
         writers.start()
     }
 
-    /// Changes the limits. What is too much is evicted before this returns, as far as it is not in use.
-    /// - Throws: `.setting` where they cannot work.
+    /// Changes the limits, and evicts until they are met, as far as extents are not in use.
+    /// - Throws: `.setting` if the limits cannot work.
     package func setLimits(maxSize: Int64?, minFree: Int64?) throws(StoreError) {
         try StoreOpening.check(
             maxSize: maxSize ?? ledger.limit, minFree: minFree ?? ledger.minFree, configuration.directory)
@@ -93,21 +92,21 @@ package final class CacheStore: Sendable {
         if configuration.evictsAhead { queue.sync { _ = $0.evictor.evictShortage() } }
     }
 
-    /// Tells other processes where this cache's proxy can be reached.
+    /// Publishes the URL of this cache's proxy for other processes.
     package func announce(url: String) throws(StoreError) {
         try lock.announce(CacheOwner(pid: getpid(), url: url))
     }
 
-    /// Waits for what the threads for reading and writing are doing, and ends them.
+    /// Finishes the work of all threads but the queue's, and ends them.
     package func endThreads() {
         core.beginEnding()
         writers.stop()
         readers.stop()
         clerks.stop()
-        auditors.stop()
+        scrubbers.stop()
     }
 
-    /// Saves everything and marks the cache as closed in order. Blocks. Nothing may be written any more.
+    /// Saves everything and marks the cache as cleanly closed. Blocks. Nothing may be written afterwards.
     package func close() throws(StoreError) {
         endThreads()
         defer { lock.release() }
@@ -115,38 +114,39 @@ package final class CacheStore: Sendable {
         try queue.sync { work throws(StoreError) in try work.close() }
     }
 
-    /// Runs work that blocks on a thread kept for it.
-    /// - Returns: whether it will run; once the store is being closed it does not.
+    /// Runs blocking work on a thread for commands.
+    /// - Returns: whether it will run; false once the store is being closed.
     @discardableResult
     package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { clerks.run(work) }
 
-    /// The same for what reads whole files: it must not keep others waiting.
+    /// The same for work that reads whole files, so that it does not keep other commands waiting.
     @discardableResult
-    package func performLong(_ work: @escaping @Sendable () -> Void) -> Bool { auditors.run(work) }
+    package func performLong(_ work: @escaping @Sendable () -> Void) -> Bool { scrubbers.run(work) }
 
-    // MARK: What others have to know
+    // MARK: Notifications
 
-    /// - Parameter tell: called on a thread of the store's: what is known of this resource, or this generation of it,
-    ///   is so no longer.
+    /// - Parameter tell: called on a thread of the store when the given resource, or the given generation of it, has
+    ///   changed.
     package func whenChanged(_ tell: @escaping @Sendable (CacheKey, Generation?) -> Void) {
         core.listeners.whenChanged(tell)
     }
 
-    /// - Parameter close: called from any thread where no more files can be opened: lets go of what is open in case.
+    /// - Parameter close: called from any thread when no more files can be opened; should release files kept open for
+    ///   later.
     package func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { core.listeners.whenShortOfFiles(close) }
 
-    /// What others have just let go of is closed soon, and not only at the next look: descriptors are few.
+    /// Closes released generations soon, rather than at the next tick: descriptors are scarce.
     package func closeLetGo() { queue.async { _ = $0.closer.closeUnused() } }
 
-    /// How many generations are open.
+    /// The number of open generations.
     package var openCount: Int { core.open.count }
 
-    /// A disk that fails does so again and again: each is counted, and logged once a minute.
+    /// Reports a disk error. A failing disk repeats its errors: each one is counted, but logged at most once a minute.
     package func reportDisk(_ what: String, _ error: StoreError, label: String = "store") {
         core.faults.note(what, error, label: label)
     }
 
-    // MARK: Finding
+    // MARK: Looking up
 
     /// Looks a resource up in the index. Calls back on a thread of its own.
     package func load(_ key: CacheKey, then deliver: @escaping @Sendable (Result<Generation?, StoreError>) -> Void) {
@@ -159,36 +159,36 @@ package final class CacheStore: Sendable {
         }
     }
 
-    /// Whether nothing is cached of a resource, as far as that can be told at once.
+    /// Whether a resource is certainly not cached, as far as that is known without waiting.
     package func certainlyLacks(_ key: CacheKey) -> Bool {
-        // In this order: what is no longer open has been entered before.
+        // In this order: a generation enters the filter before it is closed.
         !isKnown(key) && index.keys.certainlyLacks(key)
     }
 
-    /// In the background, once something was looked up in vain: who plays what is cached does not need it.
+    /// Fills the key filter in the background, after the first look-up that found nothing: a player of cached resources
+    /// does not need it.
     private func fillKeyFilter() {
         guard index.keys.beginFilling() else { return }
-        let runs = auditors.run { [core] in
-            core.faults.report("read which resources are cached") { () throws(StoreError) in
+        let runs = scrubbers.run { [core] in
+            core.faults.report("read the keys of cached resources") { () throws(StoreError) in
                 try core.index.fillKeys { core.isEnding }
             }
         }
         if !runs { index.keys.endFilling(isComplete: false) }
     }
 
-    /// Whether a generation of a resource, other than this one, is in use or on its way to the index.
+    /// Whether a generation of a resource, other than the given one, is open.
     package func isKnown(_ key: CacheKey, beside generation: Generation? = nil) -> Bool {
         core.open.newest(of: key).map { $0 !== generation } ?? false
     }
 
-    /// Finds what origins chose by other request fields, for resources that have such. Calls back on a thread of its
-    /// own.
+    /// Adds the variants of resources. Calls back on a thread of its own.
     package func withVariants(_ keys: [CacheKey], then deliver: @escaping @Sendable ([CacheKey]) -> Void) {
         readers.run { [loader] in deliver(loader.withVariants(keys)) }
     }
 
-    /// What stands for a credential where it must not be kept: 32 hexadecimal digits that are the same for as long as
-    /// the index is, and others for another cache.
+    /// A fingerprint that stands for a credential, which must not be stored itself: 32 hexadecimal digits, constant for
+    /// the lifetime of the index, and different in other caches.
     package func fingerprint(_ text: String) -> String {
         var digits = ""
         for part in 0..<2 as Range<UInt8> {
@@ -201,19 +201,19 @@ package final class CacheStore: Sendable {
 
     // MARK: Filling
 
-    /// Makes a new generation with nothing in it.
+    /// Creates an empty generation.
     /// - Parameters:
     ///   - length: nil while unknown.
-    ///   - isHidden: whether nobody is to find it before it is finished.
-    ///   - whole: the presentation that the resource is a part of; nil changes nothing of what is known of that.
-    /// - Throws: `StoreError`; where there is no room even for an empty file, a `.system` error with ENOSPC.
+    ///   - isHidden: whether to hide it from look-ups until it is finished.
+    ///   - whole: the presentation that the resource is a part of; nil leaves this as it is.
+    /// - Throws: `StoreError`; a `.system` error with ENOSPC if there is no room even for an empty file.
     package func makeGeneration(
         _ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool = false, partOf whole: CacheKey? = nil
     ) throws(StoreError) -> Generation {
         try loader.make(key, head: head, length: length, isHidden: isHidden, partOf: whole)
     }
 
-    /// Makes a buffer in memory through which a response that is not stored passes.
+    /// Creates a pass-through buffer in memory, for a response that is not stored.
     package func makeBuffer(
         _ key: CacheKey, head: GenerationHead, length: Int64?, geometry: ChunkGeometry = bufferGeometry
     ) -> Generation {
@@ -222,48 +222,47 @@ package final class CacheStore: Sendable {
             chunks: ChunkTable(geometry, length: length, isStored: false), file: MemoryBytes(), ledger: ledger)
     }
 
-    /// Extents of 1 MiB: what a reader has passed is given back soon.
+    /// Extents of 1 MiB, so that memory is soon freed behind a reader.
     package static let bufferGeometry = ChunkGeometry(chunkSize: 16 << 10)!
 
-    /// The right to fill a generation from the start of a chunk on.
+    /// A writer that fills a generation from the start of a chunk on.
     package func writer(_ generation: Generation, at offset: Int64, stopsAtPresent: Bool) -> ChunkWriter {
         ChunkWriter(generation, at: offset, stopsAtPresent: stopsAtPresent, store: self)
     }
 
-    /// A file that grows without its length being known may have so many bytes.
+    /// The longest file that can be written while its length is unknown.
     package var longestFile: Int64 { max(0, FileSizeLimit.current - 2 * configuration.geometry.chunkSize) }
 
-    /// A chunk is in its file; the next checkpoint makes it durable.
+    /// Records a chunk written to its file; the next checkpoint makes it durable.
     func noteWritten(_ generation: Generation, bytes: Int64) {
         let limit = generation.isEager ? Checkpointer.eagerBytes : Checkpointer.bytes
         if core.unsaved.add(generation, bytes: bytes, limit: limit) { queue.async { $0.checkpointer.checkpoint() } }
     }
 
-    /// Has the index told of a generation's chunks before much has come, or no longer: less is fetched again after a
-    /// kill.
+    /// Turns early checkpoints of a generation on or off: with them, less has to be fetched again after a crash.
     package func savesSoon(_ generation: Generation, _ isWanted: Bool) { generation.saveSoon(isWanted) }
 
     /// Frees space for a writer that found none.
-    /// - Parameter deliver: called on the store's queue: whether something was freed. False: everything is leased or
-    ///   pinned, and the caller has to go on without the cache.
+    /// - Parameter deliver: called on the store's queue with whether anything was freed. If not, everything is leased
+    ///   or pinned, and the caller has to continue without the cache.
     package func makeRoom(then deliver: @escaping @Sendable (Bool) -> Void) {
         queue.async { deliver($0.evictor.makeRoom()) }
     }
 
-    /// Replaced or not to be kept: gone from the index at once, from the disk when the last reader has closed it.
+    /// Retires a generation that was replaced or must not be kept: it leaves the index at once, and the disk when its
+    /// last reader has closed it.
     package func retire(_ generation: Generation) {
         if generation.retire() { queue.async { $0.remover.endRetired(generation) } }
     }
 
     // MARK: Reading
 
-    /// Compares the checksums of an extent's unverified chunks; those that differ are absent afterwards. Calls back
-    /// when done.
+    /// Compares the checksums of an extent's unverified chunks, and drops those that differ. Calls back when done.
     package func verify(_ generation: Generation, extent ordinal: Int, then deliver: @escaping @Sendable () -> Void) {
         verifier.verify(generation, extent: ordinal, on: readers, then: deliver)
     }
 
-    /// Brings a range into memory off the loops. Calls back with whether the disk gave it.
+    /// Reads a range into memory off the loops. Calls back with whether the disk could read it.
     package func warm(_ generation: Generation, _ range: Range<Int64>, then deliver: @escaping @Sendable (Bool) -> Void)
     {
         readers.run { [core] in
@@ -271,7 +270,7 @@ package final class CacheStore: Sendable {
                 try generation.file.warm(range)
                 deliver(true)
             } catch {
-                core.faults.note("read chunks, so they are dropped", error, label: "disk-read")
+                core.faults.note("read chunks, so dropped them", error, label: "disk-read")
                 generation.dropChunks(touching: range)
                 deliver(false)
             }

@@ -1,13 +1,13 @@
-// no traps: what is counted are allocated bytes of files, at most 1 << 60 of them (`CacheIndex.checkMeta`); what the
-// disk is said to have is held
+// no traps: the counted values are allocated bytes of files, of which there are at most 1 << 60
+// (`CacheIndex.checkMeta`); the size of the disk is bounded
 import Foundation
 import HTTPModel
 import Synchronization
 
-/// The bytes that the cache may take and has taken, in allocated blocks. Space is reserved here before it is written,
-/// so the sum never exceeds the limit, and the disk keeps `minFree`.
+/// Counts the bytes that the cache may take and has taken, in allocated blocks. Space is reserved here before it is
+/// written, so the sum never exceeds the limit, and the disk keeps `minFree`.
 package final class CapacityLedger: Sendable {
-    /// File systems allocate in blocks of this many bytes.
+    /// File systems allocate blocks of this many bytes.
     package static let blockSize: Int64 = 4096
     /// Reserved for each file: its share of a directory, and the block in which the file system lists a sparse file's
     /// parts.
@@ -21,11 +21,11 @@ package final class CapacityLedger: Sendable {
         var minFree: Int64
         var data: Int64 = 0
         var index: Int64 = 0
-        /// What may be on the disk without being counted, after a power cut, until everything has been looked at.
+        /// What may be on the disk uncounted after a power cut, until all files have been examined.
         var uncounted: Int64 = 0
-        /// Reserved, and perhaps not yet on the disk.
+        /// Reserved bytes that may not be on the disk yet.
         var unwritten: Int64 = 0
-        /// How much more the disk takes before `minFree` is touched, less what was reserved since it was asked.
+        /// How many bytes can be written before `minFree` is touched, as last measured, minus what was reserved since.
         var diskAllowance: Int64 = 0
         var used: Int64 { data + index }
     }
@@ -40,27 +40,27 @@ package final class CapacityLedger: Sendable {
         (bytes + blockSize - 1) / blockSize * blockSize
     }
 
-    /// Takes so many bytes for what is about to be written, or none; `wrote` when it is.
-    /// - Returns: whether they were there to take.
+    /// Reserves bytes for a write, all or nothing; call `wrote` after the write.
+    /// - Returns: whether there was room.
     func reserveToWrite(_ bytes: Int64) -> Bool {
         reserve(bytes, isToBeWritten: true)
     }
 
-    /// What was reserved is on the disk, or will not be written.
+    /// Reserved bytes are on the disk, or will not be written.
     func wrote(_ bytes: Int64) {
         state.withLock { $0.unwritten -= bytes }
     }
 
-    /// Takes so many bytes, or none.
-    /// - Returns: whether they were there to take.
+    /// Reserves bytes, all or nothing.
+    /// - Returns: whether there was room.
     func reserve(_ bytes: Int64, isToBeWritten: Bool = false) -> Bool {
         if tryReserve(bytes, isToBeWritten: isToBeWritten) { return true }
-        // The allowance may be an old one.
+        // The allowance may be outdated.
         refreshDisk()
         return tryReserve(bytes, isToBeWritten: isToBeWritten)
     }
 
-    /// Takes the little that a new file needs, out of the headroom where there is nothing else.
+    /// Reserves the few bytes of a new file, from the headroom if necessary.
     func reserveFile() -> Bool {
         refreshDisk()
         return tryReserve(Self.fileOverhead, usesHeadroom: true)
@@ -79,9 +79,9 @@ package final class CapacityLedger: Sendable {
 
     func release(_ bytes: Int64) { adjust(by: -bytes) } // no trap: a number of bytes is none below 0
 
-    /// Counts more, or less, of what is there whether there is room or not. Never less than nothing: what rows of a
-    /// damaged index say may be more than was counted, and what is below 0 would let the cache grow beyond its limit.
-    /// The next start counts anew.
+    /// Counts bytes that exist, or no longer do, whether there is room or not. The count never falls below 0, as a
+    /// negative one would let the cache exceed its limit: rows of a damaged index may claim more than was counted. The
+    /// next start counts again.
     func adjust(by delta: Int64) {
         state.withLock {
             let before = $0.data
@@ -90,7 +90,7 @@ package final class CapacityLedger: Sendable {
         }
     }
 
-    /// Changes the limits; what is too much has to be evicted.
+    /// Changes the limits. The caller evicts what exceeds them.
     func setLimits(maxSize: Int64?, minFree: Int64?) {
         state.withLock { state in
             state.limit = maxSize ?? state.limit
@@ -99,14 +99,14 @@ package final class CapacityLedger: Sendable {
         refreshDisk()
     }
 
-    /// Keeps so much of the limit for what has not been looked at yet.
+    /// Sets aside room for files that have not been examined yet.
     func setUncounted(_ bytes: Int64) {
         state.withLock { $0.uncounted = bytes }
     }
 
     var hasUncounted: Bool { state.withLock { $0.uncounted > 0 } }
 
-    /// Counts what is there already, when the store opens.
+    /// Sets the size of existing data when the store opens.
     func adopt(data: Int64) {
         state.withLock { $0.data = data }
     }
@@ -118,8 +118,8 @@ package final class CapacityLedger: Sendable {
         }
     }
 
-    /// Asks the file system how much is free. An allowance counts at most a little, so that other programs' writes are
-    /// seen soon.
+    /// Asks the file system how much is free. The allowance is kept small, so that other programs' writes are noticed
+    /// soon.
     func refreshDisk() {
         guard let free = FileSystem.disk(of: directory)?.free else { return }
         state.withLock {
@@ -129,7 +129,7 @@ package final class CapacityLedger: Sendable {
 
     private static let longestAllowance: Int64 = 64 << 20
 
-    /// Bytes to evict so that what comes next finds room at once; 0 while there is enough.
+    /// Bytes to evict so that the next writes find room at once; 0 if there is enough.
     var shortage: Int64 {
         state.withLock { state in
             let room = min(state.limit - state.headroom - state.used, state.diskAllowance)
@@ -137,8 +137,8 @@ package final class CapacityLedger: Sendable {
         }
     }
 
-    /// What a resource could have if all went that is not pinned.
-    /// - Parameter pinned: what pinned resources take.
+    /// The most that a resource could take if everything that is not pinned were evicted.
+    /// - Parameter pinned: the size of pinned resources.
     func attainable(beside pinned: Int64) -> Int64 {
         let free = FileSystem.disk(of: directory)?.free ?? .max / 2
         return state.withLock { state in
@@ -152,7 +152,7 @@ package final class CapacityLedger: Sendable {
     package var dataSize: Int64 { state.withLock { $0.data } }
     package var limit: Int64 { state.withLock { $0.limit } }
     package var minFree: Int64 { state.withLock { $0.minFree } }
-    /// How far ahead of its readers a transfer may write, so that several fit beside what they read.
+    /// The widest read-ahead of a transfer: several must fit beside what they read.
     package var fairShare: Int64 { state.withLock { $0.limit / 8 } }
 }
 
@@ -162,11 +162,12 @@ extension CapacityLedger {
 }
 
 private extension CapacityLedger.State {
-    /// Kept for the growth of the index and its log between two looks at their size.
+    /// Kept free for the growth of the index and its log between two measurements.
     var headroom: Int64 { min(8 << 20, limit / 8) }
-    /// Of that, what the index may grow by on the disk before the disk is asked again.
+    /// The part of the headroom that is added to `minFree`, for the index to grow before the disk is measured again.
     var indexGrowth: Int64 { headroom / 4 }
-    /// Evicting in the background begins below this. It goes by what the cache can have: on a disk far smaller than the
-    /// limit, nothing would be enough otherwise, and all that is cached would go as soon as nobody reads it.
+    /// Below this room, eviction in the background begins. It depends on what the cache can really have: on a disk far
+    /// smaller than the limit, a fixed value would never be reached, and everything cached would be evicted as soon as
+    /// nobody reads it.
     var lowRoom: Int64 { min(32 << 20, max(1 << 20, min(limit, used +| diskAllowance) / 16)) }
 }

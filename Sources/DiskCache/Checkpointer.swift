@@ -2,14 +2,14 @@ import CachePolicy
 import Foundation
 import Metrics
 
-/// Tells the index what is in the files: data first, then `fdatasync`, then the bitmaps that speak of it (in this
-/// order: a bit in the index is never ahead of its chunk). On the store's queue.
+/// Saves the state of files in the index: data first, then `fdatasync`, then the bitmaps. In this order, a bit in the
+/// index is never ahead of its chunk. On the store's queue.
 final class Checkpointer {
-    /// A checkpoint comes after so many bytes, if not after a second.
+    /// A checkpoint is due after this many bytes, if not after a second.
     static let bytes: Int64 = 64 << 20
-    /// The same while something comes in that somebody waits for to be there tomorrow (`Generation.isEager`).
+    /// The same while a download is running, whose bytes should survive a crash (`Generation.isEager`).
     static let eagerBytes: Int64 = 2 << 20
-    /// For so many small files one call is quicker than two for each.
+    /// From this many files on, one `syncfs` is faster than two calls for each file.
     private static let filesForOneSync = 16
 
     private let core: StoreCore
@@ -21,14 +21,14 @@ final class Checkpointer {
         (self.core, self.pins, self.remover, self.joiner) = (core, pins, remover, joiner)
     }
 
-    /// - Parameter touchesToo: whether also of what has only been read.
+    /// - Parameter touchesToo: whether to save last reads of unchanged generations too.
     func checkpoint(touchesToo: Bool = false) {
         let unsaved = core.unsaved.take(), open = touchesToo || !unsaved.isEmpty ? core.open.all : []
-        // Of unknown length so far, a generation is saved when its end is seen.
+        // A generation of unknown length is saved once its end is known.
         let news = unsaved.values.filter { !$0.isRetired }.compactMap { generation in
             generation.takeUnsaved().map { (generation, $0) }
         }
-        // Where one call for all fails, each is tried for itself.
+        // If one call for all fails, each file is synced by itself.
         let areSynced = news.count >= Self.filesForOneSync && core.files.syncAll(news.map(\.0))
         var updates = news.compactMap { synced($0, $1, isDone: areSynced) }
         for generation in open where unsaved[generation.id] == nil {
@@ -49,7 +49,7 @@ final class Checkpointer {
         }
     }
 
-    /// Makes a generation's chunks durable; what the disk did not take is absent again.
+    /// Makes a generation's chunks durable, and drops them if the disk failed.
     private func synced(_ generation: Generation, _ update: CacheIndex.Update, isDone: Bool) -> CacheIndex.Update? {
         do throws(StoreError) {
             if !isDone { try core.files.sync(generation) }
@@ -59,33 +59,33 @@ final class Checkpointer {
             update.overhead = generation.overheadToSave()
             return update
         } catch  where error.isShortageOfFiles {
-            // Nothing is wrong with them: the next checkpoint tries again. What is let go of meanwhile is closed at the
-            // next look.
-            core.faults.note("open what is to be made durable", error)
+            // The files are sound: the next checkpoint tries again. Files released meanwhile are closed at the next
+            // tick.
+            core.faults.note("open a file to make it durable", error)
             core.noteShortage()
             generation.restore(update)
             _ = core.unsaved.add(generation)
             return nil
         } catch {
-            core.faults.note("make chunks durable, so they are dropped", error, label: "disk-sync")
+            core.faults.note("make chunks durable, so dropped them", error, label: "disk-sync")
             for extent in update.extents {
                 let dropped = generation.drop(Presence(extent.checksums.keys), ofExtent: extent.ordinal)
                 core.metrics.droppedChunks.add(Int64(dropped))
             }
-            // What else it had to tell is told with the next.
+            // The rest of the update goes with the next checkpoint.
             generation.restore(update)
             return nil
         }
     }
 
-    /// In transactions that are small, so that the index's log grows little between two looks at its size.
-    /// - Returns: the generations that could not be saved. They are told again at the next checkpoint.
+    /// Saves updates in small transactions, so that the index's log grows little between two measurements.
+    /// - Returns: the generations that could not be saved; the next checkpoint tries again.
     @discardableResult
     func save(_ updates: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Set<GenerationID> {
         var failed: Set<GenerationID> = []
         let newest = core.open.newestIDs
         let isCurrent = { (update: CacheIndex.Update) in newest[update.key] == nil || newest[update.key] == update.id }
-        // After one that failed the others would wait as long for nothing.
+        // After one failure, the other batches would only wait in vain.
         for batch in CacheIndex.Update.batches(updates.filter(isCurrent)) {
             if !failed.isEmpty || !saveBatch(batch, of: generations) {
                 for update in batch { generations[update.id]?.restore(update) }
@@ -93,13 +93,13 @@ final class Checkpointer {
             }
         }
         for id in failed { if let generation = generations[id] { _ = core.unsaved.add(generation) } }
-        // One that has been replaced is not brought back by news of it. It goes after what replaces it is saved, which
-        // takes over what is known of their resource.
+        // An update must not deliver back a generation that has been replaced. Retire it only after its successor is
+        // saved, which inherits what is known of the resource.
         for update in updates where !isCurrent(update) { generations[update.id].map(remover.retire) }
         return failed
     }
 
-    /// - Returns: whether the index was told.
+    /// - Returns: whether the batch was saved.
     private func saveBatch(_ batch: [CacheIndex.Update], of generations: [GenerationID: Generation]) -> Bool {
         defer { countIndex() }
         let replaced: [GenerationID: Int64]
@@ -122,7 +122,7 @@ final class Checkpointer {
         return true
     }
 
-    /// Counts the files beside the data: the index, its copy, the list of unfinished files, the database of downloads.
+    /// Measures the files beside the data: the index, its copy, the list of unfinished files, the downloads database.
     func countIndex() {
         let downloads = IndexDatabase.files(CacheStore.downloads(in: core.configuration.directory)).reduce(0) {
             $0 + FileSystem.allocatedBytes($1)

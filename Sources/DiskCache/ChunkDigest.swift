@@ -1,6 +1,6 @@
 import CXXHash
 
-/// The checksum of a chunk (XXH3, 64 bits), made while its bytes stream in.
+/// The checksum of a chunk (XXH3, 64 bits), computed while its bytes stream in.
 struct ChunkDigest: ~Copyable {
     private let state: OpaquePointer
 
@@ -15,7 +15,7 @@ struct ChunkDigest: ~Copyable {
         _ = reel_xxh3_update(state, bytes.baseAddress, bytes.count)
     }
 
-    /// The checksum of what came so far; begins anew.
+    /// Returns the checksum of all bytes since the last call, and starts over.
     func finish() -> UInt64 {
         defer { XXH3_64bits_reset(state) }
         return XXH3_64bits_digest(state)

@@ -1,7 +1,7 @@
 import CachePolicy
 import HTTPModel
 
-/// Chunks of an extent as bytes of the resource, and as blocks of the disk.
+/// Maps chunks of an extent to bytes of the resource and blocks on the disk.
 extension ChunkGeometry {
     /// The bytes of an extent.
     func extentBytes(_ ordinal: Int, length: Int64) -> Range<Int64> {
@@ -20,19 +20,19 @@ extension ChunkGeometry {
         (chunkStart(run.lowerBound)..<chunkStart(run.upperBound)).clamped(to: 0..<max(0, length ?? .max))
     }
 
-    /// Those of an extent's chunks that belong to a run of chunks of the resource.
+    /// An extent's chunks that belong to a run of the resource's chunks.
     func part(of chunks: Range<Int>, inExtent ordinal: Int) -> Presence {
         let first = ordinal * Self.chunksPerExtent
         let part = chunks.clamped(to: first..<first + Self.chunksPerExtent)
         return part.isEmpty ? Presence() : Presence(part.lowerBound - first..<part.upperBound - first)
     }
 
-    /// Of an extent's chunks, those that a resource of this length has.
+    /// An extent's chunks that exist in a resource of this length.
     func existing(_ chunks: Presence, inExtent ordinal: Int, length: Int64) -> Presence {
         chunks.intersection(Presence(0..<chunkCount(inExtent: ordinal, length: length)))
     }
 
-    /// How many bytes an extent's chunks have.
+    /// The number of bytes in an extent's chunks.
     func bodyBytes(of chunks: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
         chunks.runs.reduce(0) { sum, run in
             let bytes = bytes(of: run, inExtent: ordinal, length: length)
@@ -40,7 +40,7 @@ extension ChunkGeometry {
         }
     }
 
-    /// What chunks take on the disk.
+    /// The disk usage of an extent's chunks.
     func blockBytes(of chunks: Presence, inExtent ordinal: Int, length: Int64?) -> Int64 {
         chunks.runs.reduce(0) { sum, run in
             run.reduce(sum) { $0 +| blockBytes(ofChunk: ordinal * Self.chunksPerExtent + $1, length: length) }
@@ -52,7 +52,7 @@ extension ChunkGeometry {
         return CapacityLedger.rounded(bytes.upperBound -| bytes.lowerBound)
     }
 
-    /// The bytes of extents' chunks, in order; ranges that meet are one.
+    /// The byte ranges of extents' chunks, in order; adjacent ranges are merged.
     func ranges(of extents: some Sequence<(ordinal: Int, chunks: Presence)>, length: Int64?) -> [Range<Int64>] {
         var ranges: [Range<Int64>] = []
         for (ordinal, chunks) in extents {

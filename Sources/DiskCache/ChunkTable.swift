@@ -1,37 +1,37 @@
 import CachePolicy
 
-/// Which chunks of a generation are in its file, who fills them and who needs them, and what that takes on the disk: a
-/// value, without lock, clock or disk. `Generation` is its lock.
+/// Tracks the chunks of a generation: which are in its file, who fills and who needs them, and their disk usage. A
+/// value without lock, clock or disk; `Generation` holds the lock.
 ///
-/// - *present*: the whole chunk is in the file. *Claimed*: a writer is filling it; readers may follow up to its
+/// - *present*: the whole chunk is in the file. *Claimed*: a writer is filling it, and readers may follow up to its
 ///   *frontier*. *Residue*: it has blocks without being present.
-/// - *leased*: the extent must stay; the evictor passes it by.
+/// - *leased*: the extent must stay, and the evictor skips it.
 ///
-/// Sizes and offsets are bytes, times are microseconds since 1970.
+/// Sizes and offsets are in bytes, times in microseconds since 1970.
 struct ChunkTable: Sendable {
     let geometry: ChunkGeometry
-    /// Whether the chunks are on the disk; else they pass through memory, where nothing of them is counted or saved.
+    /// Whether the chunks are on the disk. Otherwise they pass through memory, and are neither counted nor saved.
     let isStored: Bool
-    /// nil until the end of a body of unknown length is seen.
+    /// nil until the end of a body of unknown length is known.
     private(set) var length: Int64?
     private(set) var extents: ExtentTable
     private var claims: [Int: Claim] = [:]
     private var lastWriter = 0
-    /// Chunks of the length that are not present; 0 means complete. Meaningless while the length is unknown.
+    /// The number of absent chunks; 0 means complete. Meaningless while the length is unknown.
     private(set) var absentCount = 0
-    /// Bytes of blocks that the ledger counts for this generation.
+    /// The bytes that the ledger counts for this generation.
     private(set) var allocated: Int64
-    /// Of these, what the file takes beside its chunks: at least `CapacityLedger.fileOverhead`.
+    /// Of these, the file's overhead beside its chunks: at least `CapacityLedger.fileOverhead`.
     private(set) var overhead: Int64
-    /// Of these, what `discard` has yet to give back.
+    /// Of these, the bytes that `discard` has yet to give back.
     private var discarded: Int64 = 0
-    /// How often chunks that were present have turned out not to be what they should.
+    /// How often present chunks turned out to be damaged.
     private(set) var losses = 0
-    /// Whether the file was as this store had left it when it was opened; else it is sealed only when all of it is
-    /// verified.
+    /// Whether the file was unchanged since this store sealed it when it was opened. If not, it is sealed only once all
+    /// of it is verified.
     private var wasSealed: Bool
 
-    /// What a writer fills at this moment.
+    /// The chunk that a writer is filling.
     private struct Claim {
         var chunk: Int
         var frontier: Int64
@@ -39,7 +39,7 @@ struct ChunkTable: Sendable {
 
     /// - Parameters:
     ///   - extents: those that the index knows.
-    ///   - overhead: what the file takes beside its chunks.
+    ///   - overhead: the file's overhead beside its chunks.
     init(
         _ geometry: ChunkGeometry, length: Int64?, isStored: Bool, extents: ExtentTable = ExtentTable(),
         overhead: Int64 = CapacityLedger.fileOverhead, wasSealed: Bool = true
@@ -57,17 +57,17 @@ struct ChunkTable: Sendable {
         absentCount = geometry.chunkCount(length: length) - extents.values.reduce(0) { $0 + $1.present.count }
     }
 
-    /// What some of the chunks of each extent take on the disk.
+    /// The disk usage of selected chunks of all extents.
     private func blockBytes(_ chunks: (Extent) -> Presence) -> Int64 {
         extents.entries.reduce(0) { $0 + geometry.blockBytes(of: chunks($1.1), inExtent: $1.0, length: length) }
     }
 
-    // MARK: What is there
+    // MARK: Presence
 
-    /// Whether all is present, and the end known.
+    /// Whether the length is known and all chunks are present.
     var isComplete: Bool { length != nil && absentCount == 0 }
 
-    /// Whether nothing is present.
+    /// Whether no chunk is present.
     var isEmpty: Bool { extents.values.allSatisfy(\.present.isEmpty) }
 
     func coverage(of range: Range<Int64>) -> Generation.Coverage {
@@ -87,7 +87,7 @@ struct ChunkTable: Sendable {
         }
     }
 
-    /// How many bytes of a range are present, in whole chunks.
+    /// The number of present bytes in a range, counted in whole chunks.
     func presentBytes(of range: Range<Int64>) -> Int64 {
         if let length, absentCount == 0 { return Int64(range.clamped(to: 0..<length).count) }
         return runs(within: geometry.chunks(touching: range)).reduce(0) {
@@ -95,7 +95,7 @@ struct ChunkTable: Sendable {
         }
     }
 
-    /// What is present, in order; nil while the length is unknown.
+    /// The present ranges, in order; nil while the length is unknown.
     var presentRanges: (length: Int64, present: [Range<Int64>])? {
         length.map { length in
             let runs = runs(within: 0..<geometry.chunkCount(length: length))
@@ -103,8 +103,8 @@ struct ChunkTable: Sendable {
         }
     }
 
-    /// The first absent run that begins at or after the start of a range and touches it, in whole chunks; nil where all
-    /// is present.
+    /// The first run of absent chunks that begins at or after the start of a range and touches it; nil if all are
+    /// present.
     func gap(in range: Range<Int64>) -> Range<Int64>? {
         let chunks = geometry.chunks(touching: range)
         let first = extents.nextAbsent(from: chunks.lowerBound, limit: chunks.upperBound)
@@ -116,10 +116,10 @@ struct ChunkTable: Sendable {
 
     // MARK: Reading
 
-    /// Looks what can be read at `offset`, and notes that it is read.
+    /// Finds the bytes that can be read at `offset`, and counts the extent as read.
     /// - Parameters:
-    ///   - leases: whether the reader has no lease of this extent yet; it has one where there are bytes.
-    ///   - now: when it is read.
+    ///   - leases: whether to take a lease of the extent, if there are bytes.
+    ///   - now: the time of the read.
     mutating func acquire(at offset: Int64, leases: Bool, now: Int64) -> Availability {
         let ordinal = geometry.extent(at: offset)
         let found = available(at: offset, in: extents[ordinal])
@@ -144,35 +144,35 @@ struct ChunkTable: Sendable {
 
     mutating func endLease(_ ordinal: Int) { extents[ordinal].leases -= 1 }
 
-    /// Whether some extent is leased.
+    /// Whether any extent is leased.
     var isLeased: Bool { extents.values.contains { $0.leases > 0 } }
 
-    /// Whether chunks of an extent were found in memory a moment ago.
+    /// Whether chunks of an extent were in memory when last asked, a short time ago.
     func areResident(_ chunks: Presence, inExtent ordinal: Int, now: Int64) -> Bool {
         extents[ordinal].residentUntil > now && extents[ordinal].resident.isSuperset(of: chunks)
     }
 
-    /// Chunks of an extent were found in memory. The first ones say for how long that is believed of all.
+    /// Records chunks of an extent that are in memory. The first ones determine until when this is believed of all.
     mutating func noteResident(_ chunks: Presence, inExtent ordinal: Int, now: Int64, until end: Int64) {
         let known = extents[ordinal].residentUntil > now ? extents[ordinal].resident : Presence()
         extents[ordinal].resident = known.union(chunks)
         if known.isEmpty { extents[ordinal].residentUntil = end }
     }
 
-    /// An extent was read.
+    /// Counts an extent as read.
     mutating func touch(_ ordinal: Int, at time: Int64) {
         extents[ordinal].lastAccess = time
         extents[ordinal].isTouched = true
     }
 
-    /// All that is present was read.
+    /// Counts all present chunks as read.
     mutating func touchAll(at time: Int64) {
         for ordinal in extents.ordinals where !extents[ordinal].present.isEmpty { touch(ordinal, at: time) }
     }
 
     // MARK: Filling
 
-    /// A number for a writer, by which it claims chunks.
+    /// A number by which a writer claims chunks.
     mutating func makeWriter() -> Int {
         lastWriter += 1
         return lastWriter
@@ -182,16 +182,16 @@ struct ChunkTable: Sendable {
 
     enum ClaimResult {
         case claimed
-        /// Blocks must be reserved, then `claimWithBlocks`.
+        /// The caller must reserve blocks, then call `claimWithBlocks`.
         case needsBlocks(Int64)
         case present
-        /// Another writer fills it.
+        /// Another writer is filling it.
         case taken
-        /// Its extent's hole is being punched.
+        /// Its extent is being evicted.
         case evicting
     }
 
-    /// Asks for a chunk. It is claimed at once where it has blocks already (an interrupted write).
+    /// Claims a chunk at once if it has blocks already, from an interrupted write.
     mutating func claim(_ chunk: Int, by writer: Int) -> ClaimResult {
         let extent = extents[geometry.extent(ofChunk: chunk)], bit = geometry.bit(ofChunk: chunk)
         if extent.present.contains(bit) { return .present }
@@ -205,7 +205,7 @@ struct ChunkTable: Sendable {
     }
 
     /// Claims a chunk whose blocks the caller has reserved.
-    /// - Returns: false where someone else was quicker; the reservation is the caller's again.
+    /// - Returns: false if another writer was faster; the caller has to give the reservation back.
     mutating func claimWithBlocks(_ chunk: Int, by writer: Int, bytes: Int64) -> Bool {
         let extent = extents[geometry.extent(ofChunk: chunk)]
         guard !extent.isEvicting, !extent.hasBlocks.contains(geometry.bit(ofChunk: chunk)), !isClaimed(chunk) else {
@@ -218,7 +218,7 @@ struct ChunkTable: Sendable {
 
     private func isClaimed(_ chunk: Int) -> Bool { claims.values.contains { $0.chunk == chunk } }
 
-    /// A claimed chunk has blocks, so it counts as residue until it is complete; and its extent is leased.
+    /// A claimed chunk has blocks, so it counts as residue until it is complete, and its extent is leased.
     private mutating func enter(_ chunk: Int, by writer: Int) {
         let ordinal = geometry.extent(ofChunk: chunk)
         claims[writer] = Claim(chunk: chunk, frontier: geometry.chunkStart(chunk))
@@ -228,7 +228,7 @@ struct ChunkTable: Sendable {
 
     mutating func advance(_ writer: Int, to frontier: Int64) { claims[writer]?.frontier = frontier }
 
-    /// The whole chunk is in the file: from now on readers find it.
+    /// The whole chunk is in the file: readers find it from now on.
     mutating func complete(_ chunk: Int, by writer: Int, checksum: UInt64, now: Int64) {
         claims[writer] = nil
         absentCount -= 1
@@ -236,14 +236,14 @@ struct ChunkTable: Sendable {
             geometry.bit(ofChunk: chunk), checksum: isStored ? checksum : nil, now: now)
     }
 
-    /// The writer leaves an incomplete chunk.
+    /// The writer gives up an incomplete chunk.
     mutating func abandon(_ chunk: Int, by writer: Int) {
         claims[writer] = nil
         extents[geometry.extent(ofChunk: chunk)].leases -= 1
     }
 
-    /// The end of a body of unknown length was seen.
-    /// - Returns: what had been counted for its last chunk, which was reserved as a whole, and is not needed.
+    /// Sets the length of a body of unknown length.
+    /// - Returns: the surplus reserved for its last chunk, which was reserved as a whole.
     mutating func end(at length: Int64) -> Int64 {
         self.length = length
         countAbsent(of: length)
@@ -253,13 +253,13 @@ struct ChunkTable: Sendable {
         return surplus
     }
 
-    // MARK: What goes
+    // MARK: Discarding and evicting
 
-    /// Forgets the extents before one, once their holes can be punched: `endDiscard` follows.
-    /// - Returns: which they are; nil where there are none, or somebody needs one of them.
+    /// Forgets the extents before `end`. The caller punches their holes and calls `endDiscard`.
+    /// - Returns: these extents; nil if there are none, or one of them is in use.
     mutating func discard(before end: Int) -> Range<Int>? {
         let passed = extents.entries.prefix { $0.0 < end }.drop { $0.1.hasBlocks.isEmpty }
-        // A writer that is in the middle of a chunk there, or a reader that has not yet said how far it is.
+        // A lease belongs to a writer in the middle of a chunk, or to a reader whose position is outdated.
         guard let first = passed.first?.0, passed.allSatisfy({ $0.1.leases == 0 }) else { return nil }
         for (ordinal, extent) in passed {
             if isStored { discarded += geometry.blockBytes(of: extent.hasBlocks, inExtent: ordinal, length: length) }
@@ -268,15 +268,16 @@ struct ChunkTable: Sendable {
         return first..<end
     }
 
-    /// The holes of what was discarded are punched.
-    /// - Returns: what that has freed.
+    /// The holes of discarded extents have been punched.
+    /// - Returns: the bytes freed.
     mutating func endDiscard() -> Int64 {
         defer { discarded = 0 }
         allocated -= discarded
         return discarded
     }
 
-    /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted.
+    /// - Returns: the extent before the eviction, and the bytes of its blocks; nil if it is leased or already being
+    ///   evicted.
     mutating func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
         let extent = extents[ordinal]
         guard extent.leases == 0, !extent.isEvicting, !extent.hasBlocks.isEmpty else { return nil }
@@ -286,7 +287,7 @@ struct ChunkTable: Sendable {
     }
 
     mutating func cancelEviction(ofExtent ordinal: Int, restoring extent: Extent) {
-        // Whoever has come meanwhile stays.
+        // Keep leases that were taken meanwhile.
         let leases = extents[ordinal].leases
         extents[ordinal] = extent
         extents[ordinal].leases = leases
@@ -300,22 +301,21 @@ struct ChunkTable: Sendable {
         allocated -= bytes
     }
 
-    /// Whether nothing of it is left, and nobody fills it.
+    /// Whether it has no blocks, no leases and no eviction.
     var isUnused: Bool { extents.values.allSatisfy { $0.hasBlocks.isEmpty && $0.leases == 0 && !$0.isEvicting } }
 
-    /// Forgets the blocks of chunks that were begun and will not be finished. They stay counted until they are `freed`.
+    /// Forgets the blocks of unfinished chunks. They stay counted until `freed`.
     mutating func takeResidue() -> [(ordinal: Int, chunks: Presence)] {
         let left = extents.entries.filter { !$0.1.residue.isEmpty && !$0.1.isEvicting }.map { ($0.0, $0.1.residue) }
         for (ordinal, _) in left { extents[ordinal].residue = Presence() }
         return left
     }
 
-    /// Blocks are gone that were counted.
+    /// Counted blocks have been freed.
     mutating func freed(_ bytes: Int64) { allocated -= bytes }
 
-    /// Chunks turn out not to be what they should: absent from now on. Their blocks stay counted until they are filled
-    /// again.
-    /// - Returns: how many were dropped.
+    /// Drops damaged chunks: they are absent from now on. Their blocks stay counted until they are filled again.
+    /// - Returns: how many were present.
     mutating func drop(_ chunks: Presence, ofExtent ordinal: Int) -> Int {
         let dropped = extents[ordinal].present.intersection(chunks)
         guard !dropped.isEmpty else { return 0 }
@@ -325,41 +325,40 @@ struct ChunkTable: Sendable {
         return dropped.count
     }
 
-    // MARK: What is not believed
+    // MARK: Verification
 
-    /// Whether all that is present is known to be what was written.
+    /// Whether all present chunks are known to be as written.
     var isTrusted: Bool { wasSealed || unverifiedExtents.isEmpty }
 
-    /// Extents with chunks to be verified, in order.
+    /// Extents with unverified chunks, in order.
     var unverifiedExtents: [Int] { extents.entries.filter { !$0.1.unverified.isEmpty }.map(\.0) }
 
     func unverified(ofExtent ordinal: Int) -> Presence { extents[ordinal].unverified }
 
-    /// Chunks were compared with their checksums; those that are bad are dropped.
+    /// Records the result of a verification, and drops bad chunks.
     /// - Returns: how many were dropped.
     mutating func endVerification(of verified: Presence, bad: Presence, inExtent ordinal: Int) -> Int {
         let dropped = drop(bad, ofExtent: ordinal)
         extents[ordinal].unverified.subtract(verified)
-        // The next checkpoint tells the index that this extent is verified, and what of it is left.
+        // The next checkpoint tells the index that this extent is verified, and which chunks remain.
         extents[ordinal].isTouched = true
         return dropped
     }
 
-    /// Chunks that are damaged are left where they are, but not served before they are verified once more.
+    /// Keeps damaged chunks where they are, but has them verified again before they are served.
     mutating func distrust(_ bad: Presence, ofExtent ordinal: Int) {
         wasSealed = false
         losses += 1
         extents[ordinal].unverified.formUnion(bad.intersection(extents[ordinal].present))
     }
 
-    // MARK: What is counted
+    // MARK: Disk usage
 
-    /// What the file takes beside its chunks is counted by what it really takes: how finely it is divided shows only
-    /// then.
+    /// Measures the file's overhead beside its chunks: only the allocated size shows how fragmented the file is.
     /// - Parameters:
-    ///   - taken: what the file takes.
-    ///   - isClosing: nobody writes any more. What has blocks without being present is counted here from now on.
-    /// - Returns: how much more is counted now.
+    ///   - taken: the allocated size of the file.
+    ///   - isClosing: whether writing has ended; residue then counts as overhead.
+    /// - Returns: by how much the counted size grows.
     mutating func countOverhead(taken: Int64, isClosing: Bool) -> Int64 {
         let chunks = isClosing ? blockBytes(\.present) : allocated - overhead
         overhead = max(CapacityLedger.fileOverhead, taken + CapacityLedger.blockSize - chunks)
@@ -368,12 +367,12 @@ struct ChunkTable: Sendable {
         return more
     }
 
-    // MARK: What the index is told
+    // MARK: Saving
 
-    /// Whether the index knows of all that is present.
+    /// Whether the index knows all present chunks.
     var isSaved: Bool { extents.values.allSatisfy(\.unsaved.isEmpty) }
 
-    /// Whether the index does not know of all that is present of a range.
+    /// Whether the index lacks present chunks of a range.
     func hasUnsaved(in range: Range<Int64>) -> Bool {
         let chunks = geometry.chunks(touching: range)
         return extents.entries.contains { ordinal, extent in
@@ -381,14 +380,14 @@ struct ChunkTable: Sendable {
         }
     }
 
-    /// Whether extents were read since the index was last told.
+    /// Whether extents were read since the last update of the index.
     var isTouched: Bool { extents.values.contains(where: \.isTouched) }
 
-    /// The chunks that the index knows, and that are still the same.
+    /// The chunks that the index knows and that have not changed since.
     func saved(ofExtent ordinal: Int) -> Presence { extents[ordinal].saved }
 
-    /// - Parameter isSynced: whether the data will be made durable before this is saved; else nothing is said of new
-    ///   chunks.
+    /// - Parameter isSynced: whether the data will be made durable before this is saved. Otherwise new chunks are left
+    ///   out.
     mutating func takeNews(isSynced: Bool) -> [CacheIndex.ExtentUpdate] {
         var news: [CacheIndex.ExtentUpdate] = []
         for ordinal in extents.ordinals {
@@ -404,7 +403,7 @@ struct ChunkTable: Sendable {
         return news
     }
 
-    /// The index could not be told.
+    /// Takes back an update that could not be saved.
     mutating func restore(_ news: [CacheIndex.ExtentUpdate]) {
         for saved in news where !extents[saved.ordinal].isEvicting {
             let chunks = Presence(saved.checksums.keys).intersection(extents[saved.ordinal].present)

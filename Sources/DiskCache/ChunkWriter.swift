@@ -1,37 +1,38 @@
 import CachePolicy
 import Glibc
 
-/// The right to fill chunks of a generation, in order from a chunk's start. One transfer's.
+/// Fills chunks of a generation in order, from a chunk's start, for one transfer.
 ///
-/// Space is reserved before a chunk's first byte, and its bit is set after its last. Bytes of chunks that are present
-/// already are passed over.
+/// Space is reserved before a chunk's first byte, and its bit is set after its last. Bytes of present chunks are
+/// skipped.
 ///
-/// `@unchecked Sendable` because its one user makes the next call only when the last has returned, or has delivered.
+/// `@unchecked Sendable` because its single user makes the next call only after the last one has returned or delivered.
 package final class ChunkWriter: @unchecked Sendable {
-    /// What became of bytes.
+    /// The result of a write.
     package enum Outcome: Sendable {
-        /// So many were taken: all, unless the writer has reached what another writer is filling.
+        /// This many bytes were taken: all, unless another writer fills the next chunk.
         case taken(Int)
-        /// So many were taken; the next chunk finds no room. `CacheStore.makeRoom`, then try again with the rest.
+        /// This many bytes were taken; there is no room for the next chunk. Call `CacheStore.makeRoom`, then try again
+        /// with the rest.
         case noRoom(taken: Int)
-        /// The chunk ahead is being filled by another writer, or is present where `stopsAtPresent`.
+        /// The next chunk is being filled by another writer, or is present and `stopsAtPresent` is set.
         case met(taken: Int)
         case failed(StoreError)
     }
 
     package let generation: Generation
-    /// Up to here bytes are in the file: the frontier.
+    /// The frontier: bytes up to here are in the file.
     package private(set) var position: Int64
-    /// Whether to end at the first chunk that is present, rather than pass over it.
+    /// Whether to end at the first present chunk rather than skip it.
     private let stopsAtPresent: Bool
     private let store: CacheStore
     private let id: Int
     private let digest = ChunkDigest()
     private var openChunk: Int?
-    /// Reserved for it, and not yet written.
+    /// Reserved for the open chunk, and not written yet.
     private var reservedBytes: Int64 = 0
     private var isPassingOver = false
-    /// Nothing may be written that the next session would not look for.
+    /// Set if the file could not be listed as unfinished: without that, the next session would not examine it.
     private var refusal: StoreError?
 
     /// - Parameter offset: the start of a chunk.
@@ -56,8 +57,8 @@ package final class ChunkWriter: @unchecked Sendable {
         generation.endUse()
     }
 
-    /// Writes the buffer's first bytes on a thread of the store's, as the disk makes large writes wait. The writer and
-    /// the buffer are not to be touched before it has delivered, there.
+    /// Writes the buffer's first bytes on a thread of the store, as large writes wait for the disk. Neither the writer
+    /// nor the buffer may be used until it has delivered, on that thread.
     package func append(_ buffer: StagingBuffer, count: Int, then deliver: @escaping @Sendable (Outcome) -> Void) {
         store.writers.run { deliver(self.append(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))) }
     }
@@ -84,8 +85,8 @@ package final class ChunkWriter: @unchecked Sendable {
         return .taken(taken)
     }
 
-    /// Appends what another generation has in a range, part of which may be of a chunk in progress.
-    /// - Returns: whether all of it is there.
+    /// Copies a range from another generation; part of it may belong to a chunk in progress there.
+    /// - Returns: whether all of it could be copied.
     package func copy(_ range: Range<Int64>, of other: Generation) -> Bool {
         guard !range.isEmpty else { return true }
         return withUnsafeTemporaryAllocation(byteCount: range.count, alignment: 16) { buffer in
@@ -96,7 +97,7 @@ package final class ChunkWriter: @unchecked Sendable {
         }
     }
 
-    /// The body ended here: the length is known now, and the last chunk is whole.
+    /// Ends a body of unknown length here, which completes its last chunk.
     package func finish() {
         guard generation.length == nil else { return }
         // In this order: a reader that finds the last chunk present must know where it ends.
@@ -107,7 +108,7 @@ package final class ChunkWriter: @unchecked Sendable {
         if generation.isStored { store.noteWritten(generation, bytes: 0) }
     }
 
-    /// Gives up what is not complete. Its blocks stay, and are counted, until the chunk is filled or evicted.
+    /// Gives up an incomplete chunk. Its blocks stay counted until the chunk is filled or evicted.
     package func close() {
         guard let chunk = openChunk else { return }
         openChunk = nil

@@ -1,26 +1,25 @@
 import Foundation
 import GRDB
 
-/// Which tables a database has to have. Each is looked at when it is opened: what is damaged there would be met at each
-/// query.
+/// The tables of a database. They are compared when it is opened: otherwise damage to them would appear in every query.
 package struct DatabaseSchema: Sendable {
     private let migrator: DatabaseMigrator
 
     package init(_ migrator: DatabaseMigrator) { self.migrator = migrator }
 
-    /// Counts up with each change. Stands in the database as `user_version`.
+    /// The number of migrations, stored in the database as `user_version`.
     package var version: Int { migrator.migrations.count }
 
     /// Why a database cannot be used.
     package enum Failure: Error, Equatable {
         /// A later version of the program made it.
         case newer(version: Int)
-        /// It is not as any version has made it.
+        /// It differs from what any version would have made.
         case damaged(String)
     }
 
-    /// Brings a database to this version.
-    /// - Throws: `Failure`, or an error of the database.
+    /// Migrates a database to this version.
+    /// - Throws: `Failure`, or a database error.
     package func prepare(_ database: some DatabaseWriter) throws {
         try refuseOthers(database)
         try migrator.migrate(database)
@@ -31,7 +30,7 @@ package struct DatabaseSchema: Sendable {
             try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = \(self.version)") }
         }
         for (name, definition) in try Self.definitions(of: migrator) where made[name] != definition {
-            throw Failure.damaged("\(name) is not as it was made")
+            throw Failure.damaged("the definition of \(name) is wrong")
         }
     }
 
@@ -41,12 +40,12 @@ package struct DatabaseSchema: Sendable {
         }
         let known = migrator.migrations
         guard applied != Set(known.prefix(applied.count)) else { return }
-        // Both say so: a bit that flipped in one of them does not keep a cache from being used.
+        // Requires both signs of a newer version, so that one flipped bit does not make a cache unusable.
         throw applied.isSuperset(of: known) && version > self.version
-            ? Failure.newer(version: version) : .damaged("its list of changes to the tables")
+            ? Failure.newer(version: version) : .damaged("its list of migrations is wrong")
     }
 
-    /// Tables and indexes by name, as they were defined. What else somebody has added does no harm.
+    /// Tables and indexes by name, with their definitions. Additional ones do no harm.
     private static func definitions(_ db: Database) throws -> [String: String] {
         let rows = try Row.fetchAll(
             db,
@@ -63,13 +62,13 @@ package struct DatabaseSchema: Sendable {
     }
 }
 
-/// What errors of a database mean.
+/// Classifies database errors.
 package enum DatabaseDamage {
-    /// Larger ones are not read through when they are opened: what is met later is mended at the next start.
+    /// Larger databases are not checked when they are opened; damage found later is repaired at the next start.
     package static let longestCheck: Int64 = 32 << 20
 
-    /// Whether the database is at fault, rather than the disk, the rights, or another program.
-    /// - Parameter path: of its file.
+    /// Whether the database itself is damaged. Other causes are the disk, missing rights, or another program.
+    /// - Parameter path: the database file.
     package static func isMeant(by error: any Error, _ path: String) -> Bool {
         switch error {
         case is RowDecodingError, is RowDamage: return true
@@ -78,7 +77,7 @@ package enum DatabaseDamage {
             switch error.resultCode {
             case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_SCHEMA, .SQLITE_MISMATCH, .SQLITE_FORMAT:
                 return true
-            // A number in its head says which versions may write to it.
+            // The version number in the file's header forbids writing.
             case .SQLITE_READONLY: return access(path, W_OK) == 0
             default: return false
             }
@@ -91,17 +90,17 @@ package enum DatabaseDamage {
         switch error {
         case let error as DatabaseError: error.message ?? "\(error.resultCode)"
         case DatabaseSchema.Failure.damaged(let detail): detail
-        case is RowDecodingError: "a value that cannot be"
+        case is RowDecodingError: "an invalid value"
         default: "\(error)"
         }
     }
 
-    /// Reads a database through, unless it is large.
-    /// - Throws: what `isMeant(by:_:)` calls damage, where something is found.
+    /// Checks a database, unless it is large.
+    /// - Throws: an error that `isMeant(by:_:)` classifies as damage.
     package static func check(_ database: some DatabaseReader, _ path: String) throws {
         guard FileSystem.allocatedBytes(path) <= longestCheck else { return }
         let found = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
-        // The first of its lines names the database.
+        // The result's first line names the database.
         guard found != "ok" else { return }
         throw DatabaseError(
             resultCode: .SQLITE_CORRUPT,

@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// Who owns a cache directory; stands in its `LOCK` file as JSON.
+/// The process that owns a cache directory; stored in its `LOCK` file as JSON.
 package struct CacheOwner: Codable, Sendable, Equatable {
     package var pid: Int32
-    /// Where its proxy can be reached; empty where it serves none.
+    /// The URL of its proxy; empty if it has none.
     package var url: String
 
     package init(pid: Int32, url: String) {
@@ -12,7 +12,7 @@ package struct CacheOwner: Codable, Sendable, Equatable {
         self.url = url
     }
 
-    /// Reads who holds the lock of a directory; nil where nobody does.
+    /// Reads who holds a directory's lock; nil if nobody does.
     package static func current(of directory: String) -> CacheOwner? {
         let path = directory + "/LOCK"
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -22,7 +22,7 @@ package struct CacheOwner: Codable, Sendable, Equatable {
         return read(descriptor)
     }
 
-    /// Whether somebody holds the lock of a directory, also where the file does not say yet who.
+    /// Whether a directory's lock is held, even if the file does not name the owner yet.
     package static func isThere(in directory: String) -> Bool {
         let descriptor = open(directory + "/LOCK", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
@@ -38,8 +38,7 @@ package struct CacheOwner: Codable, Sendable, Equatable {
     }
 }
 
-/// The right to use a cache directory: held by one process at a time (`flock` on `LOCK`), given back on release or
-/// death.
+/// The lock of a cache directory (`flock` on `LOCK`): held by one process at a time, and released when that ends.
 final class DirectoryLock: Sendable {
     /// nil once released.
     private let descriptor: Mutex<Int32?>
@@ -62,7 +61,7 @@ final class DirectoryLock: Sendable {
 
     deinit { release() }
 
-    /// Whoever looks whether somebody has the lock holds it for a moment (`CacheOwner.current`): that is waited out.
+    /// Tries for a moment: a process that only looks at the lock (`CacheOwner.current`) also holds it briefly.
     private static func take(_ descriptor: Int32) -> Bool {
         for attempt in 0..<20 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
@@ -79,7 +78,7 @@ final class DirectoryLock: Sendable {
         }
     }
 
-    /// Writes who the owner is, for those who come second.
+    /// Writes the owner, for processes that find the lock taken.
     func announce(_ owner: CacheOwner) throws(StoreError) {
         guard let data = try? JSONEncoder().encode(owner), let descriptor = descriptor.withLock({ $0 }) else { return }
         let written = data.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }

@@ -13,8 +13,8 @@ extension CacheIndex {
         let geometry: ChunkGeometry
     }
 
-    /// A place in the order of last reads: the values as they stand in a row, damaged or not, as that is how the
-    /// database orders them.
+    /// A position in the order of last reads. Keeps the row's values as they are, damaged or not, because the database
+    /// sorts by these.
     struct Place: Sendable {
         private var values: [DatabaseValue]
 
@@ -27,8 +27,8 @@ extension CacheIndex {
 
         fileprivate func arguments(_ count: Int) -> StatementArguments { StatementArguments(values.prefix(count)) }
 
-        /// Whether it lies behind another. Where the database's own order is damaged, what comes next may not, and a
-        /// walk would not end.
+        /// Whether it lies behind another. If the database's order is damaged, the next row may not, and a walk would
+        /// never end.
         fileprivate func isBehind(_ other: Place, in db: Database) throws -> Bool {
             let places = Array(repeating: "?", count: values.count).joined(separator: ", ")
             return try Bool.fetchOne(
@@ -38,14 +38,14 @@ extension CacheIndex {
     }
 }
 
-/// What may go, in which order: the least recently read first.
+/// The order of eviction: the least recently read first.
 struct EvictionOrder: Sendable {
     let database: IndexDatabase
 
-    /// The least recently read extents that are not pinned, after a place in that order. The cost does not depend on
-    /// how many there are.
-    /// - Returns: the place after them, nil where there are none; and the generations among them whose rows are
-    ///   damaged.
+    /// The least recently read extents that are not pinned, after a position in that order. The cost does not depend on
+    /// their number.
+    /// - Returns: the extents, the generations among them whose rows are damaged, and the next position; nil if there
+    ///   are no more.
     func leastRecent(after place: CacheIndex.Place, limit: Int) throws(StoreError) -> (
         victims: [CacheIndex.Victim], damaged: Set<GenerationID>, next: CacheIndex.Place?
     ) {
@@ -80,7 +80,7 @@ struct EvictionOrder: Sendable {
             lastAccess: try row.integer("last_access"), present: present, length: length, geometry: geometry)
     }
 
-    /// An extent's row beside what its generation's says of its size.
+    /// Reads an extent's row, joined with its generation's length and chunk size.
     static func extent(_ row: StoredRow) throws(RowDamage) -> (
         length: Int64, ChunkGeometry, ordinal: Int, present: Presence
     ) {
@@ -93,7 +93,7 @@ struct EvictionOrder: Sendable {
         return (length, geometry, ordinal, geometry.existing(bits, inExtent: ordinal, length: length))
     }
 
-    /// The least recently read resources that are not pinned, after a place in that order.
+    /// The least recently read resources that are not pinned, after a position in that order.
     func leastRecentResources(after place: CacheIndex.Place, limit: Int) throws(StoreError) -> (
         generations: [GenerationID], next: CacheIndex.Place?
     ) {

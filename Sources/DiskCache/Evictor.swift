@@ -2,10 +2,10 @@ import CachePolicy
 import Foundation
 import Metrics
 
-/// Frees space: the least recently read extents go that nobody needs. On the store's queue.
+/// Frees space by evicting the least recently read extents that nobody needs. On the store's queue.
 ///
-/// Order: the rows go first, then the blocks, so that no row ever speaks of a hole; then the bytes are given back to the
-/// ledger.
+/// It removes the rows first, then the blocks, so that no row ever describes a hole; then it gives the bytes back to
+/// the ledger.
 final class Evictor {
     private let core: StoreCore
     private let checkpointer: Checkpointer
@@ -17,16 +17,16 @@ final class Evictor {
     }
 
     /// Frees space for a writer that found none.
-    /// - Returns: whether there is some now. False: everything is leased or pinned.
+    /// - Returns: whether there is room now. If not, everything is leased or pinned.
     func makeRoom() -> Bool {
         core.ledger.refreshDisk()
-        // Another writer's eviction, just before, may have been enough for both. What is kept for files not yet looked
-        // at is not to be had.
+        // An eviction for another writer may just have freed enough for both. Room set aside for files that have not
+        // been examined is not available.
         let shortage = core.ledger.shortage
         return shortage == 0 ? !core.ledger.hasUncounted : evict(shortage) > 0
     }
 
-    /// Evicts what is over the limits.
+    /// Evicts until the limits are met.
     /// - Returns: the bytes freed.
     @discardableResult
     func evictShortage() -> Int64 {
@@ -34,10 +34,10 @@ final class Evictor {
         return shortage > 0 ? evict(shortage) : 0
     }
 
-    /// Evicts least recently read extents until so many bytes are free, as far as there are any.
+    /// Evicts the least recently read extents until this many bytes are free, or there are no more.
     /// - Returns: the bytes freed.
     func evict(_ wanted: Int64) -> Int64 {
-        // The order of last reads is in memory until a checkpoint.
+        // The last reads are in memory until a checkpoint.
         checkpointer.checkpoint(touchesToo: true)
         let freed = closer.closeUnused()
         guard freed < wanted else { return freed }
@@ -58,14 +58,14 @@ final class Evictor {
             guard let next = found.next else { break }
             place = next
             for id in found.damaged { remover.removeDamage(of: id) }
-            // A disk that fails does so for the next ones, too: nothing more is forgotten for nothing.
+            // If the disk fails, stop: the next extents would be lost without freeing anything.
             guard let more = evict(found.victims, upTo: wanted - freed) else { break }
             freed += more
         }
         return freed < wanted && !core.files.punchesHoles ? freed + evictResources(wanted - freed) : freed
     }
 
-    /// Where the file system gives back only whole files: those that nobody has in hand.
+    /// Evicts whole files, because the file system cannot punch holes: only those that nobody uses.
     private func evictResources(_ wanted: Int64) -> Int64 {
         var freed: Int64 = 0
         var place = CacheIndex.Place()
@@ -85,26 +85,25 @@ final class Evictor {
         if core.open[id]?.isNeeded == true { return 0 }
         let removed = remover.remove([id])
         if removed.freed + removed.later > 0 { core.metrics.evictedBytes.add(removed.freed + removed.later) }
-        // An open one has just been let go of by who kept it in case.
+        // An open generation has just been released by those that kept it for later.
         return removed.freed + (removed.later > 0 ? closer.closeUnused() : 0)
     }
 
     // MARK: Extents
 
-    /// An extent on its way out.
+    /// An extent being evicted.
     private struct Eviction {
         let victim: CacheIndex.Victim
-        /// Where it is open, and how the extent was.
+        /// The generation, if it is open, and the extent before the eviction.
         let open: (generation: Generation, extent: Extent)?
-        /// What its blocks take.
+        /// The disk usage of its blocks.
         let bytes: Int64
     }
 
-    /// The file of a generation that is not open; or why it is not to be had, for another reason than that too many
-    /// are.
+    /// The file of a generation that is not open, or the error from opening it, other than a shortage of descriptors.
     private typealias VictimFile = Result<SparseFile, StoreError>
 
-    /// - Returns: the bytes freed; nil where the index or the disk failed, or no file can be opened.
+    /// - Returns: the bytes freed; nil if the index or the disk failed, or no file could be opened.
     func evict(_ victims: [CacheIndex.Victim], upTo wanted: Int64) -> Int64? {
         var chosen: [Eviction] = []
         var sum: Int64 = 0
@@ -115,7 +114,7 @@ final class Evictor {
         }
         guard !chosen.isEmpty else { return 0 }
         defer { core.open.release(chosen.filter { $0.open == nil }.map(\.victim.generation)) }
-        // Before anything is forgotten of them: what could not be punched then would have gone without making room.
+        // Open the files before the rows are removed: otherwise an extent would be lost without making room.
         let files = openFiles(of: chosen)
         let evictable = chosen.filter { $0.open != nil || files[$0.victim.generation] != nil }
         return evictable.isEmpty ? nil : evict(evictable, files)
@@ -127,15 +126,15 @@ final class Evictor {
             try remover.list(Array(Set(chosen.map(\.victim.generation))))
             gone = try core.index.removal.remove(chosen.map { ($0.victim.generation, $0.victim.ordinal) })
         } catch {
-            // What the index still speaks of must not become a hole.
-            core.faults.note("evict", error)
+            // The rows are still there, so the extents must not become holes.
+            core.faults.note("evict extents", error)
             for eviction in chosen {
                 guard let (generation, extent) = eviction.open else { continue }
                 generation.cancelEviction(ofExtent: eviction.victim.ordinal, restoring: extent)
             }
             return nil
         }
-        // Of a file of which nothing is left, and that nobody has open, no holes are punched: it goes as a whole.
+        // A closed file without any extents left is removed instead of punched.
         let closed = Set(chosen.filter { $0.open == nil }.map(\.victim.generation))
         let removed = gone.filter { closed.contains($0.key) && core.files.remove($0.key) }
         core.ledger.release(removed.values.reduce(0, +))
@@ -146,7 +145,7 @@ final class Evictor {
         return finished.count < chosen.count ? nil : finished.reduce(removed.values.reduce(0, +)) { $0 + $1.bytes }
     }
 
-    /// Opens the files of those that are not open, as far as that can be.
+    /// Opens the files of generations that are not open, as far as possible.
     private func openFiles(of chosen: [Eviction]) -> [GenerationID: VictimFile] {
         var files: [GenerationID: VictimFile] = [:]
         var isShort = false
@@ -172,8 +171,8 @@ final class Evictor {
         Result { () throws(StoreError) in try core.files.open(id, length: length) }
     }
 
-    /// Makes an extent absent, unless someone needs it.
-    /// - Returns: nil where it has to stay.
+    /// Makes an extent absent, unless it is needed.
+    /// - Returns: nil if it has to stay.
     private func begin(_ victim: CacheIndex.Victim) -> Eviction? {
         switch core.open.claimToEvict(victim.generation) {
         case .loading: return nil
@@ -187,14 +186,14 @@ final class Evictor {
         }
     }
 
-    /// - Parameter isRemoved: its file is gone already.
+    /// - Parameter isRemoved: whether its file has been removed.
     /// - Returns: whether its bytes are free.
     private func finish(_ eviction: Eviction, _ file: VictimFile?, isRemoved: Bool) -> Bool {
         let (victim, generation, bytes) = (eviction.victim, eviction.open?.generation, eviction.bytes)
         let isPunched = isRemoved || punch(victim, generation, file)
         if let generation { generation.endEviction(ofExtent: victim.ordinal, bytes: bytes, isPunched: isPunched) }
         guard isPunched else {
-            // Its blocks stay counted; what the next session makes of them is found in the list.
+            // Its blocks stay counted; the list of unfinished files tells the next session about it.
             core.files.leaveUnfinished(victim.generation)
             return false
         }
@@ -214,7 +213,7 @@ final class Evictor {
                 try file.punchHole(range)
                 if wasSealed { file.seal() }
             } catch {
-                // Deleted from outside, its blocks are free.
+                // The file was deleted from outside, so its blocks are free.
                 if case .system("open", _, ENOENT) = error { return }
                 if case .system(_, _, EOPNOTSUPP) = error { core.files.cannotPunchHoles() }
                 throw error

@@ -2,26 +2,26 @@ import CachePolicy
 
 /// 64 consecutive chunks of a generation, in memory.
 struct Extent: Sendable {
-    /// Chunks that are in the file as a whole: the range bitmap.
+    /// Chunks that are completely in the file.
     var present = Presence()
     /// Present chunks that the index does not know yet.
     var unsaved = Presence()
     /// Present chunks whose checksum must be compared before they are served.
     var unverified = Presence()
-    /// Chunks that have blocks but are not present: an interrupted write, a bad chunk.
+    /// Chunks that have blocks but are not present, from an interrupted write or a damaged chunk.
     var residue = Presence()
     /// Checksums of the unsaved chunks, by bit.
     var checksums: [Int: UInt64] = [:]
-    /// Readers and transfers that need this extent to stay.
+    /// The number of readers and transfers that need this extent to stay.
     var leases: Int32 = 0
-    /// Its hole is being punched; until that is done nothing is written here.
+    /// Whether its hole is being punched; meanwhile nothing is written here.
     var isEvicting = false
     /// Microseconds since 1970.
     var lastAccess: Int64 = 0
-    /// Chunks found in memory a moment ago, until when that is taken for granted.
+    /// Chunks that were found in memory, and until when that is believed.
     var resident = Presence()
     var residentUntil: Int64 = 0
-    /// Touched since the index was last told.
+    /// Whether it was read or changed since the last update of the index.
     var isTouched = false
 
     mutating func wasRead(at time: Int64, isLeased: Bool) {
@@ -30,8 +30,8 @@ struct Extent: Sendable {
         isTouched = true
     }
 
-    /// A claimed chunk is in the file as a whole: its claim and the lease of it end.
-    /// - Parameter checksum: nil where none is kept.
+    /// Completes a claimed chunk: its claim and the claim's lease end.
+    /// - Parameter checksum: nil if none is kept.
     mutating func complete(_ bit: Int, checksum: UInt64?, now: Int64) {
         leases -= 1
         residue.remove(bit)
@@ -42,7 +42,7 @@ struct Extent: Sendable {
         if let checksum { checksums[bit] = checksum }
     }
 
-    /// Present chunks are absent from now on; their blocks stay. The index still calls them present, until it is told.
+    /// Makes chunks absent; their blocks stay. The index calls them present until the next checkpoint.
     mutating func drop(_ chunks: Presence) {
         present.subtract(chunks)
         unsaved.subtract(chunks)
@@ -51,7 +51,7 @@ struct Extent: Sendable {
         isTouched = true
     }
 
-    /// The index is about to be told of it.
+    /// The extent's state goes into an update of the index.
     mutating func wasTold(ofNewChunks: Bool) {
         isTouched = false
         guard ofNewChunks else { return }
@@ -59,7 +59,7 @@ struct Extent: Sendable {
         checksums = [:]
     }
 
-    /// Whether nothing of it is known or wanted.
+    /// Whether there is nothing to remember about it.
     var isBlank: Bool {
         leases == 0 && hasBlocks.isEmpty && !isEvicting && !isTouched && unsaved.isEmpty && unverified.isEmpty
             && checksums.isEmpty

@@ -1,7 +1,7 @@
 import CachePolicy
 
-/// The extents of a generation of which something is known, by their ordinals. Its memory follows what has come,
-/// however long the resource is said to be and however far out its bytes begin.
+/// The known extents of a generation, by ordinal. Its memory grows with what has been stored, whatever the resource's
+/// length and wherever its first bytes are.
 struct ExtentTable: Sendable {
     /// Ascending.
     private(set) var ordinals: [Int] = []
@@ -15,7 +15,7 @@ struct ExtentTable: Sendable {
     /// In order.
     var entries: Zip2Sequence<[Int], [Extent]> { zip(ordinals, extents) }
 
-    /// A blank one where nothing is known. One that is blank again after a change is forgotten.
+    /// A blank extent if none is known. An extent that is blank after a change is removed.
     subscript(ordinal: Int) -> Extent {
         _read {
             let place = place(of: ordinal)
@@ -37,9 +37,9 @@ struct ExtentTable: Sendable {
         }
     }
 
-    /// Of the first extent that is not before this one.
+    /// The index of the first known extent with this ordinal or a greater one.
     private func place(of ordinal: Int) -> Int {
-        // Of a file that is there from its start on each has its own place; and most come at the end.
+        // In a file that is filled from its start, each extent's index is its ordinal; and most are added at the end.
         if ordinal < ordinals.count, ordinals[ordinal] == ordinal { return ordinal }
         guard let last = ordinals.last, ordinal <= last else { return ordinals.count }
         var (low, high) = (0, ordinals.count - 1)
@@ -50,7 +50,7 @@ struct ExtentTable: Sendable {
         return low
     }
 
-    /// The first chunk from `chunk` on that is present; `limit` where there is none before it.
+    /// The first present chunk at or after `chunk`; `limit` if there is none before it.
     func nextPresent(from chunk: Int, limit: Int) -> Int {
         let size = ChunkGeometry.chunksPerExtent
         for place in place(of: chunk / size)..<ordinals.count {
@@ -62,12 +62,12 @@ struct ExtentTable: Sendable {
         return limit
     }
 
-    /// The first chunk from `chunk` on that is absent; `limit` where there is none before it.
+    /// The first absent chunk at or after `chunk`; `limit` if there is none before it.
     func nextAbsent(from chunk: Int, limit: Int) -> Int {
         let size = ChunkGeometry.chunksPerExtent
         var chunk = chunk
         for place in place(of: chunk / size)..<ordinals.count where chunk < limit {
-            // One that is left out is absent as a whole.
+            // All chunks of a missing extent are absent.
             guard ordinals[place] == chunk / size else { break }
             let bit = chunk % size, run = extents[place].present.runOfPresent(from: bit)
             chunk += run

@@ -2,18 +2,18 @@ import Logging
 import Metrics
 import Synchronization
 
-/// Counts and logs what goes wrong without anybody waiting for it.
+/// Counts and logs failures that nobody waits for.
 final class FaultLog: Sendable {
     private let metrics: ProxyMetrics
     private let logger: Logger
-    /// When something that may go wrong again and again was last logged, in microseconds since 1970.
+    /// When each repeatable failure was last logged, in microseconds since 1970.
     private let lastReports = Mutex<[String: Int64]>([:])
 
     init(_ metrics: ProxyMetrics, _ logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }
 
-    /// Does what may fail.
+    /// Runs an operation that may fail.
     /// - Parameter what: completes "could not ...".
-    /// - Returns: whether it went well.
+    /// - Returns: whether it succeeded.
     @discardableResult
     func report(_ what: String, _ body: () throws(StoreError) -> Void) -> Bool {
         do throws(StoreError) {
@@ -25,7 +25,7 @@ final class FaultLog: Sendable {
         }
     }
 
-    /// A disk that fails does so again and again: each is counted, and logged once a minute.
+    /// Counts a failure, and logs it at most once a minute: a failing disk repeats its errors.
     func note(_ what: String, _ error: StoreError, label: String = "store") {
         metrics.errors.add(label)
         let now = AccessClock.now()

@@ -1,27 +1,27 @@
 import CachePolicy
 
-/// What holding a complete file comes to.
+/// The result of holding a complete file.
 package enum Holding: Sendable {
     case complete(FileHold)
-    /// What is not cached, in order.
+    /// The missing ranges, in order.
     case incomplete(missing: [ByteSpan])
 }
 
-/// A file that is lent to somebody who was told its name. For as long as this lives, nothing of it is evicted, and it
-/// keeps its name.
+/// Keeps a file in place for somebody who was told its name: as long as this lives, it keeps that name, and none of it
+/// is evicted.
 ///
-/// All that it calls present is verified, in the extents for which it was taken. Where that later turns out not to be
-/// what it should, it is *lost*.
+/// All chunks that it calls present are verified, in the extents that it was taken for. If one of them later turns out
+/// to be damaged, the hold is *lost*.
 package final class FileHold: Sendable {
-    /// Where it is, below the cache directory.
+    /// The path below the cache directory.
     package let path: String
     package let length: Int64
     let generation: Generation
-    /// `ChunkTable.losses` when all that was present had been verified.
+    /// `ChunkTable.losses` at the time when all present chunks had been verified.
     private let losses: Int
 
     /// - Parameters:
-    ///   - range: of which the extents are verified; nil for all of it.
+    ///   - range: verify only the extents that it touches; nil for all.
     ///   - verify: compares the checksums of an extent's unverified chunks and drops those that differ.
     init(
         _ generation: Generation, length: Int64, path: String, verifying range: Range<Int64>? = nil,
@@ -35,17 +35,16 @@ package final class FileHold: Sendable {
 
     deinit { generation.endHold() }
 
-    /// What is not there of a range, in order, by whole chunks.
+    /// The absent ranges, in order, by whole chunks.
     package func gaps(in range: Range<Int64>) -> [Range<Int64>] { generation.gaps(in: range) }
 
-    /// Whether what was there is worth nothing any more: another version has taken its place, or chunks of it could not
-    /// be saved, could not be read or were found damaged. To be asked after `gaps`: what that has left out was sound
-    /// until then.
+    /// Whether present bytes may be wrong: another version has replaced them, or chunks could not be saved or read, or
+    /// were damaged. Ask after `gaps`: bytes outside the gaps were sound until then.
     package var isLost: Bool { generation.isLost(since: losses) }
 }
 
 extension Generation {
-    /// - Returns: how often something was lost until nothing was left to be verified.
+    /// - Returns: `losses` at the time when no unverified chunk was left.
     fileprivate func verifyAll(_ range: Range<Int64>?, length: Int64, _ verify: (_ ordinal: Int) -> Void) -> Int {
         let wanted = range.map { extents(touching: $0, length: length) }
         while true {
@@ -63,7 +62,7 @@ extension Generation {
         return geometry.extent(at: part.lowerBound)..<geometry.extent(at: part.upperBound - 1) + 1
     }
 
-    /// What is absent of a range, in order, by whole chunks.
+    /// The absent ranges, in order, by whole chunks.
     fileprivate func gaps(in range: Range<Int64>) -> [Range<Int64>] {
         var (gaps, rest): ([Range<Int64>], Range<Int64>) = ([], range)
         while !rest.isEmpty, let gap = gap(in: rest)?.clamped(to: rest), !gap.isEmpty {

@@ -1,9 +1,9 @@
 import Glibc
 
-/// How long the system lets a file of this process become (`ulimit -f`, `LimitFSIZE=`).
+/// The system's limit on the size of files of this process (`ulimit -f`, `LimitFSIZE=`).
 enum FileSizeLimit {
-    /// Writing beyond it fails with EFBIG instead of ending the process by SIGXFSZ, unless the program has a handler of
-    /// its own for that.
+    /// Makes a write beyond the limit fail with EFBIG rather than end the process with SIGXFSZ, unless the program
+    /// handles that signal.
     static func becomeAnError() {
         var action = sigaction()
         guard sigaction(SIGXFSZ, nil, &action) == 0, action.__sigaction_handler.sa_handler == nil else { return }

@@ -2,29 +2,30 @@ import CLinux
 import Glibc
 import HTTPModel
 
-/// Calls about files by name.
+/// Operations on files by name.
 package enum FileSystem {
-    /// What a file takes on the disk; 0 where there is none.
+    /// The disk usage of a file; 0 if there is none.
     static func allocatedBytes(_ path: String) -> Int64 {
         var info = stat()
         return stat(path, &info) == 0 ? allocatedBytes(info) : 0
     }
 
-    /// What a file takes. File systems in user space and on the network tell what they like: more than
-    /// `Generation.longest` is none that is here.
+    /// The disk usage of a file. File systems in user space or on the network may report anything, so the result is
+    /// bounded: no file here is longer than `Generation.longest`.
     static func allocatedBytes(_ info: stat) -> Int64 {
         min(max(0, Int64(info.st_blocks) *| 512), 2 *| Generation.longest)
     }
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     static func remove(_ path: String) throws(StoreError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw .lastSystemError("remove", path) }
     }
 
-    /// Makes a database's files readable for their owner alone, the empty file where there is none: SQLite gives the
-    /// ones beside it the same mode. They are not opened, as closing a file gives up the locks that SQLite has on it.
+    /// Makes the files of a database readable only by their owner, and creates an empty one if there is none: SQLite
+    /// gives the files beside it the same mode. Existing files are not opened, because closing one would release
+    /// SQLite's locks on it.
     package static func makePrivateDatabase(_ path: String) throws(StoreError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
@@ -36,7 +37,7 @@ package enum FileSystem {
         guard Glibc.rename(path, other) == 0 else { throw .lastSystemError("rename", path) }
     }
 
-    /// The names in a directory; none where it cannot be read.
+    /// The names in a directory; none if it cannot be read.
     static func entries(_ directory: String) -> [String] {
         guard let stream = opendir(directory) else { return [] }
         defer { closedir(stream) }
@@ -50,17 +51,17 @@ package enum FileSystem {
         return names
     }
 
-    /// How large the disk of a directory is, and what ordinary users may still take of it, in bytes.
+    /// The size of a directory's disk, and the space that ordinary users may still take, in bytes.
     static func disk(of directory: String) -> (size: Int64, free: Int64)? {
         var info = statvfs()
         guard statvfs(directory, &info) == 0 else { return nil }
         return (bytes(info.f_blocks, of: info.f_frsize), bytes(info.f_bavail, of: info.f_frsize))
     }
 
-    /// What so many blocks are; `Int64.max` where that is more.
+    /// The size of this many blocks; at most `Int64.max`.
     static func bytes(_ blocks: UInt, of size: UInt) -> Int64 { Int64(clamping: blocks) *| Int64(clamping: size) }
 
-    /// Makes the names in a directory durable (fsync(2): syncing a file does not promise that).
+    /// Makes the names in a directory durable; syncing a file does not (fsync(2)).
     static func syncDirectory(_ path: String) throws(StoreError) {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .lastSystemError("open", path) }
@@ -68,7 +69,7 @@ package enum FileSystem {
         guard fsync(descriptor) == 0 else { throw .lastSystemError("fsync", path) }
     }
 
-    /// Makes all durable that was written to the disk of a directory, by whomever.
+    /// Makes everything durable that anybody has written to a directory's disk.
     static func syncDisk(of path: String) throws(StoreError) {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .lastSystemError("open", path) }
@@ -76,7 +77,7 @@ package enum FileSystem {
         guard syncfs(descriptor) == 0 else { throw .lastSystemError("syncfs", path) }
     }
 
-    /// Whether holes can be punched into the files of a directory, tried with one of its own.
+    /// Finds out whether holes can be punched in a directory, with a file made for that.
     static func canPunchHoles(in directory: String) throws(StoreError) -> Bool {
         let path = directory + "/punch-test"
         let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -86,12 +87,12 @@ package enum FileSystem {
             unlink(path)
         }
         let block = [UInt8](repeating: 1, count: 8192)
-        // A disk that is just full says nothing about it: then they are taken for possible, as nearly everywhere.
+        // A full disk tells nothing: assume that it works, as it does nearly everywhere.
         guard pwrite(descriptor, block, block.count, 0) == block.count else { return true }
         return fallocate(descriptor, reel_falloc_punch_hole, 0, 4096) == 0
     }
 
-    /// A number that changes when the machine starts anew; nil where it cannot be told.
+    /// A number that changes with each boot; nil if it is unknown.
     static var boot: Int64? {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -2,28 +2,28 @@ import CachePolicy
 import HTTPModel
 import Synchronization
 
-/// One version of a resource's bytes: a file, and what is known of its chunks (`ChunkTable`).
+/// One version of a resource's bytes: a file and the state of its chunks (`ChunkTable`).
 ///
-/// Loops and the store's threads use it at once: what changes is inside its lock, and in values that know no lock. No
-/// other lock is taken, nothing is called and no disk is touched under it.
+/// Loops and the store's threads use it concurrently. Its mutable state is behind a lock, in values without locks.
+/// Under it, no other lock is taken, nothing is called and no disk is touched.
 package final class Generation: Sendable {
     package let id: GenerationID
     package let key: CacheKey
     package let geometry: ChunkGeometry
     let file: any GenerationBytes
-    /// Whether this generation is kept on disk; else it is a buffer in memory, for bytes that pass through.
+    /// Whether it is stored on disk. Otherwise it is a pass-through buffer in memory.
     package let isStored: Bool
     private let ledger: CapacityLedger
-    /// Whether somebody had pinned or downloaded its resource when it was opened.
+    /// Whether its resource was pinned or downloaded when it was opened.
     private let wasKept: Bool
     private let state: Mutex<GenerationState>
     private let firstByte = Atomic<Beginning>(.unknown)
 
     /// - Parameters:
-    ///   - chunks: what is there of it.
+    ///   - chunks: the known chunks.
     ///   - isIndexed: whether the index has its row.
-    ///   - isHidden: whether nobody is to find it before it is finished.
-    ///   - isKept: whether somebody has pinned or downloaded its resource.
+    ///   - isHidden: whether to hide it from look-ups until it is finished.
+    ///   - isKept: whether its resource is pinned or downloaded.
     ///   - whole: the presentation that its resource is a part of.
     init(
         id: GenerationID, key: CacheKey, head: GenerationHead, chunks: ChunkTable, file: any GenerationBytes,
@@ -38,22 +38,22 @@ package final class Generation: Sendable {
                 isHidden: isHidden, whole: whole, isListed: !isIndexed, isNameSynced: isIndexed))
     }
 
-    /// Larger ones are not kept, and not passed on through memory: their numbers would not be believed.
+    /// In bytes. Longer ones are neither stored nor passed through memory.
     package static let longest: Int64 = 1 << 40
 
-    // MARK: What it is
+    // MARK: State
 
-    /// What an answer has to know of a generation, as it was at one moment.
+    /// What a response needs to know of a generation, at one moment.
     package struct Snapshot: Sendable {
         package let head: GenerationHead
         /// In bytes; nil while unknown.
         package let length: Int64?
         package let isRetired: Bool
-        /// Whether somebody has pinned or downloaded its resource.
+        /// Whether its resource is pinned or downloaded.
         package let isKept: Bool
     }
 
-    /// All that an answer asks, at the cost of one question.
+    /// Everything that a response needs, under a single lock.
     package var snapshot: Snapshot { state.withLock { snapshot(of: $0) } }
 
     private func snapshot(of state: borrowing GenerationState) -> Snapshot {
@@ -69,21 +69,21 @@ package final class Generation: Sendable {
 
     package var isRetired: Bool { state.withLock { $0.isRetired } }
 
-    /// Whether somebody has pinned or downloaded its resource.
+    /// Whether its resource is pinned or downloaded.
     package var isKept: Bool { state.withLock { $0.isKept } ?? wasKept }
 
     func setKept(_ isKept: Bool) { state.withLock { $0.isKept = isKept } }
 
-    /// What the index had just after it was registered; what was said meanwhile is newer.
+    /// Sets what the index said just after registration; `setKept` calls made meanwhile are newer.
     func startKept(_ isKept: Bool) { state.withLock { $0.isKept = $0.isKept ?? isKept } }
 
-    /// The presentation that its resource is a part of, as far as that is known: the cache key of its first playlist.
+    /// The cache key of the presentation's first playlist, if its resource is known to be a part of one.
     package var whole: CacheKey? { state.withLock { $0.whole } }
 
     func setWhole(_ whole: CacheKey) { state.withLock { $0.whole = whole } }
 
-    /// The origin has said something of it. The index is told at the next checkpoint.
-    /// - Parameter change: makes the head that takes the place of the one that it gets.
+    /// Changes the head after an answer from the origin. The next checkpoint saves it.
+    /// - Parameter change: returns the new head for the current one.
     package func freshen(_ change: (GenerationHead) -> GenerationHead) {
         state.withLock { state in
             state.head = change(state.head)
@@ -91,60 +91,60 @@ package final class Generation: Sendable {
         }
     }
 
-    /// What its bytes, or the generation before it, have told of it: nothing that the index keeps.
+    /// Changes what is known from the bytes, or from the previous generation; this is not saved.
     package func setHead(_ change: (GenerationHead) -> GenerationHead) {
         state.withLock { $0.head = change($0.head) }
     }
 
-    /// What its first byte tells: a text, such as a playlist, or what cannot be one.
+    /// What the first byte tells: a text, perhaps a playlist, or something else.
     package enum Beginning: UInt8, Sendable, AtomicRepresentable { case unknown, text, other }
 
-    /// Known once the first byte has been written or looked at.
+    /// Known once the first byte has been written or read.
     package var beginning: Beginning { firstByte.load(ordering: .relaxed) }
 
-    /// - Parameter byte: its first.
+    /// - Parameter byte: the first byte.
     package func begins(with byte: UInt8) {
         firstByte.store(PlaylistKind.mayBegin(with: byte) ? .text : .other, ordering: .relaxed)
     }
 
-    /// What is known of its chunks at this moment.
+    /// A copy of the chunks' state.
     var chunks: ChunkTable { state.withLock { $0.chunks } }
 
-    /// About what it holds in memory.
+    /// Its memory usage, approximately.
     package var memoryBytes: Int { state.withLock { $0.memoryBytes } }
 
-    // MARK: What is there
+    // MARK: Presence
 
     /// How much of a range is present.
     package enum Coverage: Sendable { case whole, part, none }
 
     package func coverage(of range: Range<Int64>) -> Coverage { state.withLock { $0.chunks.coverage(of: range) } }
 
-    /// How many bytes of a range are present, in whole chunks.
+    /// The number of present bytes in a range, counted in whole chunks.
     package func presentBytes(of range: Range<Int64>) -> Int64 {
         state.withLock { $0.chunks.presentBytes(of: range) }
     }
 
-    /// The first absent run that begins at or after the start of a range and touches it, in whole chunks; nil where all
-    /// is present.
+    /// The first run of absent chunks that begins at or after the start of a range and touches it; nil if all are
+    /// present.
     package func gap(in range: Range<Int64>) -> Range<Int64>? { state.withLock { $0.chunks.gap(in: range) } }
 
     var isComplete: Bool { state.withLock { $0.chunks.isComplete } }
 
-    /// What is present, in order; nil while the length is unknown.
+    /// The present ranges, in order; nil while the length is unknown.
     var presentRanges: (length: Int64, present: [Range<Int64>])? { state.withLock { $0.chunks.presentRanges } }
 
-    // MARK: Who has it in hand
+    // MARK: Users
 
-    /// From here to `endUse` somebody reads or fills it: it is not given up even when all of it is evicted.
+    /// Marks it as read or filled until `endUse`: it is not retired even if all of it is evicted.
     package func beginUse() { state.withLock { $0.usage.users += 1 } }
 
     package var isInUse: Bool { state.withLock { $0.usage.users > 0 } }
 
     package func endUse() { state.withLock { $0.usage.users -= 1 } }
 
-    /// The same for who gives it to a player.
-    /// - Returns: how it is from here on.
+    /// The same for a user that sends it to a player.
+    /// - Returns: the state from here on.
     @discardableResult
     package func beginReading() -> Snapshot {
         state.withLock { state in
@@ -161,10 +161,10 @@ package final class Generation: Sendable {
         }
     }
 
-    /// Whether it is being given to a player.
+    /// Whether it is being sent to a player.
     var isBeingRead: Bool { state.withLock { $0.usage.readers > 0 } }
 
-    /// The same for who is told its file's name.
+    /// The same for a user that was told its file's name.
     func beginHold() {
         state.withLock { state in
             state.usage.users += 1
@@ -179,7 +179,7 @@ package final class Generation: Sendable {
         }
     }
 
-    /// Whether somebody has been told its file's name.
+    /// Whether somebody was told its file's name.
     var isHeld: Bool { state.withLock { $0.usage.holds > 0 } }
 
     /// Whether somebody reads or fills it.
@@ -187,47 +187,47 @@ package final class Generation: Sendable {
 
     // MARK: Reading
 
-    /// Looks what can be read at `offset`, and takes the lease that keeps it there.
+    /// Finds the bytes that can be read at `offset`, and takes the lease that keeps them there.
     /// - Parameters:
-    ///   - limit: the answer goes no further.
-    ///   - lease: the lease held so far; replaced when the offset is in another extent and something is there.
+    ///   - limit: the end of the result.
+    ///   - lease: the current lease; replaced if the offset is in another extent and there are bytes.
     package func acquire(at offset: Int64, limit: Int64, lease: inout ExtentLease?) -> Availability {
         let ordinal = geometry.extent(at: offset), holds = lease?.ordinal == ordinal, now = AccessClock.now()
         let found = state.withLock { $0.chunks.acquire(at: offset, leases: !holds, now: now) }
         guard case .bytes(let end) = found else { return found }
-        // The old lease ends here, outside of the lock that its end takes.
+        // The old lease ends here, outside the lock that its end takes.
         if !holds { lease = ExtentLease(self, ordinal) }
         return .bytes(until: min(end, limit))
     }
 
-    /// Takes a lease for a writer that is about to fill chunks of an extent. Its hold counts until the value ends.
+    /// Takes a lease for a writer that is about to fill chunks of an extent. It lasts as long as the value.
     package func leaseForWriting(_ ordinal: Int) -> ExtentLease {
         state.withLock { $0.chunks.lease(ordinal) }
         return ExtentLease(self, ordinal)
     }
 
-    /// For `ExtentLease` alone.
+    /// Only for `ExtentLease`.
     func endLease(_ ordinal: Int) { state.withLock { $0.chunks.endLease(ordinal) } }
 
-    /// The bytes around an offset that `acquire` found, for the kernel only.
+    /// A mapping of the bytes around an offset that `acquire` found; only for the kernel to read.
     package func mapping(at offset: Int64) throws(StoreError) -> MappedBytes { try file.mapping(at: offset) }
 
-    /// As `mapping`; nil the first time that something is wanted there: `readAtOnce` costs less then.
+    /// As `mapping`, but nil the first time bytes there are wanted: then `readAtOnce` is cheaper.
     package func mappingOfSecondUse(at offset: Int64) throws(StoreError) -> MappedBytes? {
         try file.mappingOfSecondUse(at: offset)
     }
 
-    /// Copies bytes that `acquire` found, where that takes no time.
+    /// Copies bytes that `acquire` found, if they are in memory.
     /// - Returns: whether it did.
     package func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Bool {
         file.readAtOnce(into: buffer, at: offset)
     }
 
-    /// Of its file; nil for a buffer in memory.
+    /// The file descriptor; nil for a buffer in memory.
     package var descriptor: Int32? { file.descriptor }
 
-    /// Whether a range of one extent can be sent without waiting for the disk. The system is asked for each chunk every
-    /// few seconds only.
+    /// Whether a range of one extent can be sent without waiting for the disk. The system is asked only every few
+    /// seconds for each chunk.
     package func isResident(_ range: Range<Int64>) -> Bool {
         guard isStored else { return true }
         let touched = geometry.chunks(touching: range), ordinal = geometry.extent(ofChunk: touched.lowerBound)
@@ -235,7 +235,7 @@ package final class Generation: Sendable {
         if state.withLock({ $0.chunks.areResident(part, inExtent: ordinal, now: now) }) { return true }
         guard file.isResident(range) else { return false }
         state.withLock { state in
-            // Noted only where the range is made of whole chunks: of others a part is known.
+            // Remember only whole chunks: of others, just a part is known.
             guard geometry.roundedOut(range, length: state.chunks.length) == range else { return }
             state.chunks.noteResident(part, inExtent: ordinal, now: now, until: now + Self.residentMicroseconds)
         }
@@ -244,17 +244,17 @@ package final class Generation: Sendable {
 
     private static let residentMicroseconds: Int64 = 5_000_000
 
-    /// Counts a request that was answered from here.
+    /// Counts a request answered from here.
     package func countHit() { state.withLock { $0.news.hits += 1 } }
 
-    /// Counts all that is present as read at a time, in microseconds since 1970.
+    /// Counts all present chunks as read at a time, in microseconds since 1970.
     func touch(at time: Int64) { state.withLock { $0.chunks.touchAll(at: time) } }
 
     func touch(_ ordinal: Int, at time: Int64) { state.withLock { $0.chunks.touch(ordinal, at: time) } }
 
     // MARK: Filling
 
-    /// - Returns: a number by which a writer claims chunks. The writer uses the generation until it says `endUse`.
+    /// - Returns: a number by which a writer claims chunks. The writer uses the generation until it calls `endUse`.
     func beginWriting() -> Int {
         state.withLock { state in
             state.usage.users += 1
@@ -278,23 +278,23 @@ package final class Generation: Sendable {
 
     func abandon(_ chunk: Int, by writer: Int) { state.withLock { $0.chunks.abandon(chunk, by: writer) } }
 
-    /// The end of a body of unknown length was seen.
+    /// Sets the length of a body of unknown length.
     func setLength(_ length: Int64) {
         let surplus = state.withLock { $0.chunks.end(at: length) }
         if surplus > 0 { ledger.release(surplus) }
     }
 
-    // MARK: What goes
+    // MARK: Discarding and evicting
 
-    /// Forgets bytes that everyone has passed, of a generation that nobody will find again: a buffer, or a stream
-    /// without end.
+    /// Forgets bytes that all readers have passed. Only for a generation that is not found any more: a buffer, or an
+    /// endless stream.
     /// - Returns: the bytes given back to the ledger.
     @discardableResult
     package func discard(below offset: Int64) -> Int64 {
         precondition(!isStored || isRetired)
         let end = geometry.extent(at: offset)
         let dropped = state.withLock { $0.usage.holds == 0 ? $0.chunks.discard(before: end) : nil }
-        // Where the file system cannot do this, the blocks stay counted until the file goes.
+        // If the file system cannot punch holes, the blocks stay counted until the file is removed.
         guard let dropped,
             (try? file.punchHole(geometry.extentStart(dropped.lowerBound)..<geometry.extentStart(dropped.upperBound)))
                 != nil
@@ -304,8 +304,8 @@ package final class Generation: Sendable {
         return freed
     }
 
-    /// - Returns: the extent as it was and the bytes of its blocks; nil where it is leased or being evicted, or the
-    ///   file is lent.
+    /// - Returns: the extent before the eviction, and the bytes of its blocks; nil if it is leased or being evicted, or
+    ///   the file is held.
     func beginEviction(ofExtent ordinal: Int) -> (Extent, Int64)? {
         state.withLock { $0.usage.holds == 0 ? $0.chunks.beginEviction(ofExtent: ordinal) : nil }
     }
@@ -323,7 +323,7 @@ package final class Generation: Sendable {
 
     func retireIfUnused() -> Bool { state.withLock { $0.retireIfUnused() } }
 
-    /// Chunks that cannot be read are absent from now on.
+    /// Drops chunks that cannot be read: they are absent from now on.
     package func dropChunks(touching range: Range<Int64>) {
         let chunks = geometry.chunks(touching: range)
         for ordinal in Set(chunks.map { geometry.extent(ofChunk: $0) }) {
@@ -331,13 +331,12 @@ package final class Generation: Sendable {
         }
     }
 
-    /// - Returns: how many of the chunks were present, and are no longer.
+    /// - Returns: how many of the chunks were present.
     func drop(_ chunks: Presence, ofExtent ordinal: Int) -> Int {
         state.withLock { $0.chunks.drop(chunks, ofExtent: ordinal) }
     }
 
-    /// Gives back the blocks of chunks that were begun and will not be finished: before closing, when nothing is
-    /// written any more.
+    /// Frees the blocks of unfinished chunks; only before closing, when nothing is written any more.
     func releaseResidue() {
         let (residue, length) = state.withLock { ($0.chunks.takeResidue(), $0.chunks.length) }
         for (ordinal, chunks) in residue {
@@ -351,23 +350,23 @@ package final class Generation: Sendable {
 
     private func isPunched(_ range: Range<Int64>) -> Bool { (try? file.punchHole(range)) != nil }
 
-    /// What the file takes beside its chunks is counted by what it really takes. On the store's queue.
-    /// - Parameter isClosing: nobody writes any more.
+    /// Measures the file's overhead beside its chunks. On the store's queue.
+    /// - Parameter isClosing: whether writing has ended.
     func countOverhead(isClosing: Bool = false) {
-        // Asked first: what is reserved meanwhile then makes it seem less, never more.
+        // Measure first: chunks reserved meanwhile then make the overhead seem smaller, never larger.
         let taken = file.allocatedBytes
         let more = state.withLock { $0.chunks.countOverhead(taken: taken, isClosing: isClosing) }
         if more != 0 { ledger.adjust(by: more) }
     }
 
-    /// What the ledger counts for it.
+    /// The bytes that the ledger counts for it.
     var allocated: Int64 { state.withLock { $0.chunks.allocated } }
 
     // MARK: Verification
 
     func unverified(ofExtent ordinal: Int) -> Presence { state.withLock { $0.chunks.unverified(ofExtent: ordinal) } }
 
-    /// The extents that have chunks to be verified, and how often something was lost until now.
+    /// The extents with unverified chunks, and the number of losses so far.
     var unverifiedExtents: (ordinals: [Int], losses: Int) {
         state.withLock { ($0.chunks.unverifiedExtents, $0.chunks.losses) }
     }
@@ -380,38 +379,38 @@ package final class Generation: Sendable {
         state.withLock { $0.chunks.distrust(bad, ofExtent: ordinal) }
     }
 
-    /// Whether it was replaced, or lost something since `losses` was told.
+    /// Whether it was replaced, or has lost chunks since `losses` was read.
     func isLost(since losses: Int) -> Bool { state.withLock { $0.isRetired || $0.chunks.losses != losses } }
 
-    /// Whether all that is present is known to be what was written.
+    /// Whether all present chunks are known to be as written.
     var isTrusted: Bool { state.withLock { $0.chunks.isTrusted } }
 
-    // MARK: What the index is told
+    // MARK: Saving
 
-    /// Whether nobody will find it again once it is closed.
+    /// Whether it cannot be found any more once it is closed.
     var isLeftover: Bool { state.withLock { $0.isLeftover } }
 
     var isHidden: Bool { state.withLock { $0.isHidden } }
 
-    /// It is finished: it may be found from now on.
+    /// Makes a finished generation visible to look-ups.
     func reveal() { state.withLock { $0.isHidden = false } }
 
-    /// What the index has to be told; taken before the data is synced, so that it speaks of no later chunk.
+    /// The unsaved state; taken before the data is synced, so that it does not include later chunks.
     func takeUnsaved() -> CacheIndex.Update? {
         guard let update = state.withLock({ $0.takeUpdate(id, key, isSynced: true) }) else { return nil }
-        // A row that speaks of no byte would outlive its file.
+        // A row without any bytes would outlive its file.
         return update.extents.isEmpty && !update.wasIndexed ? nil : update
     }
 
-    /// Changed orders of last reads, of a generation that the index knows already.
+    /// Last reads and other changes beside the chunks, if the index knows the generation.
     func takeTouches() -> CacheIndex.Update? {
         state.withLock { isStored && $0.isTouched ? $0.takeUpdate(id, key, isSynced: false) : nil }
     }
 
-    /// The index could not be told.
+    /// Takes back an update that could not be saved.
     func restore(_ update: CacheIndex.Update) { state.withLock { $0.restore(update) } }
 
-    /// What the file takes beside its chunks, as the index is about to be told.
+    /// The file's overhead, to be saved with an update.
     func overheadToSave() -> Int64 {
         state.withLock { state in
             state.news.savedOverhead = state.chunks.overhead
@@ -419,21 +418,21 @@ package final class Generation: Sendable {
         }
     }
 
-    /// The chunks that the index knows, and that are still the same.
+    /// The chunks that the index knows and that have not changed since.
     func saved(ofExtent ordinal: Int) -> Presence { state.withLock { $0.chunks.saved(ofExtent: ordinal) } }
 
-    /// Whether the index knows all of it.
+    /// Whether it is complete and the index knows all of it.
     var isSaved: Bool { state.withLock { $0.isSaved && $0.chunks.isComplete } }
 
-    /// Whether the index does not know of all that is present of a range.
+    /// Whether the index lacks present chunks of a range.
     func hasUnsaved(in range: Range<Int64>) -> Bool {
         !range.isEmpty && state.withLock { !$0.news.isIndexed || $0.chunks.hasUnsaved(in: range) }
     }
 
-    /// Whether it is to be saved soon.
+    /// Whether it should be saved early.
     var isEager: Bool { state.withLock { $0.news.eager > 0 } }
 
-    /// - Parameter isWanted: false takes back what was wanted before.
+    /// - Parameter isWanted: false takes back an earlier true.
     func saveSoon(_ isWanted: Bool) { state.withLock { $0.news.eager += isWanted ? 1 : -1 } }
 
     /// Whether this session's list of unfinished files names its file.

@@ -3,9 +3,10 @@ import Foundation
 import Logging
 import Synchronization
 
-/// The files of generations: where they are, and which of them may hold what no row speaks of. From any thread.
+/// The files of generations: their paths, and which of them may hold blocks that no row describes. Can be used from any
+/// thread.
 ///
-/// Lock order: `unfinished` asks for what is open, for generations' states and for this type's own state under its lock.
+/// Lock order: under its lock, `unfinished` asks for open generations, their states and this type's own state.
 final class GenerationFiles: Sendable {
     private let directory: String
     let unfinished: UnfinishedFiles
@@ -16,15 +17,15 @@ final class GenerationFiles: Sendable {
     private let holes: Atomic<Bool>
 
     private struct State {
-        /// Directories that are there.
+        /// Directories known to exist.
         var shards: Set<String> = []
-        /// Of these, those that were made in this session and whose names are not durable yet.
+        /// Of these, the ones made in this session whose names are not durable yet.
         var newShards: Set<String> = []
-        /// Files whose holes the disk did not punch, or that it did not remove: the next session tries again.
+        /// Files that the disk failed to punch or remove: the next session tries again.
         var leftUnfinished: Set<GenerationID> = []
     }
 
-    /// - Parameter directory: of the cache.
+    /// - Parameter directory: the cache directory.
     init(
         in directory: String, _ unfinished: UnfinishedFiles, session: Int64, punchesHoles: Bool, _ faults: FaultLog,
         _ logger: Logger
@@ -36,28 +37,27 @@ final class GenerationFiles: Sendable {
 
     func makeID() -> GenerationID { ids.withLock { $0.make() } }
 
-    /// Without, whole generations are evicted.
+    /// If false, whole generations are evicted.
     var punchesHoles: Bool { holes.load(ordering: .relaxed) }
 
-    /// It was not tried at the start, or the disk is another one by now.
+    /// Punching failed, although it worked at the start or was not tried.
     func cannotPunchHoles() {
         guard holes.exchange(false, ordering: .relaxed) else { return }
-        logger.notice("this file system cannot punch holes: whole files are evicted")
+        logger.notice("this file system cannot punch holes, so whole files are evicted")
     }
 
     // MARK: Names
 
     func path(of id: GenerationID) -> String { "\(directory)/\(Self.relativePath(of: id))" }
 
-    /// Below the cache directory.
+    /// The path below the cache directory.
     static func relativePath(of id: GenerationID) -> String {
         let name = id.description
         return "data/\(name.prefix(2))/\(name)"
     }
 
-    /// The files that have the name of a generation and stand where it belongs. Whatever else somebody keeps there is
-    /// not ours.
-    /// - Parameter visit: false ends it.
+    /// Visits the files that have a generation's name in the right place. Other files there are not ours.
+    /// - Parameter visit: returns false to stop.
     /// - Returns: whether all were visited.
     @discardableResult
     func visitAll(_ visit: (GenerationID) -> Bool) -> Bool {
@@ -102,24 +102,24 @@ final class GenerationFiles: Sendable {
         try SparseFile(path: path(of: id), length: length, creating: false)
     }
 
-    /// - Returns: whether it is gone. Else it stays counted, and the next session tries again.
+    /// - Returns: whether it is gone. If not, it stays counted, and the next session tries again.
     func remove(_ id: GenerationID) -> Bool {
         let isGone = faults.report("remove a file") { () throws(StoreError) in try FileSystem.remove(path(of: id)) }
         if !isGone { leaveUnfinished(id) }
         return isGone
     }
 
-    // MARK: What lasts
+    // MARK: Durability
 
-    /// Makes all durable that was written to generations, in one call.
-    /// - Returns: whether that could be done.
+    /// Makes everything written to generations durable, in one call.
+    /// - Returns: whether that succeeded.
     func syncAll(_ generations: [Generation]) -> Bool {
         do throws(StoreError) { try FileSystem.syncDisk(of: directory) } catch { return false }
         for generation in generations { generation.noteNameSynced() }
         return true
     }
 
-    /// Makes a generation's bytes durable, and its file's name once, before the index speaks of it.
+    /// Makes a generation's bytes durable, and once also its file's name, before the index describes it.
     func sync(_ generation: Generation) throws(StoreError) {
         try generation.file.sync()
         guard !generation.isNameSynced else { return }
@@ -132,20 +132,20 @@ final class GenerationFiles: Sendable {
         generation.noteNameSynced()
     }
 
-    // MARK: What may be left
+    // MARK: Unfinished files
 
-    /// Names files as unfinished, before the index says anything else of them than before.
-    /// - Parameter open: the generation of a file, where it is open: one that is listed is not named twice.
+    /// Lists files as unfinished before their rows change.
+    /// - Parameter open: the file's generation, if it is open; one that is already listed is skipped.
     func list(_ ids: [GenerationID], _ open: (GenerationID) -> Generation?) throws(StoreError) {
         let unlisted = ids.map { (id: $0, open: open($0)) }.filter { $0.open?.isListed != true }
         guard !unlisted.isEmpty else { return }
-        // Not shortened before it is known that they are listed.
+        // `begin` keeps the list from being shortened until the generations know that they are listed.
         try unfinished.begin(unlisted.map(\.id))
         for file in unlisted { file.open?.noteListed() }
         unfinished.end()
     }
 
-    /// What no row speaks of stays in a file: the next session tries again.
+    /// The file keeps blocks that no row describes: the next session tries again.
     func leaveUnfinished(_ id: GenerationID) { state.withLock { _ = $0.leftUnfinished.insert(id) } }
 
     var leftUnfinished: Set<GenerationID> { state.withLock { $0.leftUnfinished } }

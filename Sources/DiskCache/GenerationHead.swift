@@ -1,48 +1,46 @@
 import CachePolicy
 import HTTPModel
 
-/// What is known of a generation besides its bytes. Another one takes its place when the origin says that the
-/// generation still holds.
+/// What is known of a generation besides its bytes. Immutable: after a validation, another head replaces it.
 package final class GenerationHead: Sendable, Equatable {
-    /// The status that a plain GET answers with: 200, or the origin's own where this is its error page.
+    /// The status of a plain GET: 200, or the origin's own if this is its error page.
     package let status: Int
-    /// The origin's header fields worth keeping.
+    /// The origin's header fields, as far as they are kept.
     package let fields: HeaderFields
-    /// The request fields by which the origin chose it.
+    /// The request fields that selected it.
     package let variant: Variant
     /// Where the bytes came from, after redirects.
     package let finalURL: String
-    /// Whether they came from a public address. What did not is shown to no page of another site.
+    /// Whether they came from a public address. If not, pages of other sites must not read them.
     package let isPublic: Bool
     /// Seconds since 1970.
     package let storedAt: Int64
-    /// From when its age counts.
+    /// The times from which its age counts.
     package let times: ResponseTimes
     /// Whether it is a playlist or a feed, whatever its origin calls it.
     package let isListing: Bool
     /// Whether its origin calls it a playlist.
     package let isCertainPlaylist: Bool
-    /// Of a playlist that goes on: for how long it stands for its stream. Known to this process alone, and no part of
-    /// what is compared and saved.
+    /// How long a live playlist stands for its stream. Known only to this process, and neither compared nor saved.
     package let live: LiveTiming?
 
-    /// `fields` as they go out, each line ended by CRLF; those that speak for the origin as a site are apart.
+    /// `fields` as they are sent, each line ended by CRLF; fields that speak for the origin as a site are separate.
     package let fieldBytes: [UInt8]
     package let siteBytes: [UInt8]
     /// What a browser can do with it.
     package let safety: ContentSafety
-    /// Whether `Date` is among them.
+    /// Whether `Date` is among the fields.
     package let hasDate: Bool
-    /// As it was when its age began to count: what is reckoned from its fields is reckoned once.
+    /// The freshness when its age began to count, so that the fields are evaluated only once.
     private let freshnessAtFirst: Freshness
     package let validators: RepresentationValidators
     package let cacheControl: CacheControl
-    /// The value for `If-Range` by which a gap of this very generation is asked for.
+    /// The value for `If-Range` in requests for gaps of this generation.
     package let rangeCondition: String?
 
     /// - Parameters:
-    ///   - times: nil where it was new when it was stored.
-    ///   - isListing: whether it is one although its fields do not say so.
+    ///   - times: nil if it was new when it was stored.
+    ///   - isListing: whether it is a listing although its fields do not say so.
     package init(
         status: Int, fields: HeaderFields, variant: Variant = Variant(), finalURL: String, isPublic: Bool = false,
         storedAt: Int64,
@@ -79,11 +77,11 @@ package final class GenerationHead: Sendable, Equatable {
         return bytes
     }
 
-    /// How long it is fresh yet.
+    /// How long it remains fresh.
     /// - Parameters:
-    ///   - ttl: what a rule says.
+    ///   - ttl: the lifetime that a rule sets.
     ///   - now: seconds since 1970.
-    ///   - instant: nanoseconds of a clock that never goes back.
+    ///   - instant: nanoseconds of a monotonic clock.
     package func freshness(ttl: Int64?, now: Int64, instant: @autoclosure () -> UInt64) -> Freshness {
         guard ttl == nil else { return .of(fields, times, ttl: ttl, now: now) }
         if let live { return live.freshness(age: times.age(at: now), at: instant()) }
@@ -93,10 +91,10 @@ package final class GenerationHead: Sendable, Equatable {
             isAskedEachTime: first.isAskedEachTime)
     }
 
-    /// The age that it is given out with (RFC 9111 §1.2.2, §5.1).
+    /// The value of `Age` (RFC 9111 §1.2.2, §5.1).
     package func age(at now: Int64) -> Int64 { min(times.age(at: now), 1 << 31) }
 
-    /// The head that takes its place when there is reason to doubt it: stale until its origin is asked.
+    /// The head after a reason for doubt: stale until the origin is contacted.
     package var doubted: GenerationHead {
         GenerationHead(
             status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: isPublic,
@@ -104,16 +102,16 @@ package final class GenerationHead: Sendable, Equatable {
             times: ResponseTimes(validatedAt: 1, initialAge: .max), isListing: isListing)
     }
 
-    /// The head that takes its place when its bytes turn out to be a playlist.
-    /// - Parameter live: of one that goes on; nil for a film's.
+    /// The head after its bytes turned out to be a playlist.
+    /// - Parameter live: the timing of a live playlist; nil for a film's.
     package func ofPlaylist(_ live: LiveTiming?) -> GenerationHead {
         GenerationHead(
             status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: isPublic,
             storedAt: storedAt, times: times, isListing: true, live: live)
     }
 
-    /// The head that takes its place when its origin has said, in an answer with such fields, that it still holds.
-    /// - Parameter instant: nanoseconds of a clock that never goes back.
+    /// The head after its origin has confirmed the generation with an answer that has these fields.
+    /// - Parameter instant: nanoseconds of a monotonic clock.
     package func freshened(
         by newer: HeaderFields, isPublic: Bool, times: ResponseTimes, instant: UInt64
     ) -> GenerationHead {

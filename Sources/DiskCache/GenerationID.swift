@@ -1,6 +1,6 @@
 import GRDB
 
-/// Names a generation and its file.
+/// Identifies a generation and its file.
 package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
     let value: UInt64
 
@@ -22,7 +22,7 @@ package struct GenerationID: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// As it stands in a row: the same bits with a sign. A damaged row may have one that no generation ever had.
+/// The value in a row: the same bits with a sign. A damaged row may contain a value that no generation ever had.
 extension GenerationID: DatabaseValueConvertible {
     package var databaseValue: DatabaseValue { Int64(bitPattern: value).databaseValue }
 
@@ -31,15 +31,15 @@ extension GenerationID: DatabaseValueConvertible {
     }
 }
 
-/// Makes the identifiers of one session, in runs that begin anywhere: neighbours have neighbouring rows and one
-/// directory, so that what is made at one time dirties few pages of the index and few directories, and all of it
-/// spreads over these all the same.
+/// Makes the identifiers of one session, in runs that start at random places. Neighbours have neighbouring rows and
+/// share a directory, so that generations made at the same time change few pages of the index and few directories, and
+/// yet all generations spread over both.
 struct GenerationIDs {
-    /// The last four digits tell which session made it: that session's files are never taken for leftovers.
+    /// The last four digits identify the session, so that its own files are never taken for leftovers.
     let session: Int64
     private var next: UInt64 = 0
     private var left = 0
-    /// About as many as are told to the index in one transaction (`IndexSaving.rowsAtOnce`).
+    /// About as many as one transaction of the index holds (`IndexSaving.rowsAtOnce`).
     private static let runLength = 64
     private static let places = 1...UInt64(Int64.max >> 16) - UInt64(runLength)
 

@@ -1,7 +1,8 @@
-/// How long parts of files stay mapped that nobody reads at this moment. Mapping them again costs little, but not
-/// nothing: what is read again and again stays.
+/// Decides how long idle parts of files stay mapped. Mapping them again costs little, but not nothing, so parts that
+/// are read again and again stay.
 enum IdleMappings {
-    /// So many bytes of idle parts stay for long; in milliseconds, how long more than that stay, and how long any.
+    /// This many bytes of idle parts stay for long; the times, in milliseconds, say how long more than that stay, and
+    /// how long any.
     private static let (idleBytes, shortIdle, longIdle): (Int64, Int64, Int64) = (64 << 20, 5_000, 60_000)
 
     /// - Parameter now: by `MappingClock`.
@@ -11,8 +12,8 @@ enum IdleMappings {
         for file in files { file.dropMappings(usedUntil: last) }
     }
 
-    /// - Parameter idle: the latest used first.
-    /// - Returns: what was last used at this time or before is dropped; nil for nothing.
+    /// - Parameter idle: the most recently used first.
+    /// - Returns: drop parts that were last used at this time or before; nil for none.
     static func lastToDrop(_ idle: [(lastUse: Int64, bytes: Int64)], now: Int64) -> Int64? {
         var kept: Int64 = 0
         let surplus = idle.first { part in

@@ -1,32 +1,32 @@
 import CachePolicy
 import Dispatch
 
-/// Why a resource cannot be taken in from elsewhere.
+/// Why a resource cannot be imported.
 package enum ImportError: Error, Sendable, CustomStringConvertible {
-    /// Something of that resource is cached already.
+    /// Part of the resource is cached already.
     case exists
-    /// The limit leaves no room for it, as what is there is pinned or in use.
+    /// There is no room for it: everything else is pinned or in use.
     case noRoom
-    /// More or fewer bytes came than were announced.
+    /// The import had more or fewer bytes than announced.
     case wrongLength(expected: Int64, got: Int64)
-    /// More than can be handled.
+    /// It exceeds `Generation.longest`.
     case tooLong
     case store(StoreError)
 
     package var description: String {
         switch self {
-        case .exists: "something of it is cached already"
-        case .noRoom: "the cache has no room for it, as what is there is pinned or in use"
-        case .wrongLength(let expected, let got): "\(expected) bytes were announced, \(got) came"
+        case .exists: "it is cached already, at least in part"
+        case .noRoom: "the cache has no room for it, because everything in it is pinned or in use"
+        case .wrongLength(let expected, let got): "expected \(expected) bytes, but got \(got)"
         case .tooLong: "it is longer than a cache can handle"
         case .store(let error): "\(error)"
         }
     }
 }
 
-/// A resource on its way in, found by nobody before it is finished. What is not finished is gone.
+/// An import, hidden from look-ups until it is finished. An unfinished import is discarded.
 ///
-/// `@unchecked Sendable` because its one user makes the next call only when the last has returned.
+/// `@unchecked Sendable` because its single user makes the next call only after the last one has returned.
 package final class Importer: @unchecked Sendable {
     private let generation: Generation
     private let writer: ChunkWriter
@@ -45,7 +45,7 @@ package final class Importer: @unchecked Sendable {
 
     deinit { cancel() }
 
-    /// Takes the next bytes. Blocks until there is room for them.
+    /// Writes the next bytes. Blocks until there is room for them.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(ImportError) {
         guard writer.position + Int64(bytes.count) <= length else {
             throw .wrongLength(expected: length, got: writer.position + Int64(bytes.count))
@@ -62,7 +62,7 @@ package final class Importer: @unchecked Sendable {
         }
     }
 
-    /// All bytes have come: from here on requests find it.
+    /// Completes the import: from now on requests find it.
     package func finish() throws(ImportError) -> ResourceReport {
         guard writer.position == length else { throw .wrongLength(expected: length, got: writer.position) }
         isOver = true
@@ -74,7 +74,7 @@ package final class Importer: @unchecked Sendable {
         }
     }
 
-    /// Takes the place of what is there, once all of it is durable. On the store's queue.
+    /// Replaces the cached generation, once the import is durable. On the store's queue.
     private func publish(_ work: StoreWork) throws(ImportError) -> ResourceReport {
         let previous = store.core.open.newest(of: generation.key)
         do throws(StoreError) {
@@ -93,14 +93,14 @@ package final class Importer: @unchecked Sendable {
             try store.index.listing.own(generation.key)?.isComplete == true
         else {
             store.core.open.setNewest(previous?.id, of: generation.key)
-            throw .index(detail: "what was taken in could not be saved; the log says why")
+            throw .index(detail: "the import could not be saved: see the log")
         }
         if let previous { store.retire(previous) }
         store.core.listeners.tellChanged(generation.key, previous)
         return report
     }
 
-    /// Not to be finished: its bytes go.
+    /// Discards an unfinished import.
     package func cancel() {
         guard !isOver else { return }
         isOver = true

@@ -3,25 +3,25 @@ import Foundation
 import GRDB
 import HTTPModel
 
-/// What is done about an index that is damaged.
+/// Recovers from a damaged index.
 ///
-/// It is set aside (`index.damaged.sqlite`), a new one is made, and what can still be read of the old one is taken
-/// over, row by row, to be verified before it is served. A crash meanwhile is no harm: the next start goes on with what
-/// was set aside.
+/// The damaged index is set aside (`index.damaged.sqlite`), and a new one takes over the rows that can still be read;
+/// their chunks are verified before they are served. A crash meanwhile does no harm: the next start continues from the
+/// database that was set aside.
 enum IndexDamage {
     private static func markPath(_ path: String) -> String { path + ".damaged" }
     static func asidePath(_ path: String) -> String { path.replacing(".sqlite", with: ".damaged.sqlite") }
 
-    /// Notes that damage was met in the midst of work.
+    /// Records damage that was found during operation.
     static func mark(_ path: String) {
         let descriptor = open(markPath(path), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// - Throws: `.damagedIndex` where a database cannot be what it was.
+    /// - Throws: `.damagedIndex` if the database is damaged.
     static func check(_ path: String) throws(StoreError) {
         if FileSystem.exists(markPath(path)) {
-            throw .damagedIndex(path: path, detail: "damage was met while it was in use")
+            throw .damagedIndex(path: path, detail: "damage was found while it was in use")
         }
         guard FileSystem.exists(path) else { return }
         do {
@@ -38,7 +38,7 @@ enum IndexDamage {
         for file in IndexDatabase.files(path) + [markPath(path)] { try FileSystem.remove(file) }
     }
 
-    /// Sets a damaged database aside, its log with it.
+    /// Sets a damaged database aside, with its log.
     static func setAside(_ path: String) throws(StoreError) {
         let aside = asidePath(path)
         try removeFiles(aside)
@@ -48,15 +48,15 @@ enum IndexDamage {
         try FileSystem.remove(markPath(path))
     }
 
-    /// Gives what can still be read of a damaged database, a resource at a time. Damaged rows are left out, and extents
-    /// after the first that cannot be read.
+    /// Reads a damaged database, one resource at a time. Skips damaged rows, and the extents after the first one that
+    /// cannot be read.
     static func rescue(_ path: String, _ take: (CacheIndex.Update, CacheIndex.Kept) throws -> Void) rethrows {
         var configuration = Configuration()
-        // Else nothing could be read where the definition of a table or an index is damaged.
+        // Allows reading even if the definition of a table or an index is damaged.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
         guard let queue = try? DatabaseQueue(path: path, configuration: configuration) else { return }
         defer { try? queue.close() }
-        // From both ends, as reading ends where the damage begins.
+        // Read from both ends, because reading stops at the damage.
         let ids = ["ASC", "DESC"].reduce(into: Set<Int64>()) { ids, direction in
             try? queue.read { db in
                 let cursor = try Int64.fetchCursor(db, sql: "SELECT rowid FROM generation ORDER BY rowid \(direction)")
@@ -69,7 +69,7 @@ enum IndexDamage {
         }
     }
 
-    /// By the places of the columns, as their names may be what is damaged.
+    /// Reads columns by position, because their names may be damaged.
     private static func read(_ id: Int64, in db: Database) throws -> (CacheIndex.Update, CacheIndex.Kept)? {
         func row(_ table: String, _ id: Int64, _ names: [String]) throws -> StoredRow? {
             try Row.fetchOne(db, sql: "SELECT * FROM \(table) WHERE rowid = ?", arguments: [id]).map {
@@ -97,7 +97,7 @@ enum IndexDamage {
                 }
             }
         } catch is DatabaseError {
-            // What was read up to here is of use.
+            // Keep the extents read so far.
         }
         // An index of an earlier version has no `downloaded`.
         let kept = CacheIndex.Kept(

@@ -3,14 +3,14 @@ import Foundation
 import GRDB
 import HTTPModel
 
-/// The database of an index: its tables, its files, its errors, and the numbers about the whole.
+/// The database of an index: its tables, files, errors and totals.
 ///
-/// Blocks on the disk; not to be called on a loop. Writers wait for each other, readers for nobody. What the rows count
-/// is kept in `meta` in the same transactions, so that it is right after any end: `data_bytes` is what all rows' chunks
-/// and files take.
+/// It blocks on the disk, so it must not be used on a loop. Writers wait for each other, readers for nobody. Totals are
+/// kept in `meta` and change in the same transactions as the rows, so that they are right after any crash: `data_bytes`
+/// is the disk usage of all chunks and files in the rows.
 ///
-/// A transaction is durable when it returns (`synchronous = FULL`): a hole is punched only where no power cut brings
-/// the row back.
+/// A transaction is durable when it returns (`synchronous = FULL`): a hole is punched only when no power cut can
+/// deliver its row back.
 final class IndexDatabase: Sendable {
     /// The copy of pinned rows has the same tables.
     enum Role { case index, pinnedCopy }
@@ -24,12 +24,12 @@ final class IndexDatabase: Sendable {
         var configuration = Configuration()
         configuration.label = "index"
         configuration.maximumReaderCount = 4
-        // Somebody looks into the index with another program.
+        // Wait while another program has the index open.
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { db in
-            // Pages that are free can be given back; only a new database takes that.
+            // Lets free pages be given back; this takes effect only in a new database.
             if !db.configuration.readonly { try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL") }
-            // The log is bounded, as it counts against the limit. Each connection has a small page cache.
+            // The log is bounded because it counts against the limit. Each connection gets a small page cache.
             try db.execute(
                 sql: """
                     PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000;
@@ -39,7 +39,7 @@ final class IndexDatabase: Sendable {
         do {
             try FileSystem.makePrivateDatabase(path)
             let pool = try DatabasePool(path: path, configuration: configuration)
-            // GRDB sets NORMAL when it has made the connection.
+            // GRDB sets NORMAL when it opens a connection.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try DatabaseSchema(Self.migrator).prepare(pool)
             self.pool = pool
@@ -48,8 +48,8 @@ final class IndexDatabase: Sendable {
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        // `cached` is the sum of the present chunks' bytes; `overhead` what a file takes on the disk beside its chunks;
-        // `pinned` of an extent repeats that of its resource, so that the order of eviction has no pinned ones in it.
+        // `cached` is the sum of the present chunks' bytes, `overhead` the file's disk usage beside its chunks. An
+        // extent's `pinned` repeats that of its resource, so that the order of eviction has no pinned extents in it.
         migrator.registerMigration("1: resources, generations, extents, pins") { db in
             try db.execute(
                 sql: """
@@ -72,8 +72,8 @@ final class IndexDatabase: Sendable {
                     CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
                     """)
         }
-        // `validated_at` and `initial_age`: from when the age counts; 0 where the row is older than the columns.
-        // `selecting`: the request fields by which the origin chose, as JSON.
+        // `validated_at` and `initial_age` are the times from which the age counts; 0 in rows older than the columns.
+        // `selecting` has the request fields that selected the variant, as JSON.
         migrator.registerMigration("2: freshness, selecting fields") { db in
             try db.execute(
                 sql: """
@@ -83,7 +83,7 @@ final class IndexDatabase: Sendable {
                     ALTER TABLE generation ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
                     """)
         }
-        // `downloaded`: somebody has had it downloaded, pinned or not.
+        // `downloaded`: a download has delivered it, pinned or not.
         migrator.registerMigration("3: downloaded") { db in
             try db.execute(sql: "ALTER TABLE resource ADD COLUMN downloaded INTEGER NOT NULL DEFAULT 0")
         }
@@ -112,7 +112,7 @@ final class IndexDatabase: Sendable {
                 "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(Self.migrator.migrations.count))",
                 .laterVersion)
         case _ where DatabaseDamage.isMeant(by: error, path):
-            // Found in the midst of work, it is mended at the next start.
+            // Damage found during operation is repaired at the next start.
             IndexDamage.mark(path)
             return .damagedIndex(path: path, detail: DatabaseDamage.reason(error))
         default: return .index(detail: "\(error)")
@@ -126,13 +126,13 @@ final class IndexDatabase: Sendable {
         } catch { throw Self.storeError(error, path) }
     }
 
-    /// What the index and its log take on the disk.
+    /// The disk usage of the index and its log.
     var allocatedBytes: Int64 { Self.files(path).reduce(0) { $0 +| FileSystem.allocatedBytes($1) } }
 
     /// The files that SQLite keeps for a database.
     static func files(_ path: String) -> [String] { ["", "-wal", "-shm"].map { path + $0 } }
 
-    /// Gives some of the pages back to the disk that hold nothing any more, where these are a good part of all.
+    /// Gives some free pages back to the disk, if they are a good part of all pages.
     func shrink() throws(StoreError) {
         let (free, all) = try readOne { db in
             (
@@ -144,24 +144,24 @@ final class IndexDatabase: Sendable {
         try write { try $0.execute(sql: "PRAGMA incremental_vacuum(256)") }
     }
 
-    // MARK: Numbers about the whole
+    // MARK: Totals
 
     enum Meta: String, CaseIterable {
-        /// The session that is running or ran last.
+        /// The current session, or the last one.
         case session
-        /// Whether that session ended in order.
+        /// Whether that session was closed cleanly.
         case isClean = "clean"
-        /// What was written in this session or before is verified before it is served.
+        /// Chunks written in this session or an earlier one are verified before they are served.
         case suspectSession = "suspect_session"
-        /// Allocated bytes of data, as the rows have it.
+        /// The allocated bytes of all data, according to the rows.
         case dataBytes = "data_bytes"
-        /// Which start of the machine that session ran in.
+        /// The boot in which that session ran.
         case boot
-        /// Whether files may be there that have not been looked at.
+        /// Whether there may be files that have not been examined.
         case isRecountDue = "recount_due"
-        /// Counts up with each change of what is pinned. In the copy of pinned rows: up to where that has followed.
+        /// Counts changes of pins. In the copy of pinned rows: the version that it has caught up with.
         case pinVersion = "pin_version"
-        /// What credentials are mixed with before their fingerprint is taken.
+        /// The seed for fingerprints of credentials.
         case fingerprintSeed = "fingerprint_seed"
     }
 
@@ -169,16 +169,16 @@ final class IndexDatabase: Sendable {
         try readOne { try Int64.fetchOne($0, sql: "SELECT value FROM meta WHERE name = ?", arguments: [name.rawValue]) }
     }
 
-    /// Looks whether the numbers can be.
+    /// Checks whether the values are plausible.
     /// - Throws: `.damagedIndex`.
     func checkMeta(diskSize: Int64?) throws(StoreError) {
         for name in Meta.allCases { _ = try meta(name) }
         let bytes = try meta(.dataBytes) ?? 0
         guard bytes >= 0, bytes <= min(diskSize ?? .max, 1 << 60) else {
-            throw .damagedIndex(path: path, detail: "the size of all data")
+            throw .damagedIndex(path: path, detail: "the total data size is wrong")
         }
         guard (0...1 << 60).contains(try meta(.pinVersion) ?? 0) else {
-            throw .damagedIndex(path: path, detail: "the version of the pins")
+            throw .damagedIndex(path: path, detail: "the version of the pins is wrong")
         }
     }
 
@@ -197,7 +197,7 @@ final class IndexDatabase: Sendable {
         if delta != 0 { try add(delta, to: .dataBytes, in: db) }
     }
 
-    /// Within a transaction that changes what is pinned.
+    /// Within a transaction that changes pins.
     func countPinChange(in db: Database) throws {
         if role == .index { try Self.add(1, to: .pinVersion, in: db) }
     }
@@ -209,7 +209,7 @@ final class IndexDatabase: Sendable {
         .execute(arguments: [name.rawValue, delta])
     }
 
-    /// Brings what was committed from the log into the database itself: it stays where the log is lost.
+    /// Writes committed pages from the log into the database, so that they survive the loss of the log.
     func checkpointLog() throws(StoreError) {
         do { _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) } } catch {
             throw Self.storeError(error, path)

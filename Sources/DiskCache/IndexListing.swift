@@ -4,7 +4,7 @@ import GRDB
 import HTTPModel
 
 extension CacheIndex {
-    /// A resource for itself. Sizes are bytes.
+    /// A resource by itself, without parts. Sizes are in bytes.
     struct OwnRow: Sendable {
         let length: Int64
         let cached: Int64
@@ -15,9 +15,9 @@ extension CacheIndex {
         var isComplete: Bool { cached == length }
     }
 
-    /// A resource in the order of their rows.
+    /// A resource in a walk over all rows.
     struct Listed: Sendable {
-        /// The row's number.
+        /// The row's ID.
         let resource: Int64
         let key: CacheKey
         let isPinned: Bool
@@ -27,14 +27,14 @@ extension CacheIndex {
     }
 }
 
-/// What people ask about.
+/// Queries for people.
 struct IndexListing: Sendable {
     let database: IndexDatabase
 
-    /// How many resources there are, and how many of them are pinned. A presentation counts as one.
+    /// The number of listed resources, and of pinned ones. A presentation counts as one.
     func counts() throws(StoreError) -> (resources: Int, pinned: Int) {
         try database.read { db in
-            // From the few that are pinned, and not from all that are no parts.
+            // Starts from the few pinned rows rather than from all that are not parts.
             let pinned = """
                 SELECT count(*) FROM resource r INDEXED BY resource_pinned LEFT JOIN generation g ON g.resource = r.id
                 WHERE \(Self.isListed) AND r.pinned = 1
@@ -43,9 +43,9 @@ struct IndexListing: Sendable {
         }
     }
 
-    /// How many are listed: counted without a look at each.
+    /// The number of listed resources, without visiting each.
     private static func count(_ db: Database) throws -> Int {
-        // Of parts, the presentations know how many there are.
+        // The rows of presentations know their number of parts.
         let sql = """
             SELECT (SELECT count(*) FROM generation)
                 - (SELECT total(parts - NOT EXISTS (SELECT 1 FROM generation g WHERE g.resource = r.id))
@@ -56,11 +56,10 @@ struct IndexListing: Sendable {
 
     private static let resources = "resource r LEFT JOIN generation g ON g.resource = r.id"
 
-    /// What has something cached and is no part. A presentation is there, too, when its first playlist is not.
+    /// Lists what is cached and is not a part. A presentation is listed even if its first playlist is not cached.
     private static let isListed = "r.part_of IS NULL AND (g.id IS NOT NULL OR r.parts > 0)"
 
-    /// A page of resources. Costs what the page and those before it cost, and a count; with a filter, a look at all
-    /// names.
+    /// A page of resources. It costs as much as this page, the pages before it, and a count; a filter visits all names.
     func resources(_ query: ResourceQuery) throws(StoreError) -> ResourceListing {
         let condition = Self.condition(query), after = query.after.map { [$0] } ?? []
         let pattern =
@@ -81,8 +80,8 @@ struct IndexListing: Sendable {
         }
     }
 
-    /// The statement for a page; its arguments are the filter's pattern, the name that it begins behind, the limit and
-    /// the offset.
+    /// The statement for a page. Its arguments are the filter's pattern, the name before the page, the limit and the
+    /// offset.
     static func page(_ query: ResourceQuery) -> String {
         let name = name(query)
         let order =
@@ -100,14 +99,14 @@ struct IndexListing: Sendable {
         "WHERE \(isListed)" + (query.filter == nil ? "" : " AND \(name(query)) LIKE ? ESCAPE '\\'")
     }
 
-    /// As who asks sees it.
+    /// The name as the caller sees it.
     private static func name(_ query: ResourceQuery) -> String {
         query.mask == nil ? "r.key" : "\(maskFunction)(r.key)"
     }
 
     private static let maskFunction = "reelcache_masked"
 
-    /// The mask may be another each time; SQLite then prepares the statements that use it anew.
+    /// The mask may change with each query; SQLite then prepares the statements that use it again.
     private static func define(_ mask: URLMask, in db: Database) {
         db.add(
             function: DatabaseFunction(maskFunction, argumentCount: 1, pure: true) { values in
@@ -115,8 +114,7 @@ struct IndexListing: Sendable {
             })
     }
 
-    /// What people read in a URL as it stands in a key: keys are ASCII without spaces. What is percent-encoded already
-    /// stays.
+    /// Encodes a filter like keys, which are ASCII without spaces. Percent-encoded text stays as it is.
     private static func asInKeys(_ filter: String) -> String {
         PercentEncoding.encodingNonASCII(filter.utf8).replacing(" ", with: "%20")
     }
@@ -132,7 +130,7 @@ struct IndexListing: Sendable {
         }
     }
 
-    /// A resource for itself, whatever is part of it; nil where nothing of itself is cached.
+    /// A resource by itself, without parts; nil if nothing of it is cached.
     func own(_ key: CacheKey) throws(StoreError) -> CacheIndex.OwnRow? {
         try database.readOne { db in
             let sql = """
@@ -157,7 +155,7 @@ struct IndexListing: Sendable {
         FROM \(resources)
         """
 
-    /// nil for a row that cannot be: it is left out.
+    /// nil for a damaged row, which is left out.
     private static func resourceReport(_ row: Row) -> ResourceReport? {
         let row = StoredRow(row)
         let parts = Int((try? row.integer("parts", in: 0...1 << 40)) ?? 0)
@@ -184,9 +182,9 @@ struct IndexListing: Sendable {
             parts: parts > 0 ? parts : nil, partOf: try? row.text("whole"))
     }
 
-    /// Resources and their generations, in the order of identifiers, after one. For work on all of them, page by page.
-    /// A part counts as read and pinned when its presentation was, or it itself.
-    /// - Parameter before: only what was read before this time, in microseconds since 1970; nil for all.
+    /// Resources with their generations after an ID, in order, for work on all of them page by page. A part counts as
+    /// read and pinned when its presentation was, or it itself.
+    /// - Parameter before: only resources last read before this time, in microseconds since 1970; nil for all.
     func page(after id: Int64, readBefore before: Int64? = nil, limit: Int) throws(StoreError) -> [CacheIndex.Listed] {
         try database.read { db in
             let rows = try Row.fetchAll(

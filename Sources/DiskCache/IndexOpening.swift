@@ -2,10 +2,10 @@ import CachePolicy
 import Logging
 import Metrics
 
-/// How the index is opened: as it is, or made anew from what can be had.
+/// Opens the index, or rebuilds it.
 enum IndexOpening {
-    /// Opens the index, and the copy of its pinned rows. Where the index is damaged or gone, it is made anew from what
-    /// can be had.
+    /// Opens the index and the copy of its pinned rows. A damaged or missing index is rebuilt from the copy and
+    /// whatever is still readable.
     static func open(_ directory: String, _ logger: Logger, _ metrics: ProxyMetrics) throws(StoreError) -> (
         index: CacheIndex, pins: PinnedCopy
     ) {
@@ -13,7 +13,7 @@ enum IndexOpening {
         let pins = try PinnedCopy(path: directory + "/pinned.sqlite")
         let isGone = !FileSystem.exists(path) || FileSystem.allocatedBytes(path) == 0
         var index: CacheIndex?
-        // What an earlier start set aside and did not come to the end of is taken up again.
+        // Continue an earlier start that did not finish rebuilding.
         if !FileSystem.exists(IndexDamage.asidePath(path)) || !isGone {
             do throws(StoreError) {
                 try IndexDamage.check(path)
@@ -21,7 +21,7 @@ enum IndexOpening {
                 try found.database.checkMeta(diskSize: FileSystem.disk(of: directory)?.size)
                 index = found
             } catch .damagedIndex(_, let detail) {
-                logger.error("the index \(path) is damaged (\(detail)): it is made anew from what can be read of it")
+                logger.error("the index \(path) is damaged (\(detail)): rebuilding it from whatever is still readable")
                 metrics.errors.add("index-damaged")
                 try IndexDamage.setAside(path)
             }
@@ -36,8 +36,8 @@ enum IndexOpening {
         return (opened, pins)
     }
 
-    /// The index is behind its copy: its log was lost. What the copy has counts then; to what is pinned in the index
-    /// nothing is done, as it was pinned once.
+    /// The index is behind its copy because its log was lost: the copy's rows replace the index's. Resources that are
+    /// pinned only in the index stay so, as they were pinned at some time.
     private static func restorePins(_ index: CacheIndex, _ pins: PinnedCopy, _ directory: String, _ logger: Logger)
         throws(StoreError)
     {
@@ -56,10 +56,10 @@ enum IndexOpening {
         }
         try index.database.setMeta([(.pinVersion, pins.version)])
         logger.notice(
-            "the index has lost what was last written to it; \(count) pinned resources were taken from their copy")
+            "the index has lost its latest changes; restored \(count) pinned resources from their copy")
     }
 
-    /// Rows come back where their files are there, to be verified before they are served.
+    /// Restores rows whose files exist; their chunks are verified before they are served.
     private static func rebuild(
         _ index: CacheIndex, from aside: String, _ pins: PinnedCopy, _ directory: String, _ logger: Logger
     ) throws(StoreError) {
@@ -77,7 +77,7 @@ enum IndexOpening {
             if batch.count >= 256 { try save() }
         }
         do {
-            // The copy first: what the index itself still has is newer.
+            // The copy first: rows of the index itself are newer.
             for key in (try? pins.keys()) ?? [] {
                 if let update = (try? pins.update(of: key)) ?? nil { try take(update, pins.kept(key)) }
             }
@@ -89,7 +89,7 @@ enum IndexOpening {
         guard counts.resources > 0 || FileSystem.exists(aside) else { return }
         try IndexDamage.removeFiles(aside)
         logger.notice(
-            "\(counts.resources) resources were found again, \(counts.pinned) of them pinned; each is verified before it is served"
+            "recovered \(counts.resources) resources, \(counts.pinned) of them pinned; each is verified before it is served"
         )
     }
 }

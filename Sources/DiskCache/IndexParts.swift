@@ -3,14 +3,14 @@ import GRDB
 import HTTPModel
 
 extension CacheIndex {
-    /// A part of a presentation, as its rows have it.
+    /// The row of a part.
     struct Part: Sendable {
-        /// Of its resource's row.
+        /// The ID of its resource's row.
         let id: Int64
         let key: CacheKey
-        /// nil where nothing of it is cached.
+        /// nil if nothing of it is cached.
         let generation: GenerationID?
-        /// In bytes, as is what of it is cached.
+        /// In bytes, as is `cached`.
         let length: Int64
         let cached: Int64
         let isPinned: Bool
@@ -19,11 +19,11 @@ extension CacheIndex {
         let lastAccess: Int64
     }
 
-    /// Some of the parts of a presentation.
+    /// A page of a presentation's parts.
     struct PartsPage: Sendable {
-        /// Those whose rows can be.
+        /// The parts whose rows are sound.
         let parts: [Part]
-        /// The number of the last row, damaged or not, behind which the next page begins; nil behind the last.
+        /// The ID of the last row, damaged or not, after which the next page begins; nil after the last row.
         let last: Int64?
     }
 }
@@ -32,12 +32,12 @@ extension CacheIndex {
 struct IndexParts: Sendable {
     let database: IndexDatabase
 
-    /// So many parts are handled in one transaction.
+    /// The number of parts handled in one transaction.
     static let pageSize = 128
 
-    // MARK: Which there are
+    // MARK: Looking up
 
-    /// A page of the parts of a presentation, in the order of their rows' numbers.
+    /// A page of a presentation's parts, in the order of their rows' IDs.
     func page(of whole: CacheKey, after id: Int64, limit: Int = pageSize) throws(StoreError) -> CacheIndex.PartsPage {
         try database.readOne { db in
             let sql = """
@@ -64,7 +64,7 @@ struct IndexParts: Sendable {
             lastAccess: (try? row.integer("last_access")) ?? 0)
     }
 
-    /// What the presentation's own row says of its parts; nil where there is no row.
+    /// What the presentation's own row says of its parts; nil if it has no row.
     func summary(of whole: CacheKey) throws(StoreError) -> (parts: Int, isPinned: Bool)? {
         try database.readOne { db in
             let sql = "SELECT parts, pinned FROM resource WHERE key = ?"
@@ -82,7 +82,7 @@ struct IndexParts: Sendable {
         }
     }
 
-    /// Bytes cached of the parts of a presentation that are not pinned.
+    /// The cached bytes of the presentation's parts that are not pinned.
     func evictableBytes(of whole: CacheKey) throws(StoreError) -> Int64 {
         let sql = """
             SELECT total(min(max(cached, 0), ?)) FROM resource
@@ -97,9 +97,9 @@ struct IndexParts: Sendable {
 
     // MARK: Joining
 
-    /// Makes resources parts of a presentation, with what is part of them. Those that are not known, and the
-    /// presentation itself, are passed by.
-    /// - Returns: those that are pinned from now on, as the presentation is.
+    /// Makes resources parts of a presentation, together with their own parts. Skips resources without a row, and the
+    /// presentation itself.
+    /// - Returns: those that become pinned because the presentation is.
     func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) -> [CacheKey] {
         var pinned: [CacheKey] = []
         for start in stride(from: 0, to: keys.count, by: Self.pageSize) {
@@ -111,7 +111,7 @@ struct IndexParts: Sendable {
         return pinned
     }
 
-    /// - Returns: whether it is pinned from now on, and was not before.
+    /// - Returns: whether it becomes pinned.
     private static func join(_ key: CacheKey, to whole: CacheKey, in db: Database) throws -> Bool {
         let sql = "SELECT id, part_of, pinned FROM resource WHERE key = ?"
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text]).map({ StoredRow($0) })
@@ -123,7 +123,7 @@ struct IndexParts: Sendable {
         return try join(id, to: wholeID, in: db) && (try? row.flag("pinned")) != true
     }
 
-    /// What is part of a resource that is to be a part itself: first, so that no part ever has parts.
+    /// Moves the parts of a resource that is about to become a part itself: first, so that no part ever has parts.
     private func moveParts(of key: CacheKey, to whole: CacheKey) throws(StoreError) -> [CacheKey] {
         var (pinned, place) = ([CacheKey](), 0 as Int64)
         while true {
@@ -134,7 +134,7 @@ struct IndexParts: Sendable {
             let moved: [CacheKey]? = try database.write { db in
                 let sql = "SELECT id FROM resource WHERE key = ?"
                 let id = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text])
-                // Nil where it is the whole itself, or that is one of its parts: there is nothing to move.
+                // nil if it is the whole itself, or if the whole is one of its parts: there is nothing to move.
                 guard let wholeID = try Self.whole(whole, of: id, in: db) else { return nil }
                 let others = some.parts.filter { $0.id != wholeID }
                 return try others.filter { try Self.join($0.id, to: wholeID, in: db) && !$0.isPinned }.map(\.key)
@@ -144,9 +144,9 @@ struct IndexParts: Sendable {
         }
     }
 
-    /// The row of a presentation, made where there is none; where that is a part itself, its whole's.
-    /// - Parameter part: what is to be its part.
-    /// - Returns: nil where that is the row itself.
+    /// The row of a presentation, created if there is none; if the presentation is a part itself, the row of its whole.
+    /// - Parameter part: the row that is about to become its part.
+    /// - Returns: nil if that is the same row.
     static func whole(_ key: CacheKey, of part: Int64?, in db: Database) throws -> Int64? {
         let sql = "SELECT coalesce(part_of, id) FROM resource WHERE key = ?"
         let known = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [key.text])
@@ -160,8 +160,8 @@ struct IndexParts: Sendable {
         return try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) ?? false
     }
 
-    /// Makes a row that has no parts one of a whole.
-    /// - Returns: whether the whole is pinned, and with it the part.
+    /// Makes a row without parts a part of a whole.
+    /// - Returns: whether the whole is pinned, and the part with it.
     static func join(_ id: Int64, to whole: Int64, in db: Database) throws -> Bool {
         try db.cachedStatement(sql: "UPDATE resource SET part_of = ? WHERE id = ?").execute(arguments: [whole, id])
         let sql = "SELECT pinned FROM resource WHERE id = ?"
@@ -176,9 +176,9 @@ struct IndexParts: Sendable {
         return true
     }
 
-    // MARK: What is done to many
+    // MARK: Changing many
 
-    /// Keeps the extents of a page of parts out of the order of eviction, or puts them back.
+    /// Takes the extents of a page of parts out of the order of eviction, or puts them back.
     func setPinned(_ isPinned: Bool, _ parts: [CacheIndex.Part]) throws(StoreError) {
         let pins = IndexPins(database: database)
         try database.write { db in
@@ -188,11 +188,11 @@ struct IndexParts: Sendable {
             }
             try database.countPinChange(in: db)
         }
-        // Most have a single extent: together in as few transactions as their rows allow.
+        // Most parts have a single extent: use as few transactions as possible.
         try pins.setPinned(isPinned, extentsOf: parts.compactMap(\.generation))
     }
 
-    /// Presentations that are pinned.
+    /// Pinned presentations.
     func pinnedWholes() throws(StoreError) -> [CacheKey] {
         try database.read {
             try String.fetchAll($0, sql: "SELECT key FROM resource WHERE parts > 0 AND pinned = 1").map(
@@ -213,7 +213,7 @@ struct IndexParts: Sendable {
         }
     }
 
-    /// Puts resources before all others in the order of eviction, in the order that they have among themselves.
+    /// Moves resources to the front of the order of eviction; their order among themselves stays.
     func demote(_ keys: [CacheKey]) throws(StoreError) {
         let sets = "SET last_access = last_access - ?1 WHERE last_access > ?1"
         try database.write { db in

@@ -10,18 +10,18 @@ extension CacheIndex {
     }
 }
 
-/// Which resources are kept: pinned, or downloaded by somebody.
+/// Which resources are kept: pinned or downloaded ones.
 struct IndexPins: Sendable {
     let database: IndexDatabase
 
-    /// Keeps the extents of a resource out of the order of eviction, or puts them back.
-    /// - Returns: false where it is not known.
+    /// Takes the extents of a resource out of the order of eviction, or puts them back.
+    /// - Returns: false if it has no row.
     func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
         try setPinned(isPinned, [key])
     }
 
-    /// The same for some.
-    /// - Returns: whether one of them is known.
+    /// The same for several.
+    /// - Returns: whether any of them has a row.
     func setPinned(_ isPinned: Bool, _ keys: [CacheKey]) throws(StoreError) -> Bool {
         let isKnown = try database.write { db in
             var changes = 0
@@ -40,7 +40,7 @@ struct IndexPins: Sendable {
         return isKnown
     }
 
-    /// In transactions that are small, whether there are many generations or one has many extents.
+    /// Uses small transactions, whether there are many generations or one with many extents.
     func setPinned(_ isPinned: Bool, extentsOf ids: [GenerationID]) throws(StoreError) {
         var rest = ids[...]
         while !rest.isEmpty {
@@ -49,7 +49,7 @@ struct IndexPins: Sendable {
                 for id in rest where rows < IndexSaving.rowsAtOnce {
                     let changed = try Self.setPinned(isPinned, someExtentsOf: id, in: db)
                     rows += changed
-                    // That many are not all, perhaps.
+                    // After a full batch there may be more.
                     if changed < IndexSaving.rowsAtOnce { done += 1 }
                 }
                 return done
@@ -58,9 +58,9 @@ struct IndexPins: Sendable {
         }
     }
 
-    /// Ordinals are compared where they stand: a damaged one that was read as a number would be another, and its row
-    /// never change.
-    /// - Returns: how many rows are no longer as they were.
+    /// Ordinals are compared within the database: a damaged one would become another number when read, and its row
+    /// would never change.
+    /// - Returns: the number of changed rows.
     private static func setPinned(_ isPinned: Bool, someExtentsOf id: GenerationID, in db: Database) throws -> Int {
         let sql = """
             UPDATE extent SET pinned = ?1 WHERE generation = ?2
@@ -70,10 +70,10 @@ struct IndexPins: Sendable {
         return db.changesCount
     }
 
-    /// Notes that somebody has had a resource downloaded.
+    /// Marks a resource as downloaded.
     func setDownloaded(_ key: CacheKey) throws(StoreError) { try setDownloaded([key]) }
 
-    /// The same for some, in one transaction.
+    /// Marks several in one transaction.
     func setDownloaded(_ keys: [CacheKey]) throws(StoreError) {
         try database.write { db in
             let sql = "UPDATE resource SET downloaded = 1 WHERE key = ? AND downloaded = 0"
@@ -81,7 +81,7 @@ struct IndexPins: Sendable {
         }
     }
 
-    /// What somebody has done to keep a resource.
+    /// Whether a resource is pinned, and whether it was downloaded.
     func kept(_ key: CacheKey) throws(StoreError) -> CacheIndex.Kept {
         try database.readOne { db in
             let row = try Row.fetchOne(
@@ -92,27 +92,26 @@ struct IndexPins: Sendable {
         }
     }
 
-    /// Whether somebody has pinned or downloaded a resource.
+    /// Whether a resource is pinned or downloaded.
     func isKept(_ key: CacheKey) throws(StoreError) -> Bool {
         let kept = try kept(key)
         return kept.isPinned || kept.isDownloaded
     }
 
-    /// Has a resource that came back kept as it was.
+    /// Restores the pin and the download mark of a resource.
     func restore(_ kept: CacheIndex.Kept, of key: CacheKey) throws(StoreError) {
         if kept.isPinned { _ = try setPinned(true, key) }
         if kept.isDownloaded { try setDownloaded(key) }
     }
 
-    /// Keys of pinned resources.
+    /// The keys of pinned resources.
     func pinned() throws(StoreError) -> [CacheKey] {
         try database.read {
             try String.fetchAll($0, sql: "SELECT key FROM resource WHERE pinned = 1").map(CacheKey.init(text:))
         }
     }
 
-    /// Has the extents of pinned resources pinned as these are: an end between the transactions of a pin has left them
-    /// as they were.
+    /// Pins all extents of pinned resources: a crash between the transactions of a pin may have left some out.
     func completeExtents() throws(StoreError) {
         let ids = try database.read { db in
             let sql = "SELECT g.id FROM resource r JOIN generation g ON g.resource = r.id WHERE r.pinned = 1"
@@ -121,9 +120,9 @@ struct IndexPins: Sendable {
         try setPinned(true, extentsOf: ids)
     }
 
-    /// What is cached of pinned resources.
+    /// The cached bytes of pinned resources.
     func pinnedBytes() throws(StoreError) -> Int64 {
-        // `sum` fails where damaged values exceed its range.
+        // `sum` fails if damaged values overflow.
         let bytes = try database.readOne {
             try Double.fetchOne(
                 $0, sql: "SELECT total(min(max(cached, 0), ?)) FROM resource WHERE pinned = 1",

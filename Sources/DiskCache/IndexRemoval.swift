@@ -2,12 +2,12 @@ import CachePolicy
 import GRDB
 import HTTPModel
 
-/// How rows go.
+/// Removes rows.
 struct IndexRemoval: Sendable {
     let database: IndexDatabase
 
-    /// Forgets extents, and generations and resources that have none left.
-    /// - Returns: the generations that are gone, and what their files took beside the extents.
+    /// Removes extents, and then generations and resources without any extents left.
+    /// - Returns: the removed generations, with the overhead of their files.
     func remove(_ extents: [(generation: GenerationID, ordinal: Int)]) throws(StoreError) -> [GenerationID: Int64] {
         try database.write { db in
             for extent in extents { try Self.remove(extent.ordinal, of: extent.generation, in: db) }
@@ -39,8 +39,8 @@ struct IndexRemoval: Sendable {
             ])
     }
 
-    /// Forgets generations, and their resources unless these are pinned.
-    /// - Returns: those that were known, and what their rows said that they take on the disk.
+    /// Removes generations, and their resources unless these are pinned.
+    /// - Returns: those that had rows, with their disk usage according to these.
     func remove(_ ids: [GenerationID]) throws(StoreError) -> [GenerationID: Int64] {
         var (gone, rest) = ([GenerationID: Int64](), ids[...])
         while !rest.isEmpty {
@@ -57,8 +57,8 @@ struct IndexRemoval: Sendable {
         return gone
     }
 
-    /// Takes the first generations that have few rows together; of one that has many, all but the last are forgotten
-    /// before.
+    /// Takes a batch of generations whose rows fit into one transaction. Of a generation with too many rows, removes
+    /// all but the last ones first.
     private func thin(_ ids: ArraySlice<GenerationID>) throws(StoreError) -> (
         batch: [GenerationID], thinned: [GenerationID: Int64]
     ) {
@@ -85,7 +85,7 @@ struct IndexRemoval: Sendable {
         return (batch, thinned)
     }
 
-    /// - Returns: nil where it is not known.
+    /// - Returns: nil if it has no row.
     private static func remove(_ id: GenerationID, in db: Database) throws -> Int64? {
         let sql = "SELECT resource FROM generation WHERE id = ?"
         guard let resource = try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [id]) else { return nil }
@@ -94,7 +94,8 @@ struct IndexRemoval: Sendable {
         try IndexDatabase.addDataBytes(0 -| taken.blocks, in: db)
         try db.cachedStatement(sql: "DELETE FROM resource WHERE id = ? AND pinned = 0 AND \(Self.hasNoParts)").execute(
             arguments: [resource])
-        // A pin outlives the generation: the next one is pinned, too. Parts outlive that of their whole.
+        // A pin outlives the generation, so that the next one is pinned too. Parts outlive the generation of their
+        // whole.
         if db.changesCount == 0 {
             try db.cachedStatement(sql: "UPDATE resource SET cached = cached - ? WHERE id = ?").execute(arguments: [
                 taken.body, resource,
@@ -105,7 +106,7 @@ struct IndexRemoval: Sendable {
 
     private static let hasNoParts = "NOT EXISTS (SELECT 1 FROM resource p WHERE p.part_of = resource.id)"
 
-    /// Forgets resources, pinned or not, but for those that have parts.
+    /// Removes resources, pinned or not, except those that have parts.
     func remove(_ keys: [CacheKey]) throws(StoreError) {
         var ids: [GenerationID] = []
         for key in keys { ids += try IndexRows(database: database).identifiers(of: key) }
@@ -123,9 +124,9 @@ struct IndexRemoval: Sendable {
 
     func remove(_ key: CacheKey) throws(StoreError) { try remove([key]) }
 
-    /// Forgets what the index has of a generation and cannot be: damaged extents, or all of it. What all rows take is
-    /// summed up anew, as nobody knows what the damaged ones stood for.
-    /// - Returns: its key, if that can be read, whether the generation is gone, and by how much the sum has changed.
+    /// Removes damaged rows of a generation: some extents, or all of it. The total is then computed again, because
+    /// damaged rows do not tell what they stood for.
+    /// - Returns: the key if it can be read, whether the whole generation was removed, and the change of the total.
     func removeDamage(of id: GenerationID) throws(StoreError) -> (key: String?, isGone: Bool, change: Int64) {
         try database.write { db in
             let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
@@ -148,7 +149,7 @@ struct IndexRemoval: Sendable {
         }
     }
 
-    /// - Returns: by how much the sum has changed.
+    /// - Returns: the change of the total.
     private static func sumUp(in db: Database) throws -> Int64 {
         var sum: Int64 = 0
         let ids = try GenerationID.fetchCursor(db, sql: "SELECT id FROM generation")

@@ -10,7 +10,7 @@ extension CacheIndex {
         let head: GenerationHead
         let length: Int64
         let geometry: ChunkGeometry
-        /// What its file takes beside its chunks.
+        /// The file's overhead beside its chunks.
         let overhead: Int64
         /// The presentation that it is a part of.
         var whole: CacheKey?
@@ -22,28 +22,27 @@ extension CacheIndex {
         let lastAccess: Int64
         /// The session in which it was written or last verified.
         let session: Int64
-        /// By bit; 0 where none is known.
+        /// By bit; 0 if unknown.
         let checksums: [UInt64]
     }
 }
 
 extension CacheIndex.GenerationRow {
-    /// What is present, in order; ranges that meet are one.
+    /// The present ranges, in order; adjacent ranges are merged.
     func presentRanges(of extents: [CacheIndex.ExtentRow]) -> [Range<Int64>] {
         geometry.ranges(
             of: extents.sorted { $0.ordinal < $1.ordinal }.map { ($0.ordinal, $0.present) }, length: length)
     }
 }
 
-/// What stands in the rows. The database as such may be sound and a value damaged all the same: none of them is
-/// believed.
+/// Reads rows. Even in a sound database a value may be damaged, so all values are checked.
 struct IndexRows: Sendable {
     let database: IndexDatabase
 
-    /// Seconds since 1970 that can be a time.
+    /// Plausible times, in seconds since 1970.
     private static let times: ClosedRange<Int64> = 0...1 << 40
 
-    /// - Throws: `.damagedRow` where what the index has of it cannot be.
+    /// - Throws: `.damagedRow` if the values cannot be right.
     func generation(of key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow? {
         try database.readOne { db in
             let sql = "\(Self.selectGeneration) WHERE r.key = ?"
@@ -81,7 +80,7 @@ struct IndexRows: Sendable {
             guard let geometry = ChunkGeometry(chunkSize: try row.integer("chunk_size")) else {
                 throw RowDamage(column: "chunk_size", reason: "is out of bounds")
             }
-            // Of a file, what is not in its chunks: at the most all of its blocks, and what lists them.
+            // The overhead beside the chunks is at most all of the file's blocks and the list of them.
             // no trap: of a length of at most `Generation.longest`
             let overhead = try row.integer("overhead", in: 0...length + length / 64 + 1 << 20)
             return CacheIndex.GenerationRow(
@@ -96,12 +95,14 @@ struct IndexRows: Sendable {
             variant = try row.decoded([[String?]].self, "selecting")
         let lines = fields.compactMap { $0.count == 2 ? HeaderFields.Line(name: $0[0], value: $0[1]) : nil }
         guard lines.count == fields.count, lines.allSatisfy(isField) else {
-            throw RowDamage(column: "fields", reason: "is no header")
+            throw RowDamage(column: "fields", reason: "is not a list of header fields")
         }
         let chosen = variant.compactMap { pair in
             pair.count == 2 ? pair[0].map { Variant.Field(name: $0, value: pair[1]) } : nil
         }
-        guard chosen.count == variant.count else { throw RowDamage(column: "selecting", reason: "is no header") }
+        guard chosen.count == variant.count else {
+            throw RowDamage(column: "selecting", reason: "is not a list of header fields")
+        }
         let storedAt = try row.integer("stored_at", in: times), validatedAt = try row.integer("validated_at", in: times)
         return GenerationHead(
             status: Int(try row.integer("status", in: 100...599)), fields: HeaderFields(lines),
@@ -112,14 +113,13 @@ struct IndexRows: Sendable {
                 initialAge: try row.integer("initial_age", in: 0 ... .max)))
     }
 
-    /// Whether it can go out as a field line as it is.
+    /// Whether it can be sent as a field line.
     private static func isField(_ line: HeaderFields.Line) -> Bool {
         !line.name.isEmpty && line.name.utf8.allSatisfy { ASCII.isToken($0) }
             && !line.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
     }
 
-    /// The extents of a generation, and what its file takes beside its chunks; nil where it is gone. Rows that cannot
-    /// be are left out.
+    /// The extents of a generation and the file's overhead; nil if it is gone. Leaves out damaged rows.
     func contents(of row: CacheIndex.GenerationRow) throws(StoreError) -> (
         extents: [CacheIndex.ExtentRow], overhead: Int64, hasDamage: Bool
     )? {
@@ -161,7 +161,7 @@ struct IndexRows: Sendable {
             checksums: unpack((try? row.bytes("checksums")) ?? Data()))
     }
 
-    /// The ordinal of an extent that a resource of this length has.
+    /// The ordinal of an extent that exists in a resource of this length.
     static func extent(_ column: String, in row: StoredRow, length: Int64, _ geometry: ChunkGeometry) throws(RowDamage)
         -> Int
     {
@@ -170,7 +170,7 @@ struct IndexRows: Sendable {
         return Int(try row.integer(column, in: 0...Int64(count - 1))) // no trap: at least one
     }
 
-    /// The generations of a resource, whatever their rows say.
+    /// The generations of a resource, even if their rows are damaged.
     func identifiers(of key: CacheKey) throws(StoreError) -> [GenerationID] {
         try database.readOne { db in
             let sql = "SELECT g.id FROM resource r JOIN generation g ON g.resource = r.id WHERE r.key = ?"
@@ -178,10 +178,10 @@ struct IndexRows: Sendable {
         }
     }
 
-    /// The keys of what an origin chose by other request fields (`Variant.variantKey`).
+    /// The keys of a resource's variants (`Variant.variantKey`).
     func variants(of key: CacheKey) throws(StoreError) -> [CacheKey] {
         try database.readOne { db in
-            // A space follows the URL, and no URL has one: they stand in a row in the order of keys.
+            // A space follows the URL, and no URL contains one: the variants are adjacent in the order of keys.
             try String.fetchAll(
                 db, sql: "SELECT key FROM resource WHERE key > ? AND key < ?",
                 arguments: [key.text + " ", key.text + "!"]
@@ -195,13 +195,12 @@ struct IndexRows: Sendable {
         }
     }
 
-    /// What the rows of generations say that they take on the disk.
+    /// The disk usage of generations according to their rows.
     func taken(by ids: [GenerationID]) throws(StoreError) -> Int64 {
         try database.read { db in try ids.reduce(0) { $0 +| (try Self.taken(by: $1, in: db).blocks) } }
     }
 
-    /// What the rows of a generation say that it takes on the disk, and how many bytes of it are cached. Damaged rows
-    /// count nothing.
+    /// The disk usage of a generation according to its rows, and its cached bytes. Damaged rows do not count.
     static func taken(by id: GenerationID, in db: Database) throws -> (blocks: Int64, body: Int64) {
         let sql = "SELECT g.*, r.key FROM generation g JOIN resource r ON r.id = g.resource WHERE g.id = ?"
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id]),
@@ -223,7 +222,7 @@ struct IndexRows: Sendable {
         }
     }
 
-    /// Checksums as they stand in a row: without the zeros at their end.
+    /// Checksums as stored in a row: without trailing zeros.
     static func pack(_ checksums: [UInt64]) -> Data {
         let count = (checksums.lastIndex { $0 != 0 } ?? -1) + 1
         return checksums[..<count].map(\.littleEndian).withUnsafeBytes { Data($0) }

@@ -4,7 +4,7 @@ import GRDB
 import HTTPModel
 
 extension CacheIndex {
-    /// News of a generation.
+    /// Changes of a generation to be saved.
     struct Update: Sendable {
         let id: GenerationID
         let key: CacheKey
@@ -13,15 +13,15 @@ extension CacheIndex {
         let geometry: ChunkGeometry
         var overhead: Int64
         var hits: Int64
-        /// Whether the index had its row before.
+        /// Whether the index already had its row.
         var wasIndexed = true
-        /// Whether the head is another one than the index has.
+        /// Whether the head differs from the one in the index.
         var isHeadChanged = false
-        /// The presentation that it is a part of; nil where nobody has said so, which changes nothing.
+        /// The presentation that it is a part of; nil leaves this as it is.
         var whole: CacheKey?
         var extents: [ExtentUpdate]
 
-        /// The same news in parts, none of which has many extents.
+        /// Splits the update, so that no part has many extents.
         func parts(of count: Int) -> [Update] {
             guard extents.count > count else { return [self] }
             return stride(from: 0, to: extents.count, by: count).map { start in
@@ -32,11 +32,11 @@ extension CacheIndex {
             }
         }
 
-        /// Updates in groups that are saved in one transaction each.
+        /// Groups updates into batches for one transaction each.
         static func batches(_ updates: [Update]) -> [[Update]] {
             var (batches, rows) = ([[Update]](), IndexSaving.rowsAtOnce)
             for part in updates.flatMap({ $0.parts(of: IndexSaving.rowsAtOnce) }) {
-                // The head counts for several: its keys lie all over the indexes.
+                // The head counts for several rows: its keys are spread over all indexes.
                 let cost = part.extents.count + 8
                 if rows + cost > IndexSaving.rowsAtOnce { (batches, rows) = (batches + [[]], 0) }
                 batches[batches.count - 1].append(part)
@@ -52,21 +52,21 @@ extension CacheIndex {
         /// New checksums, by bit.
         let checksums: [Int: UInt64]
         let lastAccess: Int64
-        /// Whether all of the extent is verified, and so belongs to this session.
+        /// Whether the whole extent is verified, and so belongs to this session.
         let isVerified: Bool
     }
 
-    /// What saving has changed beside what it was told.
+    /// Further results of saving.
     struct Saved: Sendable {
-        /// Older generations whose rows went, as a resource has one, and what these said that they take on the disk.
+        /// Older generations of the same resources, whose rows were removed, with their disk usage according to these.
         var replaced: [GenerationID: Int64] = [:]
-        /// Of the generations that were saved, those that are pinned.
+        /// The saved generations that are pinned.
         var pinned: Set<GenerationID> = []
-        /// Those that somebody has pinned or downloaded.
+        /// The saved generations that are pinned or downloaded.
         var kept: Set<GenerationID> = []
-        /// Those that were there before, and are pinned from now on, as their whole is.
+        /// Resources that had a row and become pinned with their whole.
         var newlyPinned: [CacheKey] = []
-        /// Wholes with parts of their own that are to be parts of another.
+        /// Presentations with parts of their own that are to become parts of another.
         var toBeJoined: [(key: CacheKey, whole: CacheKey)] = []
     }
 }
@@ -85,12 +85,12 @@ extension CacheIndex.Update {
     }
 }
 
-/// What a checkpoint tells the index.
+/// Saves checkpoints.
 struct IndexSaving: Sendable {
     let database: IndexDatabase
     let keys: KeyFilter
 
-    /// In one transaction; `batches` keeps each small.
+    /// Saves in one transaction; `batches` keeps each small.
     func save(_ updates: [CacheIndex.Update], session: Int64) throws(StoreError) -> CacheIndex.Saved {
         try database.write { db in
             var saved = CacheIndex.Saved()
@@ -100,7 +100,7 @@ struct IndexSaving: Sendable {
         }
     }
 
-    /// A transaction has about so many rows at the most: until it is over, the index's log grows by all pages that it
+    /// The number of rows in a transaction, approximately: until it ends, the index's log grows by every page that it
     /// touches.
     static let rowsAtOnce = 512
 
@@ -116,7 +116,7 @@ struct IndexSaving: Sendable {
                     RETURNING id, pinned, downloaded, part_of
                     """), arguments: [update.key.text, update.hits, update.extents.map(\.lastAccess).max() ?? 0])
         guard let resource = resource.map({ StoredRow($0) }) else {
-            throw StoreError.index(detail: "a resource could not be saved")
+            throw StoreError.index(detail: "cannot save a resource")
         }
         let resourceID = try resource.integer("id"), isDownloaded = (try? resource.flag("downloaded")) ?? false
         var isPinned = (try? resource.flag("pinned")) ?? false
@@ -124,7 +124,7 @@ struct IndexSaving: Sendable {
         if isPinned { saved.pinned.insert(update.id) }
         if isPinned || isDownloaded { saved.kept.insert(update.id) }
         var cached: Int64 = 0
-        // A resource has one current generation: an older one's rows go.
+        // A resource has one current generation: remove the rows of older ones.
         let older = try GenerationID.fetchAll(
             db.cachedStatement(sql: "SELECT id FROM generation WHERE resource = ? AND id != ?"),
             arguments: [resourceID, update.id])
@@ -151,9 +151,9 @@ struct IndexSaving: Sendable {
         try IndexDatabase.addDataBytes(blocks, in: db)
     }
 
-    /// Makes a resource a part of a presentation. One that has parts itself takes them along, which is too much to be
-    /// done here.
-    /// - Returns: whether it is pinned from now on, as the whole is.
+    /// Makes a resource a part of a presentation. One with parts of its own is left to the caller, as moving them takes
+    /// too long.
+    /// - Returns: whether it becomes pinned with its whole.
     private static func join(
         _ update: CacheIndex.Update, _ resource: StoredRow, to whole: CacheKey, _ saved: inout CacheIndex.Saved,
         in db: Database
@@ -171,7 +171,7 @@ struct IndexSaving: Sendable {
         return isPinned
     }
 
-    /// - Returns: what the file takes beside its chunks, as far as no row said so before.
+    /// - Returns: the growth of the file's overhead compared with the row.
     private static func saveHead(_ update: CacheIndex.Update, _ resource: Int64, in db: Database) throws -> Int64 {
         let known = try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT overhead FROM generation WHERE id = ?"), arguments: [update.id])
@@ -203,7 +203,7 @@ struct IndexSaving: Sendable {
         return update.overhead -| known
     }
 
-    /// What freshening changes.
+    /// The columns that a validation changes.
     private static func headArguments(_ head: GenerationHead) -> StatementArguments {
         [
             pairs(head.fields.lines.map { ($0.name, $0.value) }), head.times.validatedAt, head.times.initialAge,
@@ -211,7 +211,8 @@ struct IndexSaving: Sendable {
         ]
     }
 
-    /// As JSON (RFC 8259): an array of arrays of two, written by hand, as each small file has it written once.
+    /// Encodes pairs as JSON (RFC 8259): an array of arrays of two. Written by hand because it runs for each small
+    /// file.
     static func pairs(_ pairs: [(String, String?)]) -> String {
         var text = "["
         for (name, value) in pairs {
@@ -242,7 +243,7 @@ struct IndexSaving: Sendable {
         text += "\""
     }
 
-    /// - Returns: the bits that the row had.
+    /// - Returns: the row's previous bits.
     private static func save(
         _ extent: CacheIndex.ExtentUpdate, of update: CacheIndex.Update, isPinned: Bool, session: Int64, in db: Database
     )

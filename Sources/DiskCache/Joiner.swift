@@ -7,13 +7,13 @@ final class Joiner {
 
     init(_ core: StoreCore, _ pins: PinnedCopy) { (self.core, self.pins) = (core, pins) }
 
-    /// What is part of them comes along. Where the presentation is pinned they are from now on.
+    /// Moves the resources' own parts too. If the presentation is pinned, all of them become pinned.
     func join(_ keys: [CacheKey], to whole: CacheKey) throws(StoreError) {
         let root = try core.index.parts.whole(of: whole) ?? whole
-        // The index does not know all of them yet.
+        // Generations that the index does not know yet.
         for key in keys where key != root { core.open.newest(of: key)?.setWhole(root) }
         let pinned = try core.index.parts.join(keys, to: root)
-        // Saved later, these would bring back a whole that may have no row any more.
+        // Update these too: when they are saved later, they would deliver back a whole that may have lost its row.
         let former = Set(keys)
         for open in core.open.all where open.key != root && open.whole.map(former.contains) == true {
             open.setWhole(root)
@@ -21,7 +21,7 @@ final class Joiner {
         try notePinned(pinned)
     }
 
-    /// Parts that are pinned, as their whole is.
+    /// Parts that are now pinned with their whole.
     func notePinned(_ keys: [CacheKey]) throws(StoreError) {
         guard !keys.isEmpty else { return }
         for key in keys { core.open.newest(of: key)?.setKept(true) }

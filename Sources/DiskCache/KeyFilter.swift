@@ -2,31 +2,31 @@ import CachePolicy
 import GRDB
 import Synchronization
 
-/// Tells of most keys that the index does not have them, without asking it: a Bloom filter (Bloom, CACM 13(7), 1970)
-/// over all keys that it has or ever had since the filter was filled. Any thread.
+/// Knows of most missing keys that the index lacks them, without asking it: a Bloom filter (Bloom, CACM 13(7), 1970)
+/// over all keys that the index has, or has had since the filter was filled. Can be used from any thread.
 ///
-/// It answers once it has been filled with what the index had before; a row that is written later has its key entered
-/// first.
+/// It answers once it has been filled with all existing keys. The key of a later row is entered before the row is
+/// written.
 final class KeyFilter: Sendable {
     private let state = Mutex(State())
 
     private struct State {
         var bits: [UInt64] = []
-        /// Keys that were entered, and how many are meant to be.
+        /// The number of entered keys, and the number it was made for.
         var (count, capacity) = (0, 0)
         var phase = Phase.unfilled
     }
 
-    /// `unusable`: the index could not be read, and is not read again and again for this.
+    /// `unusable`: the index could not be read, and is not read again for this.
     private enum Phase { case unfilled, filling, filled, unusable }
 
-    /// With so many for each key and so many of them set, one key in about 120 passes for one that is there (Bloom's
-    /// formula).
+    /// With this many bits per key, and this many of them set, about one absent key in 120 is taken for a present one
+    /// (Bloom's formula).
     private static let (bitsPerKey, bitsSet) = (10, 7)
-    /// 40 KiB at least, 160 MiB at most: of an index with more keys nothing is known.
+    /// At least 40 KiB and at most 160 MiB; for an index with more keys the filter is not used.
     private static let (smallestCapacity, mostKeys) = (1 << 15, 1 << 27)
 
-    /// Whether the index certainly lacks a key; false while nobody knows.
+    /// Whether the index certainly lacks a key; false if the filter cannot tell.
     func certainlyLacks(_ key: CacheKey) -> Bool {
         let hash = Self.hash(key)
         return state.withLock { state in
@@ -35,7 +35,7 @@ final class KeyFilter: Sendable {
         }
     }
 
-    /// A row with this key is about to be written.
+    /// Enters the key of a row that is about to be written.
     func enter(_ key: CacheKey) {
         let hash = Self.hash(key)
         state.withLock { state in
@@ -46,15 +46,15 @@ final class KeyFilter: Sendable {
                 state.bits[place >> 6] |= 1 << UInt64(place & 63)
                 isNew = true
             }
-            // Each checkpoint enters the keys of what is being filled.
+            // A checkpoint enters the keys of running fetches again and again.
             guard isNew else { return }
             state.count += 1
-            // Beyond that it would say less and less; it is filled anew, and larger.
+            // An overfull filter tells less and less: it is filled again, with more room.
             if state.count > state.capacity, state.phase == .filled { state.phase = .unfilled }
         }
     }
 
-    /// - Returns: whether the caller has to fill it; false where it is filled, or somebody does that, or nobody can.
+    /// - Returns: whether the caller has to fill it. False if it is filled, being filled or unusable.
     func beginFilling() -> Bool {
         state.withLock { state in
             guard state.phase == .unfilled else { return false }
@@ -63,21 +63,21 @@ final class KeyFilter: Sendable {
         }
     }
 
-    /// Memory for so many keys, all of whose bits are 0.
+    /// Cleared memory for a number of keys.
     struct Memory {
         fileprivate let bits: [UInt64]
         fileprivate let capacity: Int
     }
 
-    /// - Parameter count: how many keys the index has about; there is room for as many again.
-    /// - Returns: nil where there are too many.
+    /// - Parameter count: roughly the number of keys in the index; there is room for as many again.
+    /// - Returns: nil if there are too many.
     static func memory(for count: Int) -> Memory? {
         guard count <= mostKeys / 2 else { return nil }
         let capacity = max(smallestCapacity, 2 * count)
         return Memory(bits: [UInt64](repeating: 0, count: (capacity * bitsPerKey + 63) / 64), capacity: capacity)
     }
 
-    /// Empties it. From here on, what is entered is in it. No row may be on its way then whose key was entered before.
+    /// Empties the filter. Keys entered from now on are in it. No row may be on its way whose key was entered earlier.
     func empty(into memory: Memory) {
         state.withLock { state in (state.bits, state.count, state.capacity) = (memory.bits, 0, memory.capacity) }
     }
@@ -94,8 +94,7 @@ final class KeyFilter: Sendable {
         return text.withUTF8 { ChunkDigest.of(UnsafeRawBufferPointer($0)) }
     }
 
-    /// The bits of a key: two halves of one hash stand for as many hashes as are needed (Kirsch and Mitzenmacher,
-    /// 2006).
+    /// The bits of a key: two halves of one hash replace as many hashes as are needed (Kirsch and Mitzenmacher, 2006).
     private static func places(_ hash: UInt64, _ words: Int) -> some Sequence<Int> {
         let (first, step) = (hash & 0xFFFF_FFFF, hash >> 32 | 1)
         let bits = UInt64(words) * 64
@@ -106,7 +105,7 @@ final class KeyFilter: Sendable {
 extension CacheIndex {
     /// Enters all keys into the filter.
     /// - Parameters:
-    ///   - keysAtOnce: how many are read in one transaction; a long one would keep the index's log from being
+    ///   - keysAtOnce: how many are read in one transaction; a long transaction would keep the index's log from being
     ///     shortened.
     ///   - isEnding: asked between pages.
     func fillKeys(keysAtOnce: Int = 4096, isEnding: () -> Bool) throws(StoreError) {
@@ -114,7 +113,7 @@ extension CacheIndex {
         defer { keys.endFilling(isComplete: isComplete) }
         let count = try database.readOne { try Int.fetchOne($0, sql: "SELECT count(*) FROM resource") ?? 0 }
         guard let memory = KeyFilter.memory(for: count) else { return }
-        // Within a transaction that may write: there is no other one then, and so no row on its way.
+        // Within a write transaction: there can be no other one, and so no row on its way.
         try database.write { _ in keys.empty(into: memory) }
         var last = Int64.min
         while !isEnding() {
@@ -125,7 +124,7 @@ extension CacheIndex {
                 )
                 .map { StoredRow($0) }
             }
-            // A key that cannot be read is none that anybody asks for.
+            // Nobody can ask for a key that cannot be read.
             for row in page { if let key = try? row.text("key") { keys.enter(CacheKey(text: key)) } }
             guard page.count == keysAtOnce, let next = try? page[page.count - 1].integer("id"), next > last else {
                 isComplete = page.count < keysAtOnce

@@ -1,13 +1,13 @@
 import CachePolicy
 import Foundation
 
-/// Finds resources in the index and opens their files. On any thread that may wait for the disk, but for the store's
+/// Looks resources up in the index and opens their files. On any thread that may wait for the disk, except the store's
 /// queue.
 struct Loader: Sendable {
     let core: StoreCore
     let queue: StoreQueue
 
-    /// - Returns: nil where nothing of it is cached.
+    /// - Returns: nil if nothing of it is cached.
     func load(_ key: CacheKey) throws(StoreError) -> Generation? {
         if let open = core.open.newest(of: key) { return open }
         let found: CacheIndex.GenerationRow?
@@ -16,7 +16,7 @@ struct Loader: Sendable {
             return nil
         }
         guard let row = found else { return nil }
-        // From here on the evictor leaves this generation alone; what it or a closing has begun is waited for.
+        // From here on the evictor leaves this generation alone. If it is being evicted or closed, wait for that.
         let (known, isBusy) = core.open.beginLoading(row.id)
         defer { core.open.endLoading(row.id) }
         if let known { return known.isRetired ? nil : known }
@@ -30,7 +30,7 @@ struct Loader: Sendable {
         return try open(row, contents.extents, contents.overhead)
     }
 
-    /// - Throws: where the file is there and cannot be opened: nothing is known then, and nothing may take its place.
+    /// - Throws: if the file exists and cannot be opened. It must not be replaced then.
     private func open(_ row: CacheIndex.GenerationRow, _ rows: [CacheIndex.ExtentRow], _ overhead: Int64)
         throws(StoreError) -> Generation?
     {
@@ -38,8 +38,8 @@ struct Loader: Sendable {
         do throws(StoreError) {
             file = try openFile(of: row)
         } catch .system(_, _, ENOENT) {
-            // Deleted from outside: its rows go, and it is fetched again.
-            core.logger.error("dropped from the cache, as its file is gone: \(row.key.text)")
+            // The file was deleted from outside: remove its rows; it will be fetched again.
+            core.logger.error("dropped from the cache because its file is missing: \(row.key.text)")
             core.metrics.errors.add("disk-file-missing")
             queue.async { _ = $0.remover.remove([row.id]) }
             return nil
@@ -52,10 +52,10 @@ struct Loader: Sendable {
             id: row.id, key: row.key, head: row.head, chunks: chunks, file: file, ledger: core.ledger, isIndexed: true,
             isKept: try core.index.pins.isKept(row.key), whole: row.whole)
         let opened = core.open.addLoaded(generation)
-        // Asked once more: who pinned it before it was registered found nobody to tell, and who does so from now on
-        // tells it. Where the index does not answer, what it said a moment ago holds.
+        // Ask again: a pin set before the generation was registered found none to update, and later ones will update
+        // this one. If the index does not answer, its earlier answer holds.
         if let opened {
-            core.faults.report("look up what is kept") { () throws(StoreError) in
+            core.faults.report("look up whether a resource is pinned") { () throws(StoreError) in
                 opened.startKept(try core.index.pins.isKept(row.key))
             }
         }
@@ -72,7 +72,7 @@ struct Loader: Sendable {
         return extents
     }
 
-    /// Where too many files are open, idle ones are closed, and it is tried again.
+    /// If too many files are open, closes idle ones and tries again.
     private func openFile(of row: CacheIndex.GenerationRow) throws(StoreError) -> SparseFile {
         do throws(StoreError) {
             return try core.files.open(row.id, length: row.length)
@@ -84,25 +84,25 @@ struct Loader: Sendable {
         }
     }
 
-    /// What is open in case is let go of; the store's queue closes it. From any thread.
+    /// Has files released that are kept open for later; the store's queue closes them. Can be called from any thread.
     func closeInShortage() {
         core.noteShortage()
         queue.async { _ = $0.closer.closeUnused() }
     }
 
-    /// - Returns: also what origins chose by other request fields, for resources that have such.
+    /// - Returns: the keys, and those of the resources' variants.
     func withVariants(_ keys: [CacheKey]) -> [CacheKey] {
         var all = keys
         for key in keys {
             all += core.open.newestIDs.keys.filter { $0.text.hasPrefix(key.text + " ") }
-            core.faults.report("look variants up") { () throws(StoreError) in
+            core.faults.report("look up variants") { () throws(StoreError) in
                 all += try core.index.rows.variants(of: key).filter { !all.contains($0) }
             }
         }
         return all
     }
 
-    /// - Throws: `StoreError`; where there is no room even for an empty file, a `.system` error with ENOSPC.
+    /// - Throws: `StoreError`; a `.system` error with ENOSPC if there is no room even for an empty file.
     func make(_ key: CacheKey, head: GenerationHead, length: Int64?, isHidden: Bool, partOf whole: CacheKey? = nil)
         throws(StoreError) -> Generation
     {
@@ -117,14 +117,15 @@ struct Loader: Sendable {
             let chunks = ChunkTable(core.configuration.geometry, length: length, isStored: true)
             let generation = Generation(
                 id: id, key: key, head: head, chunks: chunks, file: file, ledger: core.ledger, isHidden: isHidden,
-                // What takes another's place belongs where that did, also where that one's rows go before it is saved.
+                // A replacement belongs to the same presentation, even if the old generation's rows are removed before
+                // this one is saved.
                 whole: whole ?? core.open.newest(of: key)?.whole)
             core.open.add(generation)
             return generation
         } catch {
-            // A loop does not wait for what is closed: this one passes by, the next finds room.
+            // A loop must not wait for files to be closed: this response passes through, the next one finds room.
             if error.isShortageOfFiles { closeInShortage() }
-            // It may have been made, but not as it has to be.
+            // The file may have been created incompletely.
             unlink(core.files.path(of: id))
             core.ledger.release(CapacityLedger.fileOverhead)
             throw error

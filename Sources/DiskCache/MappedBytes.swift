@@ -1,15 +1,15 @@
 import Glibc
 import Synchronization
 
-/// A part of a generation's bytes in this process's address space, for as long as this lives. The bytes of a file on
-/// the disk are only for the kernel (`sendmsg`), which answers EFAULT where the file shrank under it.
+/// A mapping of a part of a generation's bytes, for as long as this value lives. Bytes of a file on disk are only for
+/// the kernel (`sendmsg`), which answers EFAULT if the file has shrunk.
 ///
-/// `@unchecked Sendable` because place and size never change.
+/// `@unchecked Sendable` because address and size never change.
 package final class MappedBytes: @unchecked Sendable {
-    /// Which of the generation's bytes.
+    /// The mapped range of the generation.
     package let range: Range<Int64>
     let base: UnsafeMutableRawPointer
-    /// When it was last asked for, by `MappingClock`.
+    /// When it was last requested, by `MappingClock`.
     private let lastUse: Atomic<Int64>
 
     private init(_ range: Range<Int64>, _ base: UnsafeMutableRawPointer) {
@@ -17,14 +17,14 @@ package final class MappedBytes: @unchecked Sendable {
         lastUse = Atomic(MappingClock.now())
     }
 
-    /// A part of a file, to be read.
+    /// Maps a part of a file for reading.
     convenience init(of descriptor: Int32, _ range: Range<Int64>, path: String) throws(StoreError) {
         let address = mmap(nil, range.count, PROT_READ, MAP_SHARED | MAP_NORESERVE, descriptor, off_t(range.lowerBound))
         guard let address, address != MAP_FAILED else { throw .lastSystemError("mmap", path) }
         self.init(range, address)
     }
 
-    /// Memory of its own.
+    /// Maps anonymous memory.
     convenience init(inMemory range: Range<Int64>) throws(StoreError) {
         let address = mmap(nil, range.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
         guard let address, address != MAP_FAILED else { throw .lastSystemError("mmap", "memory") }
@@ -43,7 +43,7 @@ package final class MappedBytes: @unchecked Sendable {
     var lastUsed: Int64 { lastUse.load(ordering: .relaxed) }
 }
 
-/// Milliseconds that never go back.
+/// A monotonic clock in milliseconds.
 enum MappingClock {
     static func now() -> Int64 {
         var time = timespec()
@@ -52,35 +52,35 @@ enum MappingClock {
     }
 }
 
-/// Where a generation's bytes are: in a file on the disk, or in memory.
+/// The bytes of a generation, in a file on disk or in memory.
 protocol GenerationBytes: AnyObject, Sendable {
     var path: String { get }
-    /// nil for what is in memory.
+    /// nil for bytes in memory.
     var descriptor: Int32? { get }
-    /// The part around an offset.
+    /// The mapping around an offset.
     func mapping(at offset: Int64) throws(StoreError) -> MappedBytes
-    /// The part around an offset where it is mapped, or was wanted before lately; nil the first time, as a copy of a few
-    /// bytes costs less than to map the part for them.
+    /// The mapping around an offset if it exists, or if bytes there were wanted before; nil the first time, as copying
+    /// a few bytes is cheaper than mapping.
     func mappingOfSecondUse(at offset: Int64) throws(StoreError) -> MappedBytes?
     /// Copies bytes that are in memory, without waiting for the disk.
-    /// - Returns: whether all of them were there.
+    /// - Returns: whether all of them were.
     func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Bool
     /// Whether a range can be sent without waiting for the disk.
     func isResident(_ range: Range<Int64>) -> Bool
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(StoreError)
-    /// - Returns: the bytes read; fewer than asked at the end.
+    /// - Returns: the number of bytes read; less than the buffer's size at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(StoreError) -> Int
-    /// Brings a range into memory.
+    /// Reads a range into memory.
     func warm(_ range: Range<Int64>) throws(StoreError)
-    /// Gives the room of a range back.
+    /// Frees the blocks of a range.
     func punchHole(_ range: Range<Int64>) throws(StoreError)
-    /// Ends it at its length, once that is known.
+    /// Cuts it off at its length, once that is known.
     func truncate(to length: Int64) throws(StoreError)
     func sync() throws(StoreError)
     var allocatedBytes: Int64 { get }
     func seal()
-    /// What of it is mapped and in nobody's hand: each part's last use and size.
+    /// Unused mappings, with their last use and size.
     func idleMappings() -> [(lastUse: Int64, bytes: Int64)]
-    /// Unmaps what is in nobody's hand and was last used at this time or before.
+    /// Drops unused mappings that were last used at this time or before.
     func dropMappings(usedUntil time: Int64)
 }

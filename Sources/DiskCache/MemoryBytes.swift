@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// The bytes of a buffer: in memory, of which as much is taken as has come and was not passed yet. It has no
-/// descriptor, and no limit for files (`RLIMIT_FSIZE`) is one for it.
+/// The bytes of a pass-through buffer: in memory, and only as many as have arrived and were not passed yet. They have
+/// no descriptor, and limits on files (`RLIMIT_FSIZE`) do not apply.
 final class MemoryBytes: GenerationBytes {
     private static let blockSize: Int64 = 1 << 20
 
@@ -56,14 +56,14 @@ final class MemoryBytes: GenerationBytes {
         return done
     }
 
-    /// Buffers are passed from their start on: what lies before the range has gone already.
+    /// Buffers are passed in order: everything before the range has been freed already.
     func punchHole(_ range: Range<Int64>) {
         let passed = blocks.withLock { blocks in
             let passed = blocks.filter { $0.value.range.upperBound <= range.upperBound }
             for index in passed.keys { blocks[index] = nil }
             return passed
         }
-        // Unmapped here, outside of the lock.
+        // Unmapped here, outside the lock.
         _ = passed
     }
 

@@ -1,34 +1,34 @@
 import CachePolicy
 import Synchronization
 
-/// Which generations are open, and what is being done about them. From any thread.
+/// The open generations, and those being opened, closed, evicted or removed. Can be used from any thread.
 ///
-/// Lock order: a generation's state is asked for under this lock, never the other way round.
+/// Lock order: a generation's state may be read under this lock, never the other way round.
 final class OpenGenerations: Sendable {
     private let table = Mutex(Table())
 
     private struct Table {
-        /// Kept until nobody else has them (`takeUnused`): only then, and on the store's queue alone, is anything done
-        /// about their files' ends.
+        /// Kept until nobody else refers to them (`takeUnused`). Only then, and only on the store's queue, are their
+        /// files closed or removed.
         var open: [GenerationID: Generation] = [:]
-        /// The newest of them by key, known to the index or not yet.
+        /// The newest open generation of each key, whether or not the index knows it.
         var newest: [CacheKey: GenerationID] = [:]
-        /// Being closed at this moment, on the store's queue.
+        /// Being closed on the store's queue.
         var closing: Set<GenerationID> = []
-        /// Being read from the index, by how many: the evictor passes them by.
+        /// The number of look-ups that are reading a generation from the index; the evictor skips it.
         var loading: [GenerationID: Int] = [:]
-        /// Generations that are not open, of which something is being evicted, removed or looked at.
+        /// Generations that are not open and are being evicted, removed or examined.
         var claimed: Set<GenerationID> = []
-        /// Removed while somebody was opening them: that comes to nothing.
+        /// Removed while being opened: the opening must fail.
         var removedWhileLoading: Set<GenerationID> = []
 
-        /// The generation of a key that is open, if it is still the current one.
+        /// The open generation of a key, if it is still current.
         func newest(of key: CacheKey) -> Generation? {
             guard let id = newest[key], let generation = open[id], !generation.isRetired else { return nil }
             return generation
         }
 
-        /// - Returns: the one that is open for that file from now on.
+        /// - Returns: the open generation with this ID: this one, or one that was there before.
         mutating func add(_ generation: Generation) -> Generation {
             if let open = open[generation.id] { return open }
             open[generation.id] = generation
@@ -41,7 +41,7 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    // MARK: Finding
+    // MARK: Looking up
 
     var all: [Generation] { table.withLock { Array($0.open.values) } }
     var count: Int { table.withLock { $0.open.count } }
@@ -50,13 +50,13 @@ final class OpenGenerations: Sendable {
 
     func newest(of key: CacheKey) -> Generation? { table.withLock { $0.newest(of: key) } }
 
-    /// The identifiers of the newest generations, retired ones among them, by key.
+    /// The newest generations by key, retired ones included.
     var newestIDs: [CacheKey: GenerationID] { table.withLock { $0.newest } }
 
     // MARK: Opening
 
-    /// From here to `endLoading` nothing of a generation is evicted.
-    /// - Returns: the generation if it is open; else whether something is being done about its file's end.
+    /// Keeps the evictor away from a generation until `endLoading`.
+    /// - Returns: the generation if it is open; otherwise whether it is being closed, evicted or removed.
     func beginLoading(_ id: GenerationID) -> (open: Generation?, isBusy: Bool) {
         table.withLock { table in
             table.loading[id, default: 0] += 1
@@ -72,15 +72,14 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    /// Enters a new generation.
+    /// Adds a new generation.
     func add(_ generation: Generation) { _ = table.withLock { $0.add(generation) } }
 
-    /// Enters what was read from the index.
-    /// - Returns: the one that is open for its resource from now on, as another look-up may have been quicker; nil
-    ///   where it was removed meanwhile.
+    /// Adds a generation read from the index.
+    /// - Returns: the resource's open generation, which may come from another look-up; nil if it was removed meanwhile.
     func addLoaded(_ generation: Generation) -> Generation? {
         table.withLock { table in
-            // Removed since its rows were read, or replaced by another.
+            // It may have been removed or replaced since its rows were read.
             if table.removedWhileLoading.contains(generation.id) { return nil }
             if let newest = table.newest(of: generation.key), newest.id != generation.id { return newest }
             return table.add(generation)
@@ -92,8 +91,8 @@ final class OpenGenerations: Sendable {
 
     // MARK: Closing
 
-    /// Takes generations out to which nobody else has a reference. None can come by: it would be had from here, under
-    /// the same lock. `endClosing` follows.
+    /// Takes out generations that nobody else refers to. Nobody can get a new reference, which takes the same lock.
+    /// `endClosing` must follow.
     func takeUnused() -> [Generation] {
         table.withLock { table in
             var unused: [Generation] = []
@@ -107,7 +106,7 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    /// - Parameter kept: those that could not be closed: they are open again.
+    /// - Parameter kept: those that could not be closed and stay open.
     func endClosing(_ generations: [Generation], keeping kept: Set<GenerationID>) {
         table.withLock { table in
             table.closing.subtract(generations.map(\.id))
@@ -120,19 +119,19 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    // MARK: What is done to files that are not open
+    // MARK: Claims on closed files
 
-    /// What somebody finds who wants to change a generation's file.
+    /// The result of a claim on a generation's file.
     enum Claim {
-        /// It is open: the generation itself says what may be done.
+        /// It is open: ask the generation itself.
         case open(Generation)
-        /// Nobody has it, and who wants to open it waits for the store's queue, until `release`.
+        /// Nobody has it open. Whoever wants to open it has to wait for the store's queue, until `release`.
         case claimed
-        /// Somebody is opening it at this moment.
+        /// It is being opened.
         case loading
     }
 
-    /// Claims a generation for the evictor, which passes by what is being opened.
+    /// Claims a generation for the evictor, which skips those being opened.
     func claimToEvict(_ id: GenerationID) -> Claim {
         table.withLock { table in
             if table.loading[id] != nil { return .loading }
@@ -142,7 +141,7 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    /// Claims generations that are to be removed: who is opening one does not find it.
+    /// Claims generations for removal. Openings in progress fail.
     func claimToRemove(_ ids: [GenerationID]) -> (open: [Generation], closed: [GenerationID]) {
         table.withLock { table in
             let open = ids.compactMap { table.open[$0] }, closed = ids.filter { table.open[$0] == nil }
@@ -152,7 +151,7 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    /// - Parameter isLoadingToo: whether also one that is being opened.
+    /// - Parameter isLoadingToo: whether to claim it even while it is being opened.
     /// - Returns: whether it was neither open nor claimed.
     func claimClosed(_ id: GenerationID, isLoadingToo: Bool) -> Bool {
         table.withLock { table in
@@ -162,8 +161,8 @@ final class OpenGenerations: Sendable {
 
     func release(_ ids: some Sequence<GenerationID>) { table.withLock { $0.claimed.subtract(ids) } }
 
-    /// Rows of a generation are gone: who is opening it does not find it.
-    /// - Returns: the generation, where it is open.
+    /// The rows of a generation are gone: an opening in progress fails.
+    /// - Returns: the generation if it is open.
     func noteRemoval(of id: GenerationID) -> Generation? {
         table.withLock { table in
             if table.open[id] == nil { table.noteRemoval(of: id) }
@@ -171,7 +170,7 @@ final class OpenGenerations: Sendable {
         }
     }
 
-    /// Whether a generation is open, or about to be, or being closed.
+    /// Whether a generation is open, being opened or being closed.
     func isKnown(_ id: GenerationID) -> Bool {
         table.withLock { $0.open[id] != nil || $0.loading[id] != nil || $0.closing.contains(id) }
     }

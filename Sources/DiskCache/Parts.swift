@@ -1,17 +1,17 @@
 import CachePolicy
 import HTTPModel
 
-/// The parts of presentations: which there are, and what is done to all of them.
+/// Operations on all parts of a presentation.
 ///
-/// A page at a time, so that no transaction is large and others get their turn on the queue. All of it blocks, like
-/// what people ask for.
+/// They work a page at a time, so that transactions stay small and others get their turn on the queue. They block, like
+/// other commands.
 struct Parts: Sendable {
     let core: StoreCore
     let queue: StoreQueue
 
-    // MARK: Which there are
+    // MARK: Looking up
 
-    /// At most so many are told: as many as a playlist may list, with what else belongs to them.
+    /// The most parts to report: as many as a playlist may list, plus what belongs to it.
     static let most = 1_000_000
 
     func reports(of whole: CacheKey) throws(StoreError) -> [PartReport] {
@@ -33,15 +33,15 @@ struct Parts: Sendable {
         }
     }
 
-    // MARK: What is done to all of them
+    // MARK: Changing all
 
-    /// How many parts something was done to, and the bytes that it gave back on the disk.
+    /// The number of changed parts, and the bytes freed on the disk.
     struct Sum: Sendable {
         var count = 0
         var bytes: Int64 = 0
     }
 
-    /// Does something to each page of the parts of a presentation, on the store's queue.
+    /// Calls `body` with each page of a presentation's parts, on the store's queue.
     private func visit(_ whole: CacheKey, _ body: ([CacheIndex.Part], StoreWork) throws(StoreError) -> Sum)
         throws(StoreError) -> Sum
     {
@@ -61,8 +61,9 @@ struct Parts: Sendable {
         return sum
     }
 
-    /// Also those that seem so already: an end between the transactions has left their extents as they were.
-    /// - Returns: how many there are.
+    /// Includes parts that already have the flag: a crash between two transactions may have left their extents
+    /// unchanged.
+    /// - Returns: the number of parts.
     func setPinned(_ isPinned: Bool, of whole: CacheKey) throws(StoreError) -> Int {
         let sum = try visit(whole) { page, work throws(StoreError) in
             try setPinned(isPinned, page, work)
@@ -75,7 +76,7 @@ struct Parts: Sendable {
     private func setPinned(_ isPinned: Bool, _ parts: [CacheIndex.Part], _ work: StoreWork) throws(StoreError) {
         guard !parts.isEmpty else { return }
         let keys = parts.map(\.key)
-        // In this order the copy never has a pin that the index has not.
+        // In this order, the copy never has a pin that the index lacks.
         if !isPinned { try work.pins.remove(keys) }
         try core.index.parts.setPinned(isPinned, parts)
         if isPinned { return try work.joiner.notePinned(keys) }
@@ -95,7 +96,7 @@ struct Parts: Sendable {
     }
 
     /// Removes all parts, pinned or not.
-    /// - Returns: how many there were, and what they took on the disk.
+    /// - Returns: their number and disk usage.
     func remove(of whole: CacheKey, isDryRun: Bool) throws(StoreError) -> Sum {
         try visit(whole) { page, work throws(StoreError) in
             let ids = page.compactMap(\.generation)
@@ -107,13 +108,13 @@ struct Parts: Sendable {
         }
     }
 
-    // MARK: What goes first
+    // MARK: Demoting
 
     func demote(_ keys: [CacheKey]) throws(StoreError) {
         for start in stride(from: 0, to: keys.count, by: IndexParts.pageSize) {
             let some = Array(keys[start..<min(start + IndexParts.pageSize, keys.count)])
             try queue.sync { work throws(StoreError) in
-                // What was read before is told first: it would undo this.
+                // Save earlier reads first: saved later, they would undo this.
                 work.checkpointer.checkpoint(touchesToo: true)
                 try core.index.parts.demote(some)
             }
@@ -122,7 +123,7 @@ struct Parts: Sendable {
 
     // MARK: Restore points
 
-    /// What was there of parts, for a restore point: at most `FormerContent.mostParts`.
+    /// The content of the parts for a restore point: at most `FormerContent.mostParts`.
     func content(of whole: CacheKey) throws(StoreError) -> (parts: [FormerContent.Part], hasMore: Bool) {
         var (parts, place) = ([FormerContent.Part](), 0 as Int64)
         while true {
@@ -148,7 +149,7 @@ struct Parts: Sendable {
             generation: id.description, isPinned: part.isPinned, hits: part.hits, present: present)
     }
 
-    /// - Parameter evictNews: removes of a generation what was not there before.
+    /// - Parameter evictNews: removes the extents of a generation that were not there before.
     /// - Returns: the bytes freed.
     func restore(
         _ former: FormerContent, of whole: CacheKey,
@@ -161,7 +162,7 @@ struct Parts: Sendable {
                 part.generation.map { (part: part, id: $0, former: known[$0.description]) }
             }.filter { $0.former != nil || !former.hasMoreParts }
             let unpinned = listed.filter { $0.part.isPinned && !($0.former?.isPinned ?? former.isPinned) }
-            // Before they go: a pin would stay.
+            // Unpin before removing: a pin would outlive the generation.
             try setPinned(false, unpinned.map(\.part), work)
             let unused = listed.filter {
                 $0.part.hits <= $0.former?.hits ?? 0 && core.open[$0.id]?.isBeingRead != true

@@ -1,11 +1,11 @@
-/// What the index keeps of presentations beside their resources.
+/// The columns and triggers for presentations.
 ///
-/// `part_of` of a resource is the row of the presentation's first playlist, its *whole*; a whole is part of nothing. The
-/// whole's row has the sums over its parts, kept by triggers in the transactions that change a part, so that a listing
-/// costs the same however many parts there are: `parts` (those that have a generation), `part_length`, `part_cached`,
-/// `part_hits`; its `last_access` is never older than a part's. That row stays for as long as it has parts.
+/// A resource's `part_of` is the row of its presentation's first playlist, the *whole*; a whole is never a part. The
+/// whole's row has totals over its parts, so that a listing costs the same however many there are: `parts` (those with
+/// a generation), `part_length`, `part_cached` and `part_hits`; its `last_access` is never older than a part's.
+/// Triggers update them in the transaction that changes a part. The row stays as long as it has parts.
 ///
-/// A generation's row goes before that of its resource, as the sums are found through the latter.
+/// A generation's row must be deleted before that of its resource, which the triggers need to find the whole.
 enum PartsSchema {
     static let columns = ["part_of", "parts", "part_length", "part_cached", "part_hits"]
 
@@ -58,7 +58,7 @@ enum PartsSchema {
         END;
         """
 
-    /// A row that was there for its parts alone goes with the last of them.
+    /// Deletes a row that existed only for its parts, with the last of them.
     private static let removeEmptyWhole = """
         DELETE FROM resource WHERE id = OLD.part_of AND pinned = 0
             AND NOT EXISTS (SELECT 1 FROM generation WHERE resource = OLD.part_of)

@@ -1,18 +1,17 @@
 import CachePolicy
 
-/// A second copy of the rows of pinned resources, in a database of its own: where the index is damaged or gone, they
-/// come back from here.
+/// A second copy of the rows of pinned resources, in a database of its own, for when the index is damaged or lost.
 ///
-/// It may lag behind the index by what a crash left out, until the next start.
+/// After a crash it may lag behind the index until the next start.
 final class PinnedCopy {
     private let path: String
     /// nil until something is pinned.
     private var copy: CacheIndex?
-    /// Resources of which it may lack something that the index has been told.
+    /// Resources whose rows may be older than the index's.
     private var lagging: Set<CacheKey> = []
 
-    /// Opens the copy, if there is one. A damaged one is thrown away: the index has all of it.
-    /// - Throws: where it cannot be used, but is not damaged.
+    /// Opens the copy, if there is one. A damaged copy is deleted: the index has all of it.
+    /// - Throws: if it cannot be used for another reason.
     init(path: String) throws(StoreError) {
         self.path = path
         guard FileSystem.exists(path) else { return }
@@ -26,27 +25,27 @@ final class PinnedCopy {
 
     var isThere: Bool { copy != nil }
 
-    /// The version of the index's pins that it has followed to (`IndexDatabase.Meta.pinVersion`). Where the index itself
-    /// is behind that, it has lost what was last written to it.
+    /// The version of the index's pins that it has caught up with (`IndexDatabase.Meta.pinVersion`). If the index's own
+    /// version is lower, the index has lost its latest changes.
     var version: Int64 { ((try? copy?.database.meta(.pinVersion)) ?? nil) ?? 0 }
 
-    /// The keys that it has.
+    /// All its keys.
     func keys() throws(StoreError) -> [CacheKey] { try copy?.pins.pinned() ?? [] }
 
     func update(of key: CacheKey) throws(StoreError) -> CacheIndex.Update? { try copy?.update(of: key) }
 
-    /// All that it has is pinned.
+    /// Everything in it is pinned.
     func kept(_ key: CacheKey) -> CacheIndex.Kept {
         CacheIndex.Kept(isPinned: true, isDownloaded: (try? copy?.pins.kept(key).isDownloaded) ?? false)
     }
 
-    /// Notes of a resource that it has that somebody has had it downloaded.
+    /// Marks a resource as downloaded, if the copy has it.
     func setDownloaded(_ key: CacheKey) throws(StoreError) { try setDownloaded([key]) }
 
     func setDownloaded(_ keys: [CacheKey]) throws(StoreError) { try copy?.pins.setDownloaded(keys) }
 
-    /// Takes over news of pinned generations. After one that failed, all of a resource is copied, as news alone would
-    /// leave gaps.
+    /// Saves updates of pinned generations. After a failure, everything known of a resource is copied, because updates
+    /// alone would leave gaps.
     func save(_ updates: [CacheIndex.Update], from index: CacheIndex) throws(StoreError) {
         guard !updates.isEmpty || !lagging.isEmpty else { return }
         let updated = updates.filter { !lagging.contains($0.key) }
@@ -56,7 +55,7 @@ final class PinnedCopy {
         try copyAll(of: Array(lagging), from: index)
     }
 
-    /// Copies all that the index has of a resource.
+    /// Copies everything that the index has of a resource.
     func copyAll(of key: CacheKey, from index: CacheIndex) throws(StoreError) { try copyAll(of: [key], from: index) }
 
     func copyAll(of keys: [CacheKey], from index: CacheIndex) throws(StoreError) {
@@ -77,7 +76,7 @@ final class PinnedCopy {
     private func save(_ updates: [CacheIndex.Update]) throws(StoreError) {
         guard !updates.isEmpty else { return }
         let copy = try opened()
-        // Session 0: what comes back from here is verified before it is served.
+        // Session 0: chunks restored from here are verified before they are served.
         for batch in CacheIndex.Update.batches(updates) { _ = try copy.saving.save(batch, session: 0) }
         _ = try copy.pins.setPinned(true, updates.map(\.key))
     }

@@ -1,19 +1,19 @@
 import HTTPModel
 
-/// What of a presentation is cached, as its stored playlists tell. Sizes are bytes.
+/// How much of a presentation is cached, according to its stored playlists. Sizes are in bytes.
 package struct PresentationReport: Codable, Sendable, Equatable {
     /// `hls` or `dash`.
     package var kind: String
-    /// As its author gives it; nil where none is given.
+    /// The author's title; nil if there is none.
     package var title: String?
-    /// Of all renditions, and how many of them are cached.
+    /// The segments of all renditions, and how many of them are cached.
     package var segments: Int
     package var cachedSegments: Int
-    /// Whether all renditions are cached as a whole.
+    /// Whether all renditions are completely cached.
     package var isComplete: Bool
-    /// Whether some are that can be played by themselves: it then plays without its origin.
+    /// Whether enough complete renditions are cached to play without the origin.
     package var isPlayable: Bool
-    /// Whether more segments may come.
+    /// Whether more segments may be added.
     package var isLive: Bool
     /// In the order of the playlist.
     package var renditions: [RenditionReport]
@@ -31,26 +31,26 @@ package struct PresentationReport: Codable, Sendable, Equatable {
 
 /// One sequence of segments.
 package struct RenditionReport: Codable, Sendable, Equatable {
-    /// For people, and unlike the others of the presentation: `1080p 4.5 Mbit/s`, `audio en`, `subtitles de`.
+    /// A name for people, unique within the presentation: `1080p 4.5 Mbit/s`, `audio en`, `subtitles de`.
     package var name: String
     /// `video`, `audio`, `subtitles` or `image`.
     package var kind: String
-    /// Bits per second, where the playlist says so.
+    /// Bits per second, if the playlist says so.
     package var bandwidth: Int64?
-    /// How many it lists; 0 where its playlist is not cached.
+    /// The number of listed segments; 0 if its playlist is not cached.
     package var segments: Int
     package var cachedSegments: Int
-    /// Bytes cached of segments, initialization sections and keys.
+    /// The cached bytes of segments, initialization sections and keys.
     package var cached: Int64
     /// Whether all its segments are cached, with its playlist, initialization sections and keys.
     package var isComplete: Bool
     /// Whether it is encrypted.
     package var isEncrypted: Bool
-    /// Of its media playlist; nil where it has none of its own (DASH).
+    /// The URL of its media playlist; nil if it has none of its own (DASH).
     package var url: String?
-    /// Its segments in order, where these were asked for.
+    /// Its segments in order, if requested.
     package var segmentList: [SegmentReport]?
-    /// What decoders need before them, likewise.
+    /// Its initialization sections, if requested.
     package var initializations: [PlaceReport]?
 
     package init(name: String, kind: String, bandwidth: Int64? = nil) {
@@ -59,10 +59,10 @@ package struct RenditionReport: Codable, Sendable, Equatable {
     }
 }
 
-/// A file, or a part of one.
+/// A file, or a range of one.
 package struct PlaceReport: Codable, Sendable, Equatable {
     package var url: String
-    /// nil for all of it.
+    /// nil for the whole file.
     package var range: ByteSpan?
 
     package init(url: String, range: ByteSpan?) { (self.url, self.range) = (url, range) }
@@ -70,14 +70,14 @@ package struct PlaceReport: Codable, Sendable, Equatable {
 
 /// A segment of a rendition.
 package struct SegmentReport: Codable, Sendable, Equatable {
-    /// As the playlist counts.
+    /// Its number in the playlist.
     package var number: Int64
     package var url: String
-    /// Of the file; nil for all of it.
+    /// The range of the file; nil for the whole.
     package var range: ByteSpan?
-    /// Seconds.
+    /// In seconds.
     package var duration: Double
-    /// Bytes cached.
+    /// Cached bytes.
     package var cached: Int64
     package var isCached: Bool
 

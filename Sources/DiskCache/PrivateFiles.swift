@@ -1,20 +1,20 @@
 import Glibc
 import Logging
 
-/// The cache's files are their owner's alone: URLs in them may hold what opens what they name.
+/// Keeps the cache's files private to their owner: URLs in them may contain secrets.
 enum PrivateFiles {
-    /// Beside `data`, whose files are made with the right mode.
+    /// Files beside `data`; those below it are created with the right mode.
     private static let names: Set<String> = [
         "LOCK", "unfinished", "unfinished.new", "index.sqlite.damaged", "pinned.sqlite.damaged",
         "downloads.sqlite.damaged",
     ]
-    /// Theirs are left as they are: what others may have read is no secret any more, and the proxy that finds it so
-    /// does not start.
+    /// Tokens keep their mode: once others could read a token, it is no longer secret, and the proxy refuses to start
+    /// with it.
     private static let tokens: Set<String> = ["control-token", "control-token-read"]
     private static let databases = ["index.sqlite", "index.damaged.sqlite", "pinned.sqlite", "downloads.sqlite"]
 
-    /// Corrects the modes of a directory that was there before, and of what the cache has in it. Where somebody keeps
-    /// other things there, the directory is left as it is: others may need to get at them.
+    /// Corrects the modes of an existing directory and of the cache's files in it. If the directory has other files
+    /// too, its own mode is kept: others may need them.
     static func correct(in directory: String, _ logger: Logger) {
         let entries = FileSystem.entries(directory)
         let own = entries.filter { name in names.contains(name) || databases.contains { name.hasPrefix($0) } }
@@ -25,12 +25,12 @@ enum PrivateFiles {
             makePrivate(directory, mode: 0o700)
         } else if isOpen(directory) {
             logger.notice(
-                "\(directory) holds other files too, so that others may go on reading its names; the cache's own files are private"
+                "\(directory) also holds other files, so other users may still list it; the cache's own files are private"
             )
         }
     }
 
-    /// Of what belongs to another user nothing is changed, nor of what is no plain file or directory.
+    /// Changes nothing that belongs to another user, or is neither a plain file nor a directory.
     private static func makePrivate(_ path: String, mode: mode_t) {
         var info = stat()
         guard lstat(path, &info) == 0, info.st_uid == geteuid(), [S_IFREG, S_IFDIR].contains(info.st_mode & S_IFMT)

@@ -1,6 +1,6 @@
 @preconcurrency import Dispatch
 
-/// Fires each second on a queue, until it is cancelled.
+/// Fires once a second on a queue, until it is cancelled.
 final class QueueTimer: Sendable {
     private let source: any DispatchSourceTimer
 

@@ -1,7 +1,7 @@
 import CachePolicy
 import Units
 
-/// Mends what an earlier session has left. On the store's queue.
+/// Repairs what an earlier session has left behind. On the store's queue.
 final class Recovery {
     private let core: StoreCore
     private let pins: PinnedCopy
@@ -11,11 +11,11 @@ final class Recovery {
         (self.core, self.pins, self.remover) = (core, pins, remover)
     }
 
-    /// What came between the index and its copy, where a crash did, or where the copy is lost.
-    /// - Parameter wasClean: whether the last session was closed in order.
+    /// Brings the copy of pinned rows up to date, after a crash or if the copy is lost.
+    /// - Parameter wasClean: whether the last session was closed cleanly.
     func completePins(wasClean: Bool) {
         guard !wasClean || !pins.isThere else { return }
-        // First: the copy then gets these, too.
+        // First, so that the copy gets these too.
         if !wasClean { completePinsOfParts() }
         core.faults.report("complete the copy of pinned rows") { () throws(StoreError) in
             let wanted = Set(try core.index.pins.pinned())
@@ -26,9 +26,9 @@ final class Recovery {
         }
     }
 
-    /// What came between the transactions in which a presentation was pinned.
+    /// Completes the pin of a presentation that a crash interrupted between two transactions.
     private func completePinsOfParts() {
-        core.faults.report("pin what is left of pinned resources") { () throws(StoreError) in
+        core.faults.report("complete the pins of presentations") { () throws(StoreError) in
             for whole in try core.index.parts.pinnedWholes() {
                 var place: Int64 = 0
                 while case let page = try core.index.parts.page(of: whole, after: place), let last = page.last {
@@ -41,12 +41,12 @@ final class Recovery {
         }
     }
 
-    /// Brings files that were being written, evicted or removed when a session ended to what their rows say.
+    /// Makes files match their rows that were being written, evicted or removed when a session ended.
     func finish(_ ids: Set<GenerationID>) {
         guard !ids.isEmpty else { return }
         var (files, bytes) = (0, 0 as Int64)
         for id in ids {
-            core.faults.report("bring a file to an end that an earlier session left unfinished") {
+            core.faults.report("repair a file that an earlier session left unfinished") {
                 () throws(StoreError) in
                 guard let gone = try remover.finishFile(id) else { return }
                 files += 1
@@ -54,33 +54,33 @@ final class Recovery {
             }
         }
         if files > 0 {
-            core.logger.notice("removed \(files) files (\(ByteSize(bytes: bytes))) that were not finished")
+            core.logger.notice("removed \(files) unfinished files (\(ByteSize(bytes: bytes)))")
         }
-        // What they leave to do is done, or is done again at the next start.
+        // Whatever failed here is tried again at the next start.
         core.faults.report("shorten the list of unfinished files") { () throws(StoreError) in
             try core.files.unfinished.shorten { core.files.leftUnfinished }
         }
     }
 
-    /// Looks at a file, unless somebody has it in hand.
-    /// - Returns: what it took, where no row speaks of it and it is gone.
+    /// Examines a file, unless somebody uses it.
+    /// - Returns: its size, if it had no row and was removed.
     func look(at id: GenerationID) -> Int64? {
-        // Whoever wants to open it meanwhile waits for the queue.
+        // Openings meanwhile wait for the queue.
         guard core.open.claimClosed(id, isLoadingToo: false) else { return nil }
         defer { core.open.release([id]) }
         var gone: Int64?
-        core.faults.report("look at a file") { () throws(StoreError) in gone = try remover.finishFile(id) }
+        core.faults.report("examine a file") { () throws(StoreError) in gone = try remover.finishFile(id) }
         return gone
     }
 }
 
-/// After a power cut, or where the index was lost, any file may have what no row speaks of. All are looked at while the
-/// cache is already in use; until that is done a part of the limit is kept for what may be found.
+/// Examines all files after a power cut or the loss of the index: any of them may have blocks that no row describes.
+/// The cache is already in use meanwhile; a part of the limit is set aside for what may be found.
 struct Recount: Sendable {
     let core: StoreCore
     let queue: StoreQueue
 
-    /// - Parameter isNew: whether the index is: nothing is known of what is there.
+    /// - Parameter isNew: whether the index is new, so that nothing is known.
     func begin(isNew: Bool) {
         core.ledger.setUncounted(isNew ? .max / 4 : min(core.ledger.limit / 4, 256 << 20))
     }
@@ -97,12 +97,12 @@ struct Recount: Sendable {
         }
         guard isDone else { return }
         core.ledger.setUncounted(0)
-        core.faults.report("note that all files were looked at") { () throws(StoreError) in
+        core.faults.report("record that all files were examined") { () throws(StoreError) in
             try core.index.database.setMeta([(.isRecountDue, 0)])
         }
         if files > 0 {
             core.logger.notice(
-                "removed \(files) files (\(ByteSize(bytes: bytes))) of which the index knows nothing")
+                "removed \(files) files (\(ByteSize(bytes: bytes))) that are not in the index")
         }
     }
 }

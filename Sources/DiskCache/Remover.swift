@@ -1,32 +1,31 @@
 import CachePolicy
 
-/// Removes generations: gone from the index at once, from the disk when nobody has them in hand any more. On the
-/// store's queue.
+/// Removes generations: from the index at once, from the disk when nobody uses them any more. On the store's queue.
 final class Remover {
     private let core: StoreCore
 
     init(_ core: StoreCore) { self.core = core }
 
-    /// Ends a generation that was replaced, or is not to be kept; once.
+    /// Retires a generation that was replaced or must not be kept; once.
     func retire(_ generation: Generation) {
         if generation.retire() { endRetired(generation) }
     }
 
-    /// What is to be done about one that has just been retired.
+    /// Removes a generation that has just been retired.
     func endRetired(_ generation: Generation) {
         core.unsaved.remove(generation.id)
-        core.faults.report("retire a generation") { () throws(StoreError) in
+        core.faults.report("remove a replaced generation") { () throws(StoreError) in
             try list([generation.id])
             _ = try core.index.removal.remove([generation.id])
-            // Whoever was told its name has it until they have done: then it goes with the generation.
+            // A file whose name somebody was told stays until the hold ends; then it is removed with the generation.
             if !generation.isHeld { _ = core.files.remove(generation.id) }
         }
         core.listeners.tellChanged(generation.key, generation)
     }
 
-    /// Forgets generations and removes their files. Those that are open go when their last reader has closed them; who
-    /// is just opening one does not find it.
-    /// - Returns: the bytes given back now, those that will be, and how many generations there were.
+    /// Removes generations with their rows and files. Open ones are removed when their last reader has closed them;
+    /// openings in progress fail.
+    /// - Returns: the bytes freed now, those freed later, and the number of generations.
     @discardableResult
     func remove(_ ids: [GenerationID]) -> (freed: Int64, later: Int64, count: Int) {
         let (open, closed) = core.open.claimToRemove(ids)
@@ -40,7 +39,7 @@ final class Remover {
         core.faults.report("remove files") { () throws(StoreError) in
             guard !closed.isEmpty else { return }
             try list(closed)
-            // The rows go first, so that none ever speaks of a file that is gone.
+            // Remove the rows first, so that none ever describes a missing file.
             for (id, bytes) in try core.index.removal.remove(closed) {
                 count += 1
                 guard core.files.remove(id) else { continue }
@@ -51,36 +50,36 @@ final class Remover {
         return (freed, later, count)
     }
 
-    /// An older generation of a resource has lost its rows to a newer one.
-    /// - Parameter bytes: what these said that it takes on the disk.
+    /// Removes a generation whose rows a newer one has replaced.
+    /// - Parameter bytes: its disk usage according to these rows.
     func removeReplaced(_ id: GenerationID, _ bytes: Int64) {
         if let open = core.open.noteRemoval(of: id) { return retire(open) }
         if core.files.remove(id) { core.ledger.release(bytes) }
     }
 
-    /// Removes the file of a generation that has no extents left, unless somebody is about to fill it again. What it
-    /// still takes is counted until the last who has it open has let go of it, and whoever has it in case is told to.
+    /// Removes the file of a generation without extents, unless somebody is about to fill it again. Its disk usage
+    /// counts until everybody has released it; those that keep it for later are told to.
     func removeEmptied(_ id: GenerationID) {
         guard let generation = core.open[id], generation.retireIfUnused() else { return }
         _ = core.files.remove(id)
         core.listeners.tellChanged(generation.key, generation)
     }
 
-    /// A generation some of whose rows cannot be believed: these go, and with its head all of it.
+    /// Removes damaged rows, and the whole generation if its head is among them.
     func removeDamage(of id: GenerationID) {
-        // An open one is what it is in memory, until it is closed.
+        // The state of an open generation in memory is sound, until it is closed.
         guard core.open.claimClosed(id, isLoadingToo: true) else { return }
         defer { core.open.release([id]) }
         removeDamageOfClaimed(id)
     }
 
-    /// The same where the caller has seen to it that nobody opens it meanwhile.
+    /// The same if the caller has claimed the generation.
     private func removeDamageOfClaimed(_ id: GenerationID) {
         core.faults.report("remove damaged rows") { () throws(StoreError) in
             try list([id])
             let (key, isGone, change) = try core.index.removal.removeDamage(of: id)
             core.logger.error(
-                "dropped \(isGone ? "" : "a part of what was cached ")from the cache, as rows of the index are damaged: \(key ?? "\(id)")"
+                "dropped \(isGone ? "" : "in part ")from the cache because of damaged index rows: \(key ?? "\(id)")"
             )
             core.metrics.errors.add("index-row")
             core.ledger.adjust(by: change)
@@ -88,13 +87,13 @@ final class Remover {
         }
     }
 
-    /// Names files as unfinished, before the index says anything else of them than before.
+    /// Lists files as unfinished before their rows change.
     func list(_ ids: [GenerationID]) throws(StoreError) { try core.files.list(ids) { core.open[$0] } }
 
-    // MARK: Files that were left unfinished
+    // MARK: Unfinished files
 
-    /// Brings a file to what its rows say. Nobody may open it meanwhile.
-    /// - Returns: what it took, where no row speaks of it and it is gone.
+    /// Makes a file match its rows. Nobody may open it meanwhile.
+    /// - Returns: its size, if it had no row and was removed.
     func finishFile(_ id: GenerationID) throws(StoreError) -> Int64? {
         let path = core.files.path(of: id)
         guard FileSystem.exists(path) else { return nil }
@@ -107,14 +106,14 @@ final class Remover {
                 return taken
             }
             if hasDamage { throw StoreError.damagedRow(key: row.key, detail: "extents") }
-            // Nothing but what is counted: it is left alone, and sealed if it was.
+            // Nothing beyond the counted size: leave it alone, sealed if it was.
             let chunks = extents.reduce(0) {
                 $0 + row.geometry.blockBytes(of: $1.present, inExtent: $1.ordinal, length: row.length)
             }
             guard taken > chunks + row.overhead - CapacityLedger.blockSize else { return nil }
             if core.files.punchesHoles,
                 !core.faults.report(
-                    "give back what was not finished", { () throws(StoreError) in try punchAbsent(row, extents) })
+                    "free the blocks of unfinished chunks", { () throws(StoreError) in try punchAbsent(row, extents) })
             {
                 core.files.leaveUnfinished(id)
             }
@@ -125,7 +124,7 @@ final class Remover {
         return nil
     }
 
-    /// What could not be given back is counted.
+    /// Counts blocks that could not be freed.
     private func countOverhead(_ row: CacheIndex.GenerationRow, _ chunks: Int64) throws(StoreError) {
         let taken = FileSystem.allocatedBytes(core.files.path(of: row.id))
         let overhead = max(CapacityLedger.fileOverhead, taken + CapacityLedger.blockSize - chunks)
@@ -134,7 +133,8 @@ final class Remover {
         core.ledger.adjust(by: overhead - row.overhead)
     }
 
-    /// Blocks that no row calls present: written after the last checkpoint, or evicted just before the end.
+    /// Frees blocks that no row calls present: written after the last checkpoint, or evicted just before the session
+    /// ended.
     private func punchAbsent(_ row: CacheIndex.GenerationRow, _ extents: [CacheIndex.ExtentRow]) throws(StoreError) {
         let file = try core.files.open(row.id, length: row.length)
         for gap in row.presentRanges(of: extents).gaps(within: 0..<row.length) { try file.punchHole(gap) }
@@ -142,7 +142,7 @@ final class Remover {
 }
 
 extension [Range<Int64>] {
-    /// What lies between ranges that are in order, before them and behind them.
+    /// The gaps before, between and after ranges that are in order.
     func gaps(within bounds: Range<Int64>) -> [Range<Int64>] {
         let starts = [bounds.lowerBound] + map(\.upperBound), ends = map(\.lowerBound) + [bounds.upperBound]
         return zip(starts, ends).filter { $0 < $1 }.map { $0..<$1 }

@@ -1,7 +1,7 @@
 import CachePolicy
 import HTTPModel
 
-/// What is in a cache as a whole. Sizes are bytes.
+/// The content of a cache as a whole. Sizes are in bytes.
 package struct CacheReport: Codable, Sendable, Equatable {
     /// The cache directory.
     package var directory: String
@@ -9,16 +9,17 @@ package struct CacheReport: Codable, Sendable, Equatable {
     package var size: Int64
     package var maxSize: Int64
     package var minFree: Int64
-    /// How many resources are cached, wholly or in part; of these, how many are pinned. A presentation is one.
+    /// The number of resources that are cached, wholly or in part, and how many of them are pinned. A presentation
+    /// counts as one.
     package var resources: Int
     package var pinned: Int
 }
 
-/// A cached resource in a listing. Sizes are bytes, times are seconds since 1970.
+/// A cached resource in a listing. Sizes are in bytes, times in seconds since 1970.
 package struct ResourceReport: Codable, Sendable, Equatable {
     package var url: String
     package var length: Int64
-    /// How many of these bytes are cached.
+    /// The number of cached bytes.
     package var cached: Int64
     package var isComplete: Bool
     package var isPinned: Bool
@@ -26,23 +27,23 @@ package struct ResourceReport: Codable, Sendable, Equatable {
     package var hits: Int64
     package var lastAccess: Int64
     package var storedAt: Int64
-    /// `Content-Type`, where the origin named one.
+    /// The origin's `Content-Type`, if it sent one.
     package var type: String?
-    /// Of a presentation, under its first playlist: how many resources are parts of it, beside that. Sizes, hits and
-    /// the last access are those of all of it, and `isComplete` is false: what there is of it beside what is cached,
-    /// its playlists alone know. nil for anything else.
+    /// For a presentation, listed under its first playlist: the number of its other resources. Sizes, hits and last
+    /// access are then totals, and `isComplete` is false, because only the playlists know what else belongs to it. nil
+    /// for anything else.
     package var parts: Int?
     /// The presentation that it is a part of.
     package var partOf: String?
-    /// Of a presentation, where its playlists are cached: what there is of it. `isComplete` is then what that says.
+    /// For a presentation whose playlists are cached: how much of it is cached. `isComplete` is then taken from here.
     package var presentation: PresentationReport?
 }
 
-/// A part of a presentation. Sizes are bytes.
+/// A part of a presentation. Sizes are in bytes.
 package struct PartReport: Sendable, Equatable {
     package let key: CacheKey
     package let length: Int64
-    /// How many of these bytes are cached.
+    /// The number of cached bytes.
     package let cached: Int64
     package let isPinned: Bool
     /// Seconds since 1970.
@@ -59,16 +60,16 @@ package struct PartReport: Sendable, Equatable {
 /// A page of a listing.
 package struct ResourceListing: Codable, Sendable, Equatable {
     package var resources: [ResourceReport]
-    /// How many there are on all pages.
+    /// The number of resources on all pages.
     package var total: Int
 }
 
-/// Which resources, in which order.
+/// Which resources to list, and in which order.
 package struct ResourceQuery: Sendable, Equatable {
     package enum Order: String, Sendable, CaseIterable {
         /// Most cached bytes first.
         case size
-        /// Last read first.
+        /// Most recently read first.
         case recent
         /// Most hits first.
         case hits
@@ -77,13 +78,13 @@ package struct ResourceQuery: Sendable, Equatable {
     }
 
     package var order = Order.recent
-    /// A part of the URL, upper and lower case alike; nil for all.
+    /// A part of the URL, ignoring case; nil for all.
     package var filter: String?
-    /// What a filter does not see of URLs, as who asks is not shown it either; nil for nothing.
+    /// Hides parts of URLs from the filter, because the caller does not see them either; nil for nothing.
     package var mask: URLMask?
-    /// Only what comes after this URL in the order of names; nil for all.
+    /// List only URLs after this one in the order of names; nil for all.
     package var after: String?
-    /// nil for all.
+    /// nil for no limit.
     package var limit: Int?
     package var offset = 0
 
@@ -91,11 +92,11 @@ package struct ResourceQuery: Sendable, Equatable {
 }
 
 extension ResourceListing {
-    /// All resources that a query means, in pages, so that no answer grows with the cache. Each that is there from the
-    /// first page to the last is among them where they are in the order of names: a page begins behind the last name.
-    /// In another order they change their places while they are read: what moves to a later page is there twice, and
-    /// kept once; what moves to an earlier one is missed.
-    /// - Parameter page: gives the resources of one page, and how many there are in all.
+    /// Reads all matching resources in pages, so that no single answer grows with the cache. In the order of names, a
+    /// page begins after the last name, so every resource is included that is there from the first page to the last. In
+    /// other orders, resources may move while they are read: one that moves to a later page is seen twice and kept
+    /// once; one that moves to an earlier page is missed.
+    /// - Parameter page: returns the resources of one page, and the total.
     package static func all(
         _ query: ResourceQuery, limit: Int? = nil, pageSize: Int = 1000, page: (ResourceQuery) throws -> ResourceListing
     ) rethrows -> ResourceListing {
@@ -105,8 +106,8 @@ extension ResourceListing {
         guard listing.resources.count < listing.total else { return listing }
         var (seen, last) = (Set(listing.resources.map(\.url)), listing.resources.last?.url)
         query.offset = listing.resources.count
-        // An empty page is the end, and not the total: rows that are damaged are left out of pages, and the total
-        // shrinks when what was listed goes.
+        // Only an empty page is the end: damaged rows are left out of pages, and the total shrinks when resources are
+        // removed.
         while let place = last, listing.resources.count < limit ?? .max {
             if query.order == .name { (query.after, query.offset) = (place, 0) }
             query.limit = min(pageSize, (limit ?? .max) - listing.resources.count)
@@ -115,7 +116,7 @@ extension ResourceListing {
             let news = page.resources.filter { seen.insert($0.url).inserted }
             listing.resources += news
             listing.total = page.total
-            // Who gives the same again, such as a proxy of another version, would do so for ever.
+            // Stop if the source repeats itself, such as a proxy of another version: it would do so for ever.
             if news.isEmpty, query.order == .name || query.offset >= page.total { break }
             last = page.resources.last?.url
         }
@@ -136,29 +137,29 @@ package struct ByteSpan: Codable, Sendable, Equatable {
     package var count: Int64 { last -| first +| 1 }
 }
 
-/// All that is known of a cached resource.
+/// Everything known about a cached resource.
 package struct ResourceDetail: Codable, Sendable, Equatable {
     package var resource: ResourceReport
     /// Where its bytes came from, after redirects.
     package var finalURL: String
     package var etag: String?
     package var lastModified: String?
-    /// The origin's `Cache-Control` and `Expires`, where it sent them.
+    /// The origin's `Cache-Control` and `Expires`, if it sent them.
     package var cacheControl: String?
     package var expires: String?
-    /// When the origin made it, as it said.
+    /// The origin's `Date`.
     package var date: String?
-    /// When it was stored, or last found to hold; seconds since 1970.
+    /// When it was stored or last validated; seconds since 1970.
     package var validatedAt: Int64
-    /// How old it was then, in seconds.
+    /// Its age at that time, in seconds.
     package var initialAge: Int64
     package var chunkSize: Int64
-    /// What is cached, in order.
+    /// The cached ranges, in order.
     package var present: [ByteSpan]
-    /// What is not, in order.
+    /// The missing ranges, in order.
     package var missing: [ByteSpan]
 
-    /// The fields that say for how long it is fresh.
+    /// The fields that determine how long it is fresh.
     package var freshnessFields: HeaderFields {
         let named = [
             ("Cache-Control", cacheControl), ("Expires", expires), ("Last-Modified", lastModified), ("Date", date),
@@ -168,7 +169,7 @@ package struct ResourceDetail: Codable, Sendable, Equatable {
 }
 
 extension ResourceDetail {
-    /// Of a presentation whose first playlist is not cached.
+    /// For a presentation whose first playlist is not cached.
     init(ofPartsAlone resource: ResourceReport) {
         self.init(
             resource: resource, finalURL: resource.url, etag: nil, lastModified: nil, cacheControl: nil, expires: nil,
@@ -177,31 +178,31 @@ extension ResourceDetail {
     }
 }
 
-/// What of a resource is cached. Sizes are bytes.
+/// The cached ranges of a resource. Sizes are in bytes.
 package struct ResourceCoverage: Sendable, Equatable {
     package var length: Int64
-    /// What is cached, in order.
+    /// In order.
     package var present: [Range<Int64>]
     package var isPinned: Bool
 }
 
-/// What a removal removed, or would remove.
+/// What a removal has removed, or would remove.
 package struct RemovalReport: Codable, Sendable, Equatable {
     package var resources: Int
-    /// Bytes on the disk. What somebody is reading at this moment is given back when they have done.
+    /// Bytes on the disk. Those of resources that are being read are freed when that ends.
     package var bytes: Int64
-    /// Resources that were left because they are pinned.
+    /// Resources that were kept because they are pinned.
     package var pinned: Int
     package var isDryRun: Bool
-    /// Parts of presentations, which are not among the resources; nil for none.
+    /// Parts of presentations, which do not count as resources; nil for none.
     package var parts: Int?
 }
 
-/// What reading everything again has found. Without damage all three lists are empty and both counts of orphans 0.
-package struct AuditReport: Codable, Sendable, Equatable {
+/// The result of a scrub. Without damage, all three lists are empty, and both orphan counts are 0.
+package struct ScrubReport: Codable, Sendable, Equatable {
     package struct Damage: Codable, Sendable, Equatable {
         package var url: String
-        /// Chunks whose bytes are not what was written, and the bytes they cover.
+        /// The number of damaged chunks, and the bytes they cover.
         package var chunks: Int
         package var spans: [ByteSpan]
     }
@@ -212,16 +213,16 @@ package struct AuditReport: Codable, Sendable, Equatable {
     package var bytes: Int64 = 0
     /// Resources with chunks that differ from their checksums or cannot be read.
     package var damaged: [Damage] = []
-    /// URLs of resources whose file is gone.
+    /// URLs of resources whose file is missing.
     package var missingFiles: [String] = []
-    /// URLs of resources of which the index has what cannot be.
+    /// URLs of resources with damaged index rows.
     package var damagedRows: [String] = []
-    /// Files that no resource has, and what they take on the disk.
+    /// The number of files without a resource, and their disk usage.
     package var orphanedFiles = 0
     package var orphanedBytes: Int64 = 0
-    /// Whether what was found was dropped.
+    /// Whether damage was dropped.
     package var isRepaired = false
-    /// Whether all was read: it was not ended before.
+    /// Whether everything was read, rather than the scrub being ended early.
     package var isComplete = true
 
     package init() {}
@@ -229,8 +230,8 @@ package struct AuditReport: Codable, Sendable, Equatable {
     package var isSound: Bool { damaged.isEmpty && missingFiles.isEmpty && damagedRows.isEmpty && orphanedFiles == 0 }
 }
 
-/// How far an audit is.
-package struct AuditProgress: Codable, Sendable, Equatable {
+/// The progress of a scrub.
+package struct ScrubProgress: Codable, Sendable, Equatable {
     package var resources: Int
     package var totalResources: Int
     package var bytes: Int64

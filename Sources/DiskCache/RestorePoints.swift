@@ -1,9 +1,9 @@
 import CachePolicy
 import HTTPModel
 
-/// What of a resource is there before something is fetched for its own sake.
+/// The content of a resource before a download fetches more of it.
 package struct FormerContent: Sendable, Equatable {
-    /// One generation: the resource's own, or one of those that its origin chooses by other request fields.
+    /// One generation: the resource's own, or that of a variant or a part.
     package struct Part: Sendable, Equatable {
         package let generation: String
         package let isPinned: Bool
@@ -16,23 +16,23 @@ package struct FormerContent: Sendable, Equatable {
         }
     }
 
-    /// Whether the resource itself was pinned, also where nothing of it was there.
+    /// Whether the resource itself was pinned, even if nothing of it was cached.
     package let isPinned: Bool
-    /// Also those of the parts of a presentation.
+    /// Includes the parts of a presentation.
     package let parts: [Part]
-    /// Whether a presentation had more parts than are listed: then none goes of which nothing is known.
+    /// Whether a presentation had more parts than are listed: then a part that is not listed is never removed.
     package let hasMoreParts: Bool
 
     package init(isPinned: Bool, parts: [Part], hasMoreParts: Bool = false) {
         (self.isPinned, self.parts, self.hasMoreParts) = (isPinned, parts, hasMoreParts)
     }
 
-    /// Of a presentation's parts so many are noted: some hundred bytes each. Who has ten thousand segments of a film and
-    /// cancels its download keeps what that has brought.
+    /// The most parts to record, at a few hundred bytes each. When a download of a film with more segments is
+    /// cancelled, its parts beyond these stay.
     static let mostParts = 10_000
 }
 
-/// Notes what is there of a resource, and brings that back. Blocks, like what people ask for.
+/// Records the content of a resource, and restores it. Blocks, like other commands.
 struct RestorePoints: Sendable {
     let core: StoreCore
     let queue: StoreQueue
@@ -61,7 +61,7 @@ struct RestorePoints: Sendable {
         for variant in try [key] + core.index.rows.variants(of: key) {
             let ids = try core.index.rows.identifiers(of: variant)
             let part = former.parts.first { part in ids.contains { $0.description == part.generation } }
-            // Before it goes: its pin would stay, and what is played later be kept for that.
+            // Unpin first: the pin would outlive the generation, and keep what is played later.
             if !(part?.isPinned ?? (variant == key && former.isPinned)) {
                 _ = try administration.setOwnPinned(false, variant)
             }
@@ -105,7 +105,7 @@ struct RestorePoints: Sendable {
                 geometry: row.geometry)
         }
         guard let freed = work.evictor.evict(victims, upTo: .max) else {
-            throw .index(detail: "what a download has left could not be removed; the log says why")
+            throw .index(detail: "the rest of a download could not be removed: see the log")
         }
         return freed
     }

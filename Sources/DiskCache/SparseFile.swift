@@ -2,8 +2,8 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// One generation's bytes in a sparse file. What is read of it is mapped in parts, when it is read, and stays mapped
-/// for a while: the next reader finds it.
+/// A generation's bytes in a sparse file. Parts are mapped when they are read, and stay mapped for a while for the next
+/// reader.
 ///
 /// This process itself reads bytes with `pread`, never from a mapping.
 final class SparseFile: GenerationBytes {
@@ -13,10 +13,10 @@ final class SparseFile: GenerationBytes {
     private let length: Int64?
     private let parts = Mutex(Parts())
 
-    /// Each 4 MiB, by number.
+    /// Parts of 4 MiB, by index.
     private struct Parts {
         var mapped: [Int64: MappedBytes] = [:]
-        /// Something of them was copied since mappings were last dropped.
+        /// Parts from which bytes were copied since mappings were last dropped.
         var copied: Set<Int64> = []
     }
 
@@ -24,8 +24,8 @@ final class SparseFile: GenerationBytes {
 
     var descriptor: Int32? { file }
 
-    /// Opens or makes the file.
-    /// - Parameter length: the length it will have; nil while unknown.
+    /// Opens or creates the file.
+    /// - Parameter length: its final length; nil while unknown.
     init(path: String, length: Int64?, creating: Bool) throws(StoreError) {
         file = open(path, creating ? O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC : O_RDWR | O_CLOEXEC, 0o600)
         (self.path, self.length) = (path, length)
@@ -70,8 +70,7 @@ final class SparseFile: GenerationBytes {
 
     func idleMappings() -> [(lastUse: Int64, bytes: Int64)] {
         parts.withLock { parts in
-            // Each is looked at in its place, and the list of places is a copy: a second reference would make it look
-            // used.
+            // Access each mapping in place, through a copy of the keys: a second reference would make it look used.
             Array(parts.mapped.keys).compactMap { index in
                 guard isKnownUniquelyReferenced(&parts.mapped[index]!) else {
                     parts.mapped[index]?.noteUse()
@@ -92,13 +91,13 @@ final class SparseFile: GenerationBytes {
                 return parts.mapped.removeValue(forKey: index)
             }
         }
-        // Unmapped here, outside of the lock.
+        // Unmapped here, outside the lock.
         _ = dropped
     }
 
     /// Whether a range can be sent without waiting for the disk.
     func isResident(_ range: Range<Int64>) -> Bool {
-        // Behind the end of a file that was truncated under us, pages may be resident all the same.
+        // Pages beyond the end of a truncated file may be resident nonetheless.
         var info = stat()
         guard fstat(file, &info) == 0, info.st_size >= range.upperBound else { return false }
         var offset = range.lowerBound / CapacityLedger.blockSize * CapacityLedger.blockSize
@@ -131,7 +130,7 @@ final class SparseFile: GenerationBytes {
     }
 
     /// Fills the buffer from `offset`. May wait for the disk.
-    /// - Returns: the bytes read; fewer than asked at the end of the file.
+    /// - Returns: the number of bytes read; less than the buffer's size at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(StoreError) -> Int {
         var done = 0
         while done < buffer.count {
@@ -144,7 +143,7 @@ final class SparseFile: GenerationBytes {
         return done
     }
 
-    /// Brings a range into the page cache. Waits for the disk.
+    /// Reads a range into the page cache. Waits for the disk.
     func warm(_ range: Range<Int64>) throws(StoreError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
         defer { buffer.deallocate() }
@@ -158,13 +157,13 @@ final class SparseFile: GenerationBytes {
         }
     }
 
-    /// Makes what was written durable (data, and what is needed to read it).
+    /// Makes written data durable, with the metadata needed to read it.
     func sync() throws(StoreError) {
         guard fdatasync(file) == 0 else { throw .lastSystemError("fdatasync", path) }
     }
 
-    /// Gives the blocks of a range back to the disk. A range that ends within a block ends with the file: all of that
-    /// block goes, which the file system would otherwise only fill with zeros.
+    /// Frees the blocks of a range. A range that ends within a block is the file's last: the whole block is freed,
+    /// which the file system would otherwise only fill with zeros.
     func punchHole(_ range: Range<Int64>) throws(StoreError) {
         let largestBlock: Int64 = 64 << 10
         let isWhole = range.upperBound % CapacityLedger.blockSize == 0
@@ -175,7 +174,7 @@ final class SparseFile: GenerationBytes {
         }
     }
 
-    /// What the file takes on the disk, its list of parts included.
+    /// The file's disk usage, including its list of extents.
     var allocatedBytes: Int64 {
         var info = stat()
         return fstat(file, &info) == 0 ? FileSystem.allocatedBytes(info) : 0
@@ -183,26 +182,26 @@ final class SparseFile: GenerationBytes {
 
     // MARK: The seal
 
-    /// A time of modification that no writing gives: a file that has it is as this store left it.
+    /// A modification time that no write produces: a file that has it is as this store left it.
     private static let sealTime = timespec(tv_sec: 981_173_106, tv_nsec: 0)
 
-    /// Notes that nobody will write to it until it is opened again.
+    /// Marks the file as complete until it is opened for writing again.
     func seal() {
         var times = (timespec(tv_sec: 0, tv_nsec: reel_utime_omit), Self.sealTime)
         withUnsafePointer(to: &times) { pair in
-            // Without a seal its chunks are verified once more, and that is all.
+            // Without a seal, the only harm is that its chunks are verified once more.
             _ = pair.withMemoryRebound(to: timespec.self, capacity: 2) { futimens(file, $0) }
         }
     }
 
-    /// Whether it is as it was sealed, and as long as it was.
+    /// Whether the seal is intact and the file has its length.
     func isSealed(length: Int64) -> Bool {
         var info = stat()
         return fstat(file, &info) == 0 && info.st_mtim.tv_sec == Self.sealTime.tv_sec && info.st_mtim.tv_nsec == 0
             && Int64(info.st_size) == length
     }
 
-    /// Ends the file at its length, once that is known.
+    /// Cuts the file off at its length, once that is known.
     func truncate(to length: Int64) throws(StoreError) {
         guard ftruncate(file, off_t(length)) == 0 else { throw .lastSystemError("ftruncate", path) }
     }

@@ -1,9 +1,10 @@
 import Glibc
 
-/// Bytes on their way to a `ChunkWriter`. Its storage is kept when it is emptied: to the kernel, giving large buffers
-/// back and taking them anew costs more than the copy.
+/// Bytes on their way to a `ChunkWriter`. It keeps its storage when it is emptied: freeing and allocating large buffers
+/// costs more than copying the bytes.
 ///
-/// `@unchecked Sendable` because it has one user at a time: who fills it, or the writer until it has delivered.
+/// `@unchecked Sendable` because it has one user at a time: the one that fills it, or the writer until it has
+/// delivered.
 package final class StagingBuffer: @unchecked Sendable {
     private var storage = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var filled = 0..<0

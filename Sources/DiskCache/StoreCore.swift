@@ -2,7 +2,7 @@ import Logging
 import Metrics
 import Synchronization
 
-/// What all parts of a store have in common. From any thread.
+/// What all parts of a store share. Can be used from any thread.
 final class StoreCore: Sendable {
     let configuration: StoreConfiguration
     let index: CacheIndex
@@ -14,9 +14,9 @@ final class StoreCore: Sendable {
     let faults: FaultLog
     let metrics: ProxyMetrics
     let logger: Logger
-    /// Counts the times that the cache was opened.
+    /// Counts up with each opening of the cache.
     let session: Int64
-    /// What was written in this session or before is verified before it is served.
+    /// Chunks written in this session or an earlier one are verified before they are served.
     let suspectSession: Int64
     private let ending = Atomic(false)
 
@@ -29,10 +29,10 @@ final class StoreCore: Sendable {
         (self.session, self.suspectSession) = (session, suspectSession)
     }
 
-    /// Whether the store is being closed: what goes through all that is cached ends early.
+    /// Whether the store is being closed: long walks over the cache end early.
     var isEnding: Bool { ending.load(ordering: .relaxed) }
 
-    /// No more files can be opened: who keeps some open in case lets go of them.
+    /// No more files can be opened: those kept open for later are released.
     func noteShortage() {
         metrics.errors.add("open-files")
         listeners.tellShortage()

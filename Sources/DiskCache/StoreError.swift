@@ -2,7 +2,7 @@ import CachePolicy
 import Glibc
 import HTTPModel
 
-/// What the store cannot do. System errors keep operation, path and errno.
+/// An error of the store. System errors keep operation, path and errno.
 package enum StoreError: AdvisedError, Sendable {
     /// The cache directory belongs to another running process.
     case locked(directory: String, owner: CacheOwner?)
@@ -10,9 +10,9 @@ package enum StoreError: AdvisedError, Sendable {
     case system(operation: String, path: String, code: Int32)
     /// The index could not be opened, read or written.
     case index(detail: String)
-    /// The index as a whole is not what it was; it is made anew at the next start, from what can be read of it.
+    /// The index as a whole is damaged; the next start rebuilds it from whatever is still readable.
     case damagedIndex(path: String, detail: String)
-    /// A row of the index has what cannot be.
+    /// A row of the index is damaged.
     case damagedRow(key: CacheKey?, detail: String)
     /// A setting that cannot work.
     case setting(String)
@@ -29,9 +29,9 @@ package enum StoreError: AdvisedError, Sendable {
             "\(operation) \(path): \(String(errno: code))"
         case .index(let detail): "the cache index: \(detail)"
         case .damagedIndex(let path, let detail):
-            "the cache index \(path) is damaged (\(detail)); restart to make it anew from what can be read of it"
+            "the cache index \(path) is damaged (\(detail)); restart to rebuild it from whatever is still readable"
         case .damagedRow(let key, let detail):
-            "the cache index has what cannot be for \(key?.text ?? "a resource"): \(detail)"
+            "the cache index has a damaged row for \(key?.text ?? "a resource"): \(detail)"
         case .setting(let detail), .directory(let detail, _): detail
         }
     }

@@ -1,7 +1,7 @@
 import CachePolicy
 import Synchronization
 
-/// Who is told what others have to know of a store.
+/// Passes notifications of a store to its users.
 final class StoreListeners: Sendable {
     private let listeners = Mutex(Listeners())
 
@@ -16,9 +16,9 @@ final class StoreListeners: Sendable {
 
     func whenShortOfFiles(_ close: @escaping @Sendable () -> Void) { listeners.withLock { $0.onShortage = close } }
 
-    /// What was known of a resource is so no longer.
+    /// A resource, or a generation of it, has changed.
     func tellChanged(_ key: CacheKey, _ generation: Generation?) { listeners.withLock(\.onChange)?(key, generation) }
 
-    /// No more files can be opened: what is open in case is let go of.
+    /// No more files can be opened: release those kept open for later.
     func tellShortage() { listeners.withLock(\.onShortage)?() }
 }

@@ -5,23 +5,22 @@ import Logging
 import Metrics
 import Units
 
-/// What a store finds when it is opened: its directory, whose lock it takes, its index, and what the last session has
-/// left.
+/// Opens a store: locks its directory, opens its index, and finds out how the last session ended.
 struct StoreOpening {
     let core: StoreCore
     let pins: PinnedCopy
     let lock: DirectoryLock
     let fingerprintSeed: Int64
-    /// Files that the last session named as unfinished.
+    /// Files that the last session listed as unfinished.
     let unfinished: Set<GenerationID>
-    /// Whether that was closed in order.
+    /// Whether the last session was closed cleanly.
     let wasClean: Bool
-    /// Whether nothing is known of a session before.
+    /// Whether the index knows of no earlier session.
     let isNew: Bool
-    /// Whether files may be there of which nothing is known.
+    /// Whether there may be files that nothing is known of.
     let isRecountDue: Bool
 
-    /// - Throws: `StoreError`: another process has the cache, the directory cannot be used, the index cannot be read.
+    /// - Throws: `StoreError`: another process has the cache open, or the directory or the index cannot be used.
     init(_ configuration: StoreConfiguration, metrics: ProxyMetrics, logger: Logger) throws(StoreError) {
         try Self.check(maxSize: configuration.maxSize, minFree: configuration.minFree, nil)
         let directory = configuration.directory
@@ -40,7 +39,7 @@ struct StoreOpening {
         let previous = try index.database.meta(.session) ?? 0
         (isNew, wasClean) = (previous == 0, try index.database.meta(.isClean) ?? 1 == 1)
         isRecountDue = try Self.isRecountDue(index, isNew: isNew, wasClean: wasClean, directory)
-        // Numbers of a lost index must not come again; one that cannot be is no number.
+        // After the loss of an index, session numbers must not repeat. An implausible number is ignored.
         let session = (1...1 << 60).contains(previous) ? previous + 1 : Int64.random(in: 1...1 << 40)
         let suspectSession = try wasClean ? index.database.meta(.suspectSession) ?? 0 : previous
         fingerprintSeed = try index.database.meta(.fingerprintSeed) ?? Int64.random(in: .min ... .max)
@@ -48,7 +47,7 @@ struct StoreOpening {
             (.fingerprintSeed, fingerprintSeed), (.session, session), (.isClean, 0), (.suspectSession, suspectSession),
             (.boot, FileSystem.boot ?? 0), (.isRecountDue, isRecountDue ? 1 : 0),
         ])
-        // Should the log be lost later, it is still known that this session was not closed in order.
+        // Even if the log is lost later, this session counts as not cleanly closed.
         try index.database.checkpointLog()
         unfinished = UnfinishedFiles.read(directory + "/unfinished")
         let faults = FaultLog(metrics, logger)
@@ -58,12 +57,13 @@ struct StoreOpening {
         core = StoreCore(
             configuration, index, ledger, files, faults, metrics, logger, session: session,
             suspectSession: suspectSession)
-        if !wasClean { logger.notice("the cache was not closed in order; what is served from it is verified first") }
-        if !files.punchesHoles { logger.notice("this file system cannot punch holes: whole files are evicted") }
+        if !wasClean {
+            logger.notice("the cache was not closed cleanly; everything in it is verified before it is served")
+        }
+        if !files.punchesHoles { logger.notice("this file system cannot punch holes, so whole files are evicted") }
     }
 
-    /// A kill loses nothing that was written; with the machine's end, and with the index, it is not known what is
-    /// there.
+    /// Killing the process loses nothing that was written. A reboot, or a new index, leaves unknown files.
     private static func isRecountDue(_ index: CacheIndex, isNew: Bool, wasClean: Bool, _ directory: String)
         throws(StoreError) -> Bool
     {
@@ -73,20 +73,20 @@ struct StoreOpening {
             && !FileSystem.entries(directory + "/data").isEmpty
     }
 
-    /// - Parameter directory: on the disk; nil where it is not made yet.
+    /// - Parameter directory: a directory on the disk; nil if it does not exist yet.
     static func check(maxSize: Int64, minFree: Int64, _ directory: String?) throws(StoreError) {
         guard maxSize >= CapacityLedger.smallestLimit else {
-            throw .setting("a cache of \(maxSize) bytes is too small to work: let it have 16 MB or more")
+            throw .setting("a cache of \(maxSize) bytes is too small to work: give it 16 MB or more")
         }
-        guard minFree >= 0 else { throw .setting("what is to stay free cannot be less than 0 bytes") }
+        guard minFree >= 0 else { throw .setting("the space to keep free cannot be less than 0 bytes") }
         guard let directory, let disk = FileSystem.disk(of: directory)?.size, disk > 0 else { return }
         guard minFree < disk else {
             throw .setting(
-                "\(ByteSize(bytes: minFree)) cannot always stay free: the whole disk has \(ByteSize(bytes: disk))")
+                "cannot keep \(ByteSize(bytes: minFree)) free: the whole disk has \(ByteSize(bytes: disk))")
         }
     }
 
-    /// Makes a directory and those above it.
+    /// Creates a directory and its parents.
     private static func makeDirectory(_ path: String) throws(StoreError) {
         if mkdir(path, 0o700) == 0 { return }
         let parent = (path as NSString).deletingLastPathComponent
@@ -98,7 +98,7 @@ struct StoreOpening {
         var info = stat()
         guard stat(path, &info) == 0 else {
             throw .directory(
-                "cannot make the cache directory \(path): \(String(errno: code))", .otherDirectory)
+                "cannot create the cache directory \(path): \(String(errno: code))", .otherDirectory)
         }
         guard info.st_mode & S_IFMT == S_IFDIR else {
             throw .directory("the cache directory \(path) is not a directory", .otherDirectory)

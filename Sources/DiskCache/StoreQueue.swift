@@ -1,15 +1,15 @@
 @preconcurrency import Dispatch
 
-/// The store's serial queue, and what is done on it: `StoreWork` is reached from there alone. It is not `Sendable`, and
-/// only what is comes back, so that the compiler keeps it and all its parts where they are.
+/// The store's serial queue. `StoreWork` is reached only through it: it is not `Sendable`, and neither are its parts,
+/// so the compiler keeps them on the queue.
 final class StoreQueue: Sendable {
     private let queue = DispatchQueue(label: "reelcache.store", qos: .userInitiated)
-    /// Unsafe to the compiler alone: it is private, and touched by what runs on `queue`.
+    /// Unsafe only to the compiler: it is private, and used only by what runs on `queue`.
     private nonisolated(unsafe) let work: StoreWork
 
     init(_ work: sending StoreWork) { self.work = work }
 
-    /// Does something on the queue and waits for it. Not to be called there.
+    /// Runs a closure on the queue and waits for it. Not to be called on the queue.
     func sync<Value: Sendable, Failure: Error>(_ body: (StoreWork) throws(Failure) -> Value) throws(Failure) -> Value {
         dispatchPrecondition(condition: .notOnQueue(queue))
         let outcome: Result<Value, Failure> = queue.sync {
@@ -20,10 +20,10 @@ final class StoreQueue: Sendable {
 
     func async(_ body: @escaping @Sendable (StoreWork) -> Void) { queue.async { body(self.work) } }
 
-    /// Waits until what was asked for before is done.
+    /// Waits until everything queued before is done.
     func wait() { sync { _ in } }
 
-    /// Does something each second, until the timer is cancelled or the queue is gone.
+    /// Runs a closure every second, until the timer is cancelled or the queue is released.
     func everySecond(_ body: @escaping @Sendable (StoreWork) -> Void) -> QueueTimer {
         let timer = QueueTimer(queue)
         timer.start { [weak self] in if let self { body(work) } }
@@ -31,7 +31,7 @@ final class StoreQueue: Sendable {
     }
 }
 
-/// What the store does one thing after the other: each part with what it alone knows.
+/// The parts of the store that run one at a time, each with private state.
 final class StoreWork {
     let checkpointer: Checkpointer
     let closer: Closer
@@ -53,10 +53,10 @@ final class StoreWork {
         recovery = Recovery(core, pins, remover)
     }
 
-    /// Each second.
+    /// Called every second.
     func tick() {
         let now = AccessClock.now()
-        // The order of last reads outlives a kill, too, but for the last seconds.
+        // Last reads survive a crash too, except those of the last ten seconds.
         checkpointer.checkpoint(touchesToo: now / 1_000_000 % 10 == 0)
         core.ledger.refreshDisk()
         if core.configuration.evictsAhead { evictor.evictShortage() }
@@ -66,13 +66,13 @@ final class StoreWork {
         checkpointer.countIndex()
     }
 
-    /// Saves everything and marks the cache as closed in order. Nothing may be written any more.
+    /// Saves everything and marks the cache as cleanly closed. Nothing may be written afterwards.
     func close() throws(StoreError) {
         checkpointer.checkpoint(touchesToo: true)
         closer.closeUnused()
         let left = closer.settleAll()
         try core.files.unfinished.shorten { left }
-        // What was removed and punched is durable with the names that came after it.
+        // Makes removed and new names durable.
         try FileSystem.syncDirectory(core.configuration.directory)
         try core.index.database.setMeta([(.isClean, 1)])
         try pins.close()

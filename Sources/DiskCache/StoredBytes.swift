@@ -1,7 +1,7 @@
 import CachePolicy
 import HTTPModel
 
-/// Bytes of a cached resource in memory, with what its origin said of it.
+/// Bytes of a cached resource in memory, with its header fields.
 package struct StoredBytes: Sendable {
     package let bytes: [UInt8]
     package let fields: HeaderFields
@@ -10,12 +10,12 @@ package struct StoredBytes: Sendable {
 }
 
 extension CacheStore {
-    /// Reads a small resource, or a range of one; what had not been verified before of that is. Blocks, like what
-    /// people ask for.
+    /// Reads a small resource, or a range of one, and verifies the chunks that were not verified before. Blocks, like
+    /// other commands.
     /// - Parameters:
     ///   - range: nil for all of it.
-    ///   - limit: bytes.
-    /// - Returns: nil where not all of that is cached, it has no such range, or that is longer.
+    ///   - limit: in bytes.
+    /// - Returns: nil if the range is not completely cached, does not exist, or exceeds the limit.
     package func bytes(of key: CacheKey, _ range: Range<Int64>? = nil, limit: Int) throws(StoreError) -> StoredBytes? {
         guard let hold = try administration.holdGrowing(key, verifying: range) else { return nil }
         let range = range ?? 0..<hold.length
@@ -27,7 +27,7 @@ extension CacheStore {
 }
 
 extension FileHold {
-    /// - Parameter range: is there, and fits into memory.
+    /// - Parameter range: must be present and fit into memory.
     fileprivate func bytes(_ range: Range<Int64>) throws(StoreError) -> StoredBytes? {
         var bytes = [UInt8](repeating: 0, count: range.count)
         let read = bytes.withUnsafeMutableBytes { buffer in

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// What a row of a database cannot be. The description names the column, never its value, which may be a secret.
+/// An invalid value in a row. The description names the column, never its value, which may be a secret.
 package struct RowDamage: Error, CustomStringConvertible {
     package let column: String
     package let reason: String
@@ -11,14 +11,13 @@ package struct RowDamage: Error, CustomStringConvertible {
     package var description: String { "\(column) \(reason)" }
 }
 
-/// A row whose values are not believed: a column that is not there, a value of another type or out of its bounds throws
-/// `RowDamage`.
+/// A row whose values are checked: a missing column, a value of another type or one out of bounds throws `RowDamage`.
 ///
-/// GRDB's own subscripts trap on all three. What stands in a database may have been damaged or changed by somebody
-/// else, so no module reads its rows in any other way.
+/// GRDB's own subscripts trap on all three. A database may be damaged, or changed by somebody else, so no module reads
+/// its rows in any other way.
 package struct StoredRow {
     private let row: Row
-    /// In the place of the database's own names, where these may be damaged.
+    /// Replaces the database's own column names, which may be damaged.
     private let names: [String]?
 
     package init(_ row: Row, names: [String]? = nil) { (self.row, self.names) = (row, names) }
@@ -43,18 +42,18 @@ package struct StoredRow {
         return value
     }
 
-    /// The same for a column that may be NULL.
+    /// Reads a column that may be NULL.
     package func optional<Value>(_ column: String, _ read: (String) throws(RowDamage) -> Value) throws(RowDamage)
         -> Value?
     {
         try databaseValue(column).isNull ? nil : read(column)
     }
 
-    /// As JSON.
+    /// Decodes JSON.
     package func decoded<Value: Decodable>(_ type: Value.Type, _ column: String) throws(RowDamage) -> Value {
         let text = try text(column)
         guard let value = try? JSONDecoder().decode(type, from: Data(text.utf8)) else {
-            throw RowDamage(column: column, reason: "is not the JSON that it should be")
+            throw RowDamage(column: column, reason: "is not the expected JSON")
         }
         return value
     }

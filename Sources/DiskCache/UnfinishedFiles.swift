@@ -2,11 +2,11 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Which files may hold blocks that no row speaks of: those that are written, evicted or removed. They are named in a
-/// file before that begins, so that after a kill only these are looked at, however many there are. (A kill loses
-/// nothing that was written to a file; a power cut may, and is followed by a look at all.)
+/// A list of files that may have blocks which no row describes: those being written, evicted or removed. A file is
+/// listed before that begins, so that after a crash only listed files have to be examined, however many there are. (A
+/// crash of the process loses nothing that was written; a power cut may, so all files are examined after one.)
 ///
-/// Records of eight bytes: identifiers of generations.
+/// The list has records of eight bytes: generation IDs.
 final class UnfinishedFiles: Sendable {
     let path: String
     private let state: Mutex<State>
@@ -14,7 +14,7 @@ final class UnfinishedFiles: Sendable {
     private struct State {
         var descriptor: Int32
         var count = 0
-        /// Names that were written by somebody who has not yet made the file known.
+        /// Calls of `begin` without their `end`.
         var beginning = 0
     }
 
@@ -28,13 +28,12 @@ final class UnfinishedFiles: Sendable {
     private static func open(_ path: String, _ flags: Int32) throws(StoreError) -> Int32 {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0o600)
         guard descriptor >= 0 else { throw .lastSystemError("open", path) }
-        // A disk that is full must not keep anything from being evicted. Where room cannot be taken in advance, it will
-        // be found or not.
+        // Reserve space, because a full disk must not prevent evictions. If that fails, a write may still succeed.
         _ = fallocate(descriptor, reel_falloc_keep_size, 0, off_t(2 * longest * 8))
         return descriptor
     }
 
-    /// What an earlier session left.
+    /// Reads the list of an earlier session.
     static func read(_ path: String) -> Set<GenerationID> {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return [] }
@@ -43,7 +42,7 @@ final class UnfinishedFiles: Sendable {
         var buffer = [UInt64](repeating: 0, count: 4096)
         while true {
             let count = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            // A record that was cut off names nothing.
+            // A truncated record names nothing.
             guard count >= 8 else { return found }
             for value in buffer[..<(count / 8)] where value > 0 && value <= UInt64(Int64.max) {
                 found.insert(GenerationID(value: UInt64(littleEndian: value)))
@@ -51,7 +50,7 @@ final class UnfinishedFiles: Sendable {
         }
     }
 
-    /// Names files before anything is done to them that the index does not know.
+    /// Lists files before anything is done to them that the index does not know.
     func add(_ ids: [GenerationID]) throws(StoreError) {
         let records = ids.map { $0.value.littleEndian }
         let error: StoreError? = state.withLock { state in
@@ -63,7 +62,7 @@ final class UnfinishedFiles: Sendable {
         if let error { throw error }
     }
 
-    /// Names files; `end` when the store knows of itself that they are unfinished.
+    /// Lists files. Call `end` once the store itself knows that they are unfinished.
     func begin(_ ids: [GenerationID]) throws(StoreError) {
         state.withLock { $0.beginning += 1 }
         do { try add(ids) } catch {
@@ -74,14 +73,14 @@ final class UnfinishedFiles: Sendable {
 
     func end() { state.withLock { $0.beginning -= 1 } }
 
-    /// Whether the list is long enough to be worth writing anew.
+    /// Whether the list is long enough to be worth rewriting.
     var isLong: Bool { state.withLock { $0.count > Self.longest && $0.beginning == 0 } }
 
-    /// A start looks at so many in a moment.
+    /// A start examines this many files in a moment.
     private static let longest = 4096
 
-    /// Leaves only those that are still unfinished.
-    /// - Parameter unfinished: asked while nothing is added.
+    /// Rewrites the list with the files that are still unfinished.
+    /// - Parameter unfinished: called while nothing can be added.
     func shorten(to unfinished: () -> Set<GenerationID>) throws(StoreError) {
         let error: StoreError? = state.withLock { state in
             guard state.beginning == 0 else { return nil }

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Generations with chunks that the index does not know yet. They are kept until these are saved. From any thread.
+/// Generations with chunks that the index does not know yet. They stay open until these are saved. Can be used from any
+/// thread.
 final class UnsavedGenerations: Sendable {
     private let state = Mutex(State())
 
@@ -11,9 +12,9 @@ final class UnsavedGenerations: Sendable {
     }
 
     /// - Parameters:
-    ///   - bytes: what has just come of it.
-    ///   - limit: from how many bytes on a checkpoint is due.
-    /// - Returns: whether the caller has to see to a checkpoint.
+    ///   - bytes: the number of bytes just written.
+    ///   - limit: a checkpoint is due from this many bytes on.
+    /// - Returns: whether the caller has to start a checkpoint.
     func add(_ generation: Generation, bytes: Int64 = 0, limit: Int64 = .max) -> Bool {
         state.withLock { state in
             state.generations[generation.id] = generation
@@ -24,7 +25,7 @@ final class UnsavedGenerations: Sendable {
         }
     }
 
-    /// Begins a checkpoint: what comes from here on is the next one's.
+    /// Begins a checkpoint: generations added from now on belong to the next one.
     func take() -> [GenerationID: Generation] {
         state.withLock { state in
             defer { state = State() }

@@ -2,11 +2,11 @@ import CachePolicy
 import Metrics
 import Synchronization
 
-/// Compares chunks with their checksums. Each extent once for all who wait for it. On any thread that may wait for the
-/// disk.
+/// Compares chunks with their checksums, each extent only once however many callers wait for it. On any thread that may
+/// wait for the disk.
 final class Verifier: Sendable {
     private let core: StoreCore
-    /// Extents that are being verified, and who waits for that.
+    /// The extents being verified, with the callers that wait.
     private let waiting = Mutex<[Place: [@Sendable () -> Void]]>([:])
 
     private struct Place: Hashable {
@@ -16,10 +16,10 @@ final class Verifier: Sendable {
 
     init(_ core: StoreCore) { self.core = core }
 
-    /// Compares the checksums of an extent's unverified chunks; those that differ are absent afterwards.
+    /// Compares the checksums of an extent's unverified chunks, and drops those that differ.
     /// - Parameters:
-    ///   - pool: where that is done.
-    ///   - deliver: called when it is.
+    ///   - pool: the threads to run on.
+    ///   - deliver: called when it is done.
     func verify(
         _ generation: Generation, extent ordinal: Int, on pool: BlockingPool,
         then deliver: @escaping @Sendable () -> Void
@@ -36,28 +36,29 @@ final class Verifier: Sendable {
         }
     }
 
-    /// The same, at once.
+    /// The same on the current thread.
     func verify(_ generation: Generation, extent ordinal: Int) {
         let unverified = generation.unverified(ofExtent: ordinal)
         guard !unverified.isEmpty else { return }
         var checksums: [UInt64]?
-        // Without checksums nothing is sound: it is fetched again.
+        // Without checksums, no chunk counts as sound: all are fetched again.
         core.faults.report("read checksums") { () throws(StoreError) in
             checksums = try core.index.rows.generation(generation.id).flatMap { row throws(StoreError) in
                 try core.index.rows.extent(ordinal, of: row)?.checksums
             }
         }
         let bad = damaged(unverified, of: generation, extent: ordinal, checksums)
-        // What was fetched again meanwhile is sound.
+        // Chunks that were fetched again meanwhile are sound.
         let stillBad = bad.intersection(generation.unverified(ofExtent: ordinal))
         let dropped = generation.endVerification(of: unverified, bad: stillBad, inExtent: ordinal)
         guard dropped > 0 else { return }
         core.metrics.droppedChunks.add(Int64(dropped))
         core.logger.warning(
-            "\(dropped) damaged chunks are fetched again", metadata: ["resource": "\(generation.key.text)"])
+            "dropped \(dropped) damaged chunks, which will be fetched again",
+            metadata: ["resource": "\(generation.key.text)"])
     }
 
-    /// Of an extent's chunks, those whose bytes differ from their checksums or cannot be read.
+    /// The chunks whose bytes differ from their checksums or cannot be read.
     func damaged(_ chunks: Presence, of generation: Generation, extent ordinal: Int, _ checksums: [UInt64]?) -> Presence
     {
         let buffer = UnsafeMutableRawBufferPointer.allocate(

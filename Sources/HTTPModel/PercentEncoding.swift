@@ -64,7 +64,7 @@ package enum PercentEncoding {
     }
 
     /// RFC 3986 §2.3
-    package static func isUnreserved(_ byte: UInt8) -> Bool {
+    @inlinable package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
         default: ASCII.isLetter(byte) || ASCII.isDigit(byte)

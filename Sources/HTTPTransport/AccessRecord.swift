@@ -33,7 +33,8 @@ package protocol AccessRecorder: Sendable {
 }
 
 extension AccessRecord {
-    /// One line of JSON (RFC 8259), with its end. What is unknown is left out; names are those of `docs/HTTP.md`.
+    /// One line of JSON (RFC 8259), with its line end. Unknown members are left out; `docs/guide/http-api.md` lists
+    /// them all.
     package var line: [UInt8] {
         var line = JSONLine()
         line.add("time", Self.text(time))

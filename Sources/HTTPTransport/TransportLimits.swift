@@ -33,7 +33,7 @@ package struct TransportLimits: Sendable {
     package init() {}
 }
 
-/// The two ways from the page cache to a socket. `docs/PERFORMANCE.md` compares them.
+/// The two ways from the page cache to a socket. `docs/dev/performance.md` compares them.
 package enum Transmission: String, Sendable, CaseIterable {
     /// `sendmsg` from a mapping that is kept.
     case mapping

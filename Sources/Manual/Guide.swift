@@ -71,7 +71,7 @@ struct Guide {
             [
                 "[\(Markdown.code(setting.key))](#\(setting.key))",
                 setting.defaultValue.map(Markdown.code) ?? Markdown.line(setting.standard),
-                setting.isReloadable ? "at once" : "restart",
+                SettingRemarks.effect(setting),
             ]
         }
         return Markdown.table(["Key", "Default", "A change takes effect"], rows) + "\n\n"
@@ -90,8 +90,15 @@ struct Guide {
     private static var ruleKeys: String {
         RuleKey.all.map { key in
             let words = Markdown.blocks(Prose(key.summary + "\n\n" + key.details))
-            return "### Rule key \(key.name)\n\n\(words)\n\n```yaml\n\(key.name): \(key.example)\n```"
+            return "### Rule key \(key.name)\n\n\(words)\n\n```yaml\n\(example(key))\n```"
         }.joined(separator: "\n\n")
+    }
+
+    /// A whole rule: a condition needs an effect, and some effects need a host.
+    private static func example(_ key: RuleKey) -> String {
+        let line = "\(key.name): \(key.example)"
+        let rule = key.isEffect ? ["host: example.org", line] : [line, "bypass: true"]
+        return "rules:\n- " + rule.joined(separator: "\n  ")
     }
 }
 
@@ -103,16 +110,22 @@ enum SettingRemarks {
         if setting.isFileOnly {
             remarks.append("There is no flag and no variable for this.")
         } else {
-            let flags =
-                setting.placeholder == "true|false"
-                ? "Flags: \(setting.flag), \(noFlag(setting))" : "Flag: \(setting.flag)"
-            remarks.append(flags + (setting.isList ? ", which may be repeated." : "."))
+            remarks.append(flags(setting) + (setting.isList ? ", which may be repeated." : "."))
             remarks.append("Variable: `\(setting.variable)`.")
         }
-        remarks.append(
-            setting.isReloadable ? "A change takes effect on SIGHUP." : "A change takes effect after a restart.")
+        remarks.append("A change takes effect \(effect(setting)).")
         return remarks.joined(separator: " ")
     }
 
-    private static func noFlag(_ setting: Setting) -> String { "--no-" + setting.flag.dropFirst(2) }
+    private static func flags(_ setting: Setting) -> String {
+        if let command = setting.command { return "Flag: \(setting.flag) of `reelcache \(command)`" }
+        guard setting.placeholder == "true|false" else { return "Flag: \(setting.flag)" }
+        return "Flags: \(setting.flag), --no-\(setting.flag.dropFirst(2))"
+    }
+
+    /// When a change takes effect.
+    static func effect(_ setting: Setting) -> String {
+        if let command = setting.command { return "with the next `reelcache \(command)`" }
+        return setting.isReloadable ? "on SIGHUP" : "after a restart"
+    }
 }

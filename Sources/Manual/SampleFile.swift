@@ -10,7 +10,7 @@ struct SampleFile {
     }
 
     private static var head: String {
-        let restart = Setting.all.filter { !$0.isReloadable }.map(\.key)
+        let restart = Setting.all.filter { !$0.isReloadable && $0.command == nil }.map(\.key)
         let list = "\(restart.dropLast().joined(separator: ", ")) and \(restart.last ?? "")"
         return Self.comment(
             Prose(
@@ -43,7 +43,9 @@ struct SampleFile {
 
     private static func remarks(_ setting: Setting) -> String {
         var remarks = setting.defaultValue == nil ? ["Default: \(setting.standard)."] : []
-        if setting.isFileOnly {
+        if let command = setting.command {
+            remarks.append("The flag is \(setting.flag) of reelcache \(command).")
+        } else if setting.isFileOnly {
             remarks.append("There is no flag for this.")
         } else if setting.isList {
             remarks.append("The flag is \(setting.flag), which may be repeated.")

@@ -64,6 +64,9 @@ package protocol SegmentSequence: Sendable {
     var count: Int { get }
     /// - Parameter position: below `count`.
     subscript(position: Int) -> MediaSegment { get }
+    /// The number of a segment, without making the rest of it.
+    /// - Parameter position: below `count`.
+    func number(at position: Int) -> Int64
     /// Where a request lies: the first segment at this URL that has the byte.
     /// - Parameter byte: the first that is asked for; nil for a request without a range.
     func position(of url: OriginURL, at byte: Int64?) -> Int?
@@ -76,10 +79,10 @@ extension SegmentSequence {
 
     /// Where the segment with a number is; nil where it is not listed, or not any more.
     package func position(number: Int64) -> Int? {
-        guard !isEmpty, let position = Int(exactly: number -| self[0].number), (0..<count).contains(position) else {
+        guard !isEmpty, let position = Int(exactly: number -| self.number(at: 0)), (0..<count).contains(position) else {
             return nil
         }
-        return self[position].number == number ? position : nil
+        return self.number(at: position) == number ? position : nil
     }
 
     /// The next segments after one, in order. Those that cannot be fetched, or are known to be missing, are passed

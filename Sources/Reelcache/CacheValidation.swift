@@ -48,7 +48,7 @@ public struct CacheValidation: Sendable, Equatable {
         (self.orphanedFiles, self.orphanedBytes, self.isRepaired) = (orphanedFiles, orphanedBytes, isRepaired)
     }
 
-    init(_ report: AuditReport) {
+    init(_ report: ScrubReport) {
         self.init(
             resources: report.resources, bytes: report.bytes,
             damaged: report.damaged.map {

@@ -209,14 +209,14 @@ extension MediaCache {
     public func validate(repairing isRepairing: Bool = false, progress: @escaping @Sendable (Double) -> Void = { _ in })
         async throws -> CacheValidation
     {
-        guard audits.begin() else { throw CacheError.validationIsRunning }
-        defer { audits.end() }
+        guard scrubs.begin() else { throw CacheError.validationIsRunning }
+        defer { scrubs.end() }
         let wish = Wish()
         let report = try await withTaskCancellationHandler {
             try await perform(isLong: true) { cache throws(CacheError) in
                 try cache.asking { store throws(StoreError) in
-                    try store.audit(repairs: isRepairing) { audit in
-                        if audit.totalBytes > 0 { progress(min(1, Double(audit.bytes) / Double(audit.totalBytes))) }
+                    try store.scrub(repairs: isRepairing) { scrub in
+                        if scrub.totalBytes > 0 { progress(min(1, Double(scrub.bytes) / Double(scrub.totalBytes))) }
                         return !wish.isOver
                     }
                 }

@@ -39,7 +39,7 @@ public final class MediaCache: Sendable {
     let bell: SnapshotBell
     let wants = DownloadWants()
     /// Shared by all who read everything again.
-    let audits = AuditTurn()
+    let scrubs = ScrubTurn()
     /// Tells the events of this process from those of another.
     let session = String(UInt64.random(in: .min ... .max), radix: 36)
     let logger: Logger

@@ -23,7 +23,7 @@ public final class Proxy: Sendable {
     /// The version of this library.
     public static let version = "0.1.0"
 
-    /// Where the proxy can be reached, such as `http://127.0.0.1:7335`.
+    /// The URL of the proxy, such as `http://127.0.0.1:7335`.
     public let baseURL: String
     /// The cache that it serves.
     public let cache: MediaCache
@@ -31,12 +31,11 @@ public final class Proxy: Sendable {
     /// Whether the cache was opened for this proxy alone.
     private let closesCache: Bool
 
-    /// Opens the cache and serves; stopping it closes the cache.
+    /// Opens the cache and starts serving it. Stopping the proxy closes the cache.
     /// - Parameters:
-    ///   - configuration: where to listen, the cache directory, and all else.
-    ///   - logger: where events go that nobody asked for; by default nowhere.
-    /// - Throws: `ProxyError`: a setting that cannot work, a port or a cache directory that another process has, a disk
-    ///   that fails.
+    ///   - configuration: the listen address, the cache directory, and all other settings.
+    ///   - logger: receives events such as origin failures; by default they are dropped.
+    /// - Throws: `ProxyError`: an invalid setting, a port or cache directory that another process uses, a failing disk.
     public convenience init(
         _ configuration: ProxyConfiguration = ProxyConfiguration(),
         logger: Logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
@@ -50,18 +49,18 @@ public final class Proxy: Sendable {
             try? cache.close(grace: .zero)
             throw error
         }
-        // Not before it is certain that it can serve.
+        // Only once the proxy is certain to serve.
         cache.startDownloads()
     }
 
-    /// Serves an open cache from now on. No other proxy may run in it.
-    /// - Parameter closesCache: whether stopping this closes the cache.
+    /// Starts serving an open cache that no other proxy serves.
+    /// - Parameter closesCache: whether stopping the proxy closes the cache.
     init(of cache: MediaCache, closesCache: Bool) throws {
         self.cache = cache
         self.closesCache = closesCache
         do {
-            let (engine, configuration, audits, downloads, now) = (
-                cache.engine, cache.configuration, cache.audits, cache.manager, cache.tuning.now
+            let (engine, configuration, scrubs, downloads, now) = (
+                cache.engine, cache.configuration, cache.scrubs, cache.manager, cache.tuning.now
             )
             let session = cache.session
             let address = try configuration.address()
@@ -79,7 +78,7 @@ public final class Proxy: Sendable {
                     addresses: engine.addresses,
                     via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(
-                        store: engine.store, policy: engine.policy, token: token, readToken: readToken, audits: audits,
+                        store: engine.store, policy: engine.policy, token: token, readToken: readToken, scrubs: scrubs,
                         downloads: downloads, session: session, snapshot: engine.snapshot,
                         now: now))
             }
@@ -102,11 +101,11 @@ public final class Proxy: Sendable {
         return limits
     }
 
-    /// Accepts no more requests, lets running answers end for so long, and cuts what is left. Later calls do nothing.
+    /// Stops accepting requests, gives running responses the grace period to end, and then closes their connections.
+    /// Further calls do nothing.
     ///
-    /// A cache that was opened for this proxy is saved and closed; one that has started it with `startProxy` stays
-    /// open.
-    /// - Parameter grace: how long running answers have to end.
+    /// A cache that was opened for this proxy is saved and closed; a cache that started it with `startProxy` stays open.
+    /// - Parameter grace: how long running responses may take to end.
     /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
     public func stop(grace: Duration = .seconds(5)) throws {
         cache.stopProxy(self, grace: grace)

@@ -1,7 +1,7 @@
-/// How some resources are handled: an entry of `rules`.
+/// How to handle certain resources: an entry of `rules`.
 ///
-/// A rule is for the resources whose host and path match. What it leaves nil is left to the next rule that matches, and
-/// in the end to the default: so general rules come last.
+/// A rule applies to resources whose host and path match. An effect that it leaves nil is decided by the next matching
+/// rule, and finally by the default, so general rules come last.
 ///
 /// ```swift
 /// var rule = ResourceRule(hosts: ["*.example.org"])
@@ -9,73 +9,73 @@
 /// configuration.rules = [rule]
 /// ```
 public struct ResourceRule: Sendable, Equatable {
-    /// Hosts, one of which has to match: a name or an address in which `*` stands for any run of characters, upper and
-    /// lower case alike, with `:port` behind it where only that port is meant. None stands for all hosts.
+    /// Hosts, one of which must match: names or addresses, in which `*` stands for any run of characters, regardless of
+    /// case, followed by `:port` to match that port only. An empty list matches all hosts.
     public var hosts: [String]
-    /// Paths, one of which has to match: they begin with `/` or `*`, and `*` stands for any run of characters, `/`
-    /// included. The query is no part of them. None stands for all paths.
+    /// Paths, one of which must match: they begin with `/` or `*`, and `*` stands for any run of characters, including
+    /// `/`. They do not cover the query. An empty list matches all paths.
     public var paths: [String]
-    /// Whether it is neither stored nor answered from what is.
+    /// Whether requests bypass the cache: responses are not stored, and stored ones are not used.
     public var bypass: Bool?
-    /// How long a response is fresh, in whole seconds, whatever its origin says.
+    /// How long a response stays fresh, in whole seconds, regardless of what the origin says.
     public var ttl: Duration?
-    /// Whether it is stored although its origin said `no-store`.
+    /// Whether to store responses even if the origin says `no-store`.
     public var ignoresNoStore: Bool?
-    /// Whether what is stored is played while its origin cannot be asked, although the origin forbade that. Nil: what
-    /// is pinned or was downloaded is, unless `ProxyConfiguration.playsPinned` is false.
+    /// Whether stored responses play while the origin is unreachable, even if the origin forbids that. Nil allows it for
+    /// pinned and downloaded resources, unless `ProxyConfiguration.playsPinned` is false.
     public var playsStale: Bool?
-    /// Parameters of the query that do not tell one resource from another. The origin is asked with all of them
-    /// nevertheless.
+    /// Query parameters that do not distinguish resources, such as expiring tokens. Requests to the origin still carry
+    /// all of them.
     public var ignoredQuery: IgnoredParameters?
-    /// What the cache finds it by, with `{scheme}`, `{host}`, `{path}` and `{query}` for parts of its URL:
-    /// `https://cdn.example{path}` makes one resource of what several hosts have. An http or https URL, for any
-    /// resource. `{query}` is what `ignoredQuery` leaves.
+    /// The cache key, an http or https URL with `{scheme}`, `{host}`, `{path}` and `{query}` for the parts of the
+    /// requested URL: `https://cdn.example{path}` lets several hosts share one resource. `{query}` is the query without
+    /// the `ignoredQuery` parameters.
     public var key: String?
-    /// How much is fetched beyond what is asked for.
+    /// How much to fetch beyond the bytes that players request.
     public var fill: FillMode?
-    /// Whether each byte costs. Then nothing is fetched once a player has left: not on the chance that it comes back,
-    /// nor to the end, whatever `fill` says.
+    /// Whether the connection is metered. Then nothing more is fetched after the player has disconnected, neither in
+    /// case it comes back nor to the end, regardless of `fill`.
     public var isMetered: Bool?
-    /// How many segments of an HLS or DASH stream are fetched after the one that a player reads: 0 to 20. None with a
-    /// `fill` of `read`, nor where each byte costs.
+    /// How many segments of an HLS or DASH stream to prefetch beyond the one that a player reads: 0 to 20. With a `fill`
+    /// of `read`, or on a metered connection, none are.
     public var aheadSegments: Int?
-    /// Whether a player that wants what is fresh to be asked for again (`no-cache`, `max-age=0`) gets it as it is.
+    /// Whether to serve fresh responses from the cache even if the player asks to bypass it (`no-cache`, `max-age=0`).
     public var ignoresReload: Bool?
-    /// Header fields for the origin, by name, in place of the player's. They go to the origin of the URL only, along no
-    /// redirect to another.
+    /// Header fields to send to the origin, by name; they replace the player's. They are never sent to another origin
+    /// after a redirect.
     public var headers: [String: String]?
-    /// Whether what is stored is pinned.
+    /// Whether to pin the stored resource.
     public var pin: Bool?
-    /// Whether web pages are stored that come where media was asked for, such as those of a captive portal.
+    /// Whether to store web pages that arrive in place of media, such as the login page of a captive portal.
     public var storesPages: Bool?
-    /// Bytes: what is longer is not stored.
+    /// The largest resource to store, in bytes.
     public var maxObject: Int64?
 
-    /// A rule for these hosts and paths, without an effect yet.
+    /// Creates a rule for these hosts and paths that has no effect yet.
     public init(hosts: [String] = [], paths: [String] = []) {
         self.hosts = hosts
         self.paths = paths
     }
 }
 
-/// Parameters of a URL's query that the cache looks past.
+/// The query parameters that the cache key leaves out.
 public enum IgnoredParameters: Sendable, Equatable {
-    /// Each tells one resource from another.
+    /// None: every parameter distinguishes resources.
     case nothing
     /// The whole query.
     case all
-    /// Those of these names, in which `*` stands for any run of characters, such as `utm_*`.
+    /// The parameters with these names, in which `*` stands for any run of characters, such as `utm_*`.
     case parameters([String])
 }
 
-/// How much of a resource is fetched beyond what is asked for.
+/// How much of a resource to fetch beyond the bytes that players request.
 public enum FillMode: Sendable, Equatable {
-    /// Only what is asked for.
+    /// Only the requested bytes.
     case read
-    /// So many bytes past the furthest reader; 1 TiB at the most.
+    /// A read-ahead window of this many bytes beyond the furthest reader, up to 1 TiB.
     case ahead(bytes: Int64)
-    /// To the resource's end, whether or not somebody reads on.
+    /// To the end of the resource, even if every reader disconnects.
     case end
-    /// All of it.
+    /// The whole resource, from its first byte.
     case whole
 }

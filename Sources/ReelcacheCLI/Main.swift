@@ -17,7 +17,8 @@ struct Main: ParsableCommand {
             """,
         version: Proxy.version,
         subcommands: [
-            Serve.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self, List.self,
+            Serve.self, Play.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self,
+            List.self,
             Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
             ConfigCommand.self, Generate.self,
         ])

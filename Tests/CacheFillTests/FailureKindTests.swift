@@ -35,7 +35,7 @@ import Upstream
     @Test func theManualHasEachName() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let text = try String(contentsOf: root.appendingPathComponent("docs/HTTP.md"), encoding: .utf8)
+        let text = try String(contentsOf: root.appendingPathComponent("docs/dev/http.md"), encoding: .utf8)
         for kind in FailureKind.allCases { #expect(text.contains("`\(kind.rawValue)`"), "\(kind)") }
     }
 }

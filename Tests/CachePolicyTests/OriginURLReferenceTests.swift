@@ -1,5 +1,7 @@
-import CachePolicy
+import TestSupport
 import Testing
+
+@testable import CachePolicy
 
 @Suite struct OriginURLReferenceTests {
     // RFC 3986 §5.4.1 and §5.4.2, with a base that can be fetched, and without fragments.
@@ -35,5 +37,23 @@ import Testing
     @Test func baseWithoutAPathIsItsRoot() throws {
         #expect(try OriginURL(url: "http://a").resolving("g")?.absolute == "http://a/g")
         #expect(try OriginURL(url: "http://a?x/y").resolving("g")?.absolute == "http://a/g")
+    }
+
+    // What is plain is joined, all else parsed: both have to come to the same.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func referencesThatNeedNoParsingMeanTheSameParsed(seed: UInt64) throws {
+        var dice = SplitMix64(seed: seed)
+        let pieces = [
+            "a", "s1.ts", ".", "..", "/", "/", "?", "=", "&", "#", ":", "%41", "~", "_-", ";", " ", "é", "//",
+        ]
+        func text(_ most: Int) -> String {
+            (0..<Int.random(in: 0...most, using: &dice)).map { _ in pieces.randomElement(using: &dice) ?? "" }.joined()
+        }
+        for _ in 0..<5000 {
+            let host = ["a", "a:80", "a:8080", "[::1]:81"].randomElement(using: &dice) ?? ""
+            guard let base = try? OriginURL(url: "http://\(host)/" + text(7)) else { continue }
+            let reference = text(7)
+            #expect(base.resolving(reference) == base.resolvingAny(reference), "seed \(seed): \(base) \(reference)")
+        }
     }
 }

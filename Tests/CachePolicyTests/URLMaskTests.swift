@@ -83,11 +83,11 @@ import Testing
         }
     }
 
-    /// What `docs/SECURITY.md` says is what is done.
+    /// What `docs/dev/security.md` says is what is done.
     @Test func documentListsTheNames() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let text = try String(contentsOf: root.appendingPathComponent("docs/SECURITY.md"), encoding: .utf8)
+        let text = try String(contentsOf: root.appendingPathComponent("docs/dev/security.md"), encoding: .utf8)
         for name in URLMask.standardNames { #expect(text.contains("`\(name)`"), "\(name)") }
     }
 }

@@ -184,11 +184,12 @@ import Testing
                 "max_fetches  256  default",
                 "max_fetches_per_host  64  default",
                 "web_origins  (none)  default",
-                "secret_parameters  (none besides those)  default",
+                "secret_parameters  (none besides the built-in ones)  default",
                 "threads  3  --threads",
                 "ca_file  (the system's)  default",
                 "log_level  info  REELCACHE_LOG_LEVEL",
                 "access_log  (no log)  default",
+                "player  (mpv, vlc or ffplay, the first that is installed)  default",
                 "rules  2 rules  \(file):4",
             ])
     }

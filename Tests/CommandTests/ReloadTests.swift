@@ -63,7 +63,7 @@ import Testing
         let proxy = try serve("", allow: nil)
         #expect(try proxy.get(origin.url("/a.mp4")).status == 403)
 
-        try reload(proxy, "allow: [127.0.0.1]", until: "allow is 127.0.0.1 now")
+        try reload(proxy, "allow: [127.0.0.1]", until: "allow is now 127.0.0.1")
         #expect(try proxy.get(origin.url("/a.mp4")).status == 200)
 
         try reload(proxy, "", until: "allow is now (none) (default); it was 127.0.0.1")
@@ -118,7 +118,7 @@ import Testing
         #expect(try RawClient.get(port: proxy.port, path: "/https/example.org/a.mp4").status == 403)
         try reload(proxy, text, until: "read \(file) again: nothing has changed")
 
-        try reload(proxy, "mounts: {/tv/: \(mount)}\n", until: "offline is false now")
+        try reload(proxy, "mounts: {/tv/: \(mount)}\n", until: "offline is now false")
         #expect(try proxy.get("/tv/b.mp4").status == 200)
         #expect(try proxy.get(origin.url("/vod/b.mp4")).status == 200)
         #expect(origin.snapshot.requests.map(\.target) == ["/vod/a.mp4", "/vod/b.mp4"])
@@ -164,7 +164,7 @@ import Testing
         origin.serve("/a.mp4", film)
         let proxy = try serve("fill: read\nlog_level: info\n")
         #expect(try proxy.get(origin.url("/a.mp4"), range: 0..<1000).status == 206)
-        try reload(proxy, "fill: whole\nlog_level: info\noffline: true\n", until: "offline is true now")
+        try reload(proxy, "fill: whole\nlog_level: info\noffline: true\n", until: "offline is now true")
         for _ in 0..<3 { #expect(try proxy.get(origin.url("/a.mp4"), range: 0..<1000).status == 206) }
         #expect(try proxy.process.terminate() == .exited(0))
         #expect(!proxy.process.stderr.contains("not filled"), "\(proxy.process.stderr)")
@@ -185,14 +185,14 @@ import Testing
 
         try write(mounts)
         serve.signal(SIGHUP)
-        try serve.waitForLine(containing: "any_origin is true now", on: .stderr)
+        try serve.waitForLine(containing: "any_origin is now true", on: .stderr)
         #expect(serve.stderr.contains(warning))
         #expect(try serve.terminate() == .exited(0))
     }
 
     @Test func theLogTurnsTalkative() throws {
         let proxy = try serve("")
-        try reload(proxy, "log_level: info", until: "log_level is info now")
+        try reload(proxy, "log_level: info", until: "log_level is now info")
         #expect(try proxy.process.terminate() == .exited(0))
         #expect(proxy.process.stderr.contains("stopping: SIGTERM"))
     }
@@ -248,7 +248,7 @@ import Testing
         }
         #expect(!proxy.process.stderr.contains("log_level is"))
         #expect(try proxy.get("/healthz").status == 200)
-        try reload(proxy, "log_level: info", until: "log_level is info now")
+        try reload(proxy, "log_level: info", until: "log_level is now info")
         #expect(try proxy.process.terminate() == .exited(0))
     }
 
@@ -319,7 +319,7 @@ import Testing
         let serve = try serveInTerminal(terminal)
         terminal.close()
         #expect(try serve.waitForExit() == .exited(0))
-        #expect(serve.stderr.contains("stopping: SIGHUP, as the terminal was closed"), "\(serve.stderr)")
+        #expect(serve.stderr.contains("stopping: SIGHUP: the terminal was closed"), "\(serve.stderr)")
     }
 
     @Test func afterNohupItOutlivesItsTerminal() throws {

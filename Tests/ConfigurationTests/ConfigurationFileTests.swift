@@ -43,6 +43,7 @@ import TestSupport
             ca_file: /etc/own.pem
             log_level: debug
             access_log: "-"
+            player: [mpv, --fs]
             rules:
               - host: example.org
                 ttl: 1d
@@ -66,10 +67,10 @@ import TestSupport
         #expect(
             !all.proxy.playsPinned && all.proxy.webOrigins == ["https://player.example"]
                 && all.proxy.secretParameters == ["viewer"])
-        #expect(all.logLevel == .debug)
+        #expect(all.logLevel == .debug && all.player == ["mpv", "--fs"])
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
-            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...33)).map { "r.yaml:\($0)" })
+            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...34)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

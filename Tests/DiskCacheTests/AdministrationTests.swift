@@ -472,7 +472,7 @@ import Testing
         #expect(log() < 4_000_000, "\(log()) bytes")
     }
 
-    // MARK: Auditing
+    // MARK: Scrubbing
 
     private func flip(_ path: String, _ offset: Int64) throws {
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
@@ -483,18 +483,18 @@ import Testing
         try file.close()
     }
 
-    private func audit(repairs: Bool) throws -> AuditReport { try store.audit(repairs: repairs) { _ in true } }
+    private func scrub(repairs: Bool) throws -> ScrubReport { try store.scrub(repairs: repairs) { _ in true } }
 
-    @Test func auditOfASoundCacheFindsNothing() throws {
+    @Test func scrubOfASoundCacheFindsNothing() throws {
         let open = try opened.make("open", media, filling: whole)
         do { _ = try opened.make("closed", media, filling: 0..<70 * 4096) }
-        let report = try audit(repairs: false)
+        let report = try scrub(repairs: false)
         #expect(
             report.isSound && report.resources == 2 && report.chunks == 271 && report.bytes == media.size + 70 * 4096)
         _ = consume open
     }
 
-    @Test func auditFindsAllKindsOfDamageAndRepairsThem() throws {
+    @Test func scrubFindsAllKindsOfDamageAndRepairsThem() throws {
         var paths: [String: String] = [:]
         do {
             for name in ["sound", "damaged", "gone", "row"] {
@@ -521,7 +521,7 @@ import Testing
             atPath: store.core.files.path(of: orphan), contents: Data(repeating: 1, count: 9000))
 
         for repairs in [false, true] {
-            let report = try audit(repairs: repairs)
+            let report = try scrub(repairs: repairs)
             #expect(report.damaged.map(\.url) == ["https://example.com/damaged"] && report.damaged.first?.chunks == 2)
             #expect(report.damaged.first?.spans == [ByteSpan(3 * 4096..<4 * 4096), ByteSpan(100 * 4096..<101 * 4096)])
             #expect(
@@ -529,17 +529,17 @@ import Testing
             )
             #expect(report.orphanedFiles == 1 && report.orphanedBytes >= 9000 && report.isRepaired == repairs)
         }
-        let after = try audit(repairs: false)
+        let after = try scrub(repairs: false)
         #expect(after.isSound && after.resources == 2, "\(after)")
         #expect(try opened.load("damaged")?.isPresent(3) == false)
         #expect(try opened.load("sound")?.isComplete == true)
         #expect(try listed { $0.order = .name } == ["damaged", "sound"])
     }
 
-    @Test func auditEndsWhenItIsNoLongerWanted() throws {
+    @Test func scrubEndsWhenItIsNoLongerWanted() throws {
         do { for name in ["a", "b", "c"] { _ = try opened.make(name, media, filling: 0..<4096) } }
         var calls = 0
-        let report = try store.audit(repairs: false) { _ in
+        let report = try store.scrub(repairs: false) { _ in
             calls += 1
             return calls < 2
         }

@@ -78,7 +78,7 @@ import Testing
         opened.checkpoint()
         let held = try hold(opened)
         try damage(opened.path(generation), at: 4096)
-        _ = try opened.store.audit(repairs: isRepaired) { _ in true }
+        _ = try opened.store.scrub(repairs: isRepaired) { _ in true }
         #expect(held.isLost)
         let next = try hold(opened)
         #expect(next.gaps(in: half) == [4096..<8192] && !next.isLost)

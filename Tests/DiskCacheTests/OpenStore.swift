@@ -158,7 +158,7 @@ final class OpenStore: Sendable {
     func settle() {
         settle(store.readers, threads: 4)
         settle(store.clerks, threads: 2)
-        settle(store.auditors, threads: 2)
+        settle(store.scrubbers, threads: 2)
         store.queue.wait()
     }
 

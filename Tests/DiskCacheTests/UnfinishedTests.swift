@@ -148,13 +148,13 @@ import Testing
     }
 
     /// Damage that was only reported is not served later.
-    @Test func whatAnAuditHasFoundDamagedIsNotServed() throws {
+    @Test func whatAScrubHasFoundDamagedIsNotServed() throws {
         var opened = try OpenStore()
         var path = ""
         do { path = opened.path(try opened.make("a", media, filling: 0..<media.size)) }
         opened.closeUnused()
         try spoil(path, at: 150 * 4096)
-        #expect(try opened.store.audit(repairs: false) { _ in true }.damaged.first?.chunks == 1)
+        #expect(try opened.store.scrub(repairs: false) { _ in true }.damaged.first?.chunks == 1)
         opened = try opened.reopened()
         let a = try #require(try opened.load("a"))
         var lease: ExtentLease?

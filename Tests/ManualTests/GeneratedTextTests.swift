@@ -69,7 +69,7 @@ import Testing
 
     @Test func everyDefaultIsThatOfItsSetting() throws {
         let serve = try #require(tool.command.visibleSubcommands.first { $0.commandName == ToolInfo.serve })
-        for setting in Setting.all where !setting.isFileOnly {
+        for setting in Setting.all where !setting.isFileOnly && setting.command == nil {
             let option = serve.visibleArguments.first { $0.allNames.contains { $0.text == setting.flag } }
             #expect(option?.words.hasPrefix(setting.summary) == true, "\(setting.key)")
             #expect(option?.words.hasSuffix("(default: \(setting.standard))") == true, "\(setting.key)")

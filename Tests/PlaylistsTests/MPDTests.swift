@@ -55,6 +55,19 @@ extension MPD {
                 && segments.position(of: url, at: 39826) == nil)
     }
 
+    @Test(
+        arguments: [
+            (MPDSamples.timeline, 1), (MPDSamples.numbers, 1), (MPDSamples.singleFile, 1),
+            (MPDSamples.numbers.replacing("startNumber=\"1\"", with: "startNumber=\"7\""), 7),
+        ] as [(String, Int64)])
+    func segmentsAreFoundByTheirNumbers(text: String, first: Int64) throws {
+        let segments = try MPD(text).firstSegments(), places = Array(0..<segments.count), numbers = first..<first + 3
+        #expect(
+            places.map { segments.number(at: $0) } == Array(numbers) && segments.all.map(\.number) == Array(numbers))
+        #expect(numbers.map { segments.position(number: $0) } == places)
+        #expect(segments.position(number: first - 1) == nil && segments.position(number: first + 3) == nil)
+    }
+
     @Test func mpdSaysWhatItHas() throws {
         let mpd = try MPD(MPDSamples.timeline), video = try #require(mpd[MPD.first])
         #expect(!mpd.isDynamic && mpd.hasEnd && mpd.refreshRule == nil && mpd.periods.map(\.duration) == [.seconds(6)])

@@ -92,6 +92,14 @@ import Testing
                 && segments.all.map(\.number) == [7, 8, 9])
     }
 
+    // draft-pantos-hls-rfc8216bis §4.4.5.2: the first that is listed follows those that are skipped.
+    @Test func segmentsAreFoundByTheirNumbers() throws {
+        let segments = try Self.segments(
+            "#EXT-X-MEDIA-SEQUENCE:7\n#EXT-X-SKIP:SKIPPED-SEGMENTS=3\n#EXTINF:1,\na\n#EXTINF:1,\nb")
+        #expect(segments.number(at: 1) == 11 && segments.all.map(\.number) == [10, 11])
+        #expect((9...12).map { segments.position(number: $0) } == [nil, 0, 1, nil])
+    }
+
     @Test func placeOfAnAddressIsFound() throws {
         let segments = try Self.segments(
             "a%2d/1.ts\nb/1.ts\nhttps://other/v/b/1.ts\n#EXT-X-GAP\nc/1.ts\ndata:x\nd/1.ts?x#y")

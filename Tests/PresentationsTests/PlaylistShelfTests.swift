@@ -31,7 +31,6 @@ import Testing
         #expect(second.place?.position == 1)
         #expect(second.place?.segments.count == 2)
         #expect(second.whole.text == "https://a.example/v/film.m3u8")
-        #expect(!second.isLive)
         #expect(try membership("https://a.example/v/1.ts")?.place?.segment.number == 0)
         #expect(try membership("https://a.example/v/3.ts") == nil)
         #expect(try membership("https://b.example/v/1.ts") == nil)
@@ -73,7 +72,6 @@ import Testing
         }
         #expect(try membership("https://a.example/4.ts") == nil)
         let last = try #require(try membership("https://a.example/7.ts"))
-        #expect(last.isLive)
         let place = try #require(last.place)
         #expect(place.segments.position(number: 7) == 2)
         #expect(place.segments.position(number: 4) == nil)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `docs/HTTP.md` names a section and a test for each feature, and the test is there.
+/// `docs/dev/http.md` names a section and a test for each feature, and the test is there.
 @Suite struct HTTPDocumentTests {
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
@@ -32,7 +32,7 @@ import Testing
 
     /// Of the tables of features, without their heads.
     private static func rows() throws -> [Row] {
-        let text = try String(contentsOf: root.appendingPathComponent("docs/HTTP.md"), encoding: .utf8)
+        let text = try String(contentsOf: root.appendingPathComponent("docs/dev/http.md"), encoding: .utf8)
         let lines = text.components(separatedBy: "## The control interface")[0].split(separator: "\n")
         return try lines.filter { $0.hasPrefix("|") && !$0.hasPrefix("| feature") && !$0.hasPrefix("|---") }.map(
             Row.init)

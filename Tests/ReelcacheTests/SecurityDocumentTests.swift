@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// `docs/SECURITY.md` names tests that are there.
+/// `docs/dev/security.md` names tests that are there.
 @Suite struct SecurityDocumentTests {
     @Test func eachTestThatItNamesIsThere() throws {
         let tests = try HTTPDocumentTests.tests()
         let text = try String(
-            contentsOf: HTTPDocumentTests.root.appendingPathComponent("docs/SECURITY.md"), encoding: .utf8)
+            contentsOf: HTTPDocumentTests.root.appendingPathComponent("docs/dev/security.md"), encoding: .utf8)
         let named = text.split(separator: "\n").filter { $0.hasPrefix("|") }.flatMap {
             $0.matches(of: /`([A-Z][A-Za-z0-9]+)\.([a-z0-9][A-Za-z0-9]+)`/)
         }

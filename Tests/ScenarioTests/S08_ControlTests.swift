@@ -436,12 +436,12 @@ extension Scenarios {
 
         // MARK: Verifying
 
-        private static func verify(_ stage: Stage, repair: Bool) throws -> AuditReport {
+        private static func verify(_ stage: Stage, repair: Bool) throws -> ScrubReport {
             let response = try stage.control("POST", "/verify?repair=\(repair)")
             #expect(response.status == 200 && response.headers["Cache-Control"] == "no-store")
             let lines = response.text.split(separator: "\n")
-            for line in lines.dropLast() { _ = try AuditProgress.self.decoded(line) }
-            return try AuditReport.self.decoded(try #require(lines.last))
+            for line in lines.dropLast() { _ = try ScrubProgress.self.decoded(line) }
+            return try ScrubReport.self.decoded(try #require(lines.last))
         }
 
         @Test func aSoundCacheIsFoundSound() async throws {
@@ -477,14 +477,14 @@ extension Scenarios {
         /// Of several reports that nobody has taken yet the last counts; who has left is told nothing more, and wants
         /// nothing more.
         @Test func aVerificationGoesOnForAsLongAsSomebodyListens() throws {
-            let news = AuditNews()
+            let news = ScrubNews()
             var (wakes, isOver) = (0, false)
             let far = try ["1", "2"].map {
-                try AuditProgress.self.decoded(
+                try ScrubProgress.self.decoded(
                     "{\"resources\":\($0),\"total_resources\":3,\"bytes\":0,\"total_bytes\":0}")
             }
             #expect(news.take(isOver: &isOver) == .wait)
-            let note = { (progress: AuditProgress, milliseconds: UInt64) in
+            let note = { (progress: ScrubProgress, milliseconds: UInt64) in
                 news.note(progress, now: milliseconds * 1_000_000) { wakes += 1 }
             }
             #expect(note(far[0], 1000) && note(far[1], 1001) && wakes == 1)
@@ -515,10 +515,10 @@ extension Scenarios {
         }
 
         @Test func oneVerificationRunsAtATime() {
-            let audits = AuditTurn()
-            #expect(audits.begin() && !audits.begin())
-            audits.end()
-            #expect(audits.begin())
+            let scrubs = ScrubTurn()
+            #expect(scrubs.begin() && !scrubs.begin())
+            scrubs.end()
+            #expect(scrubs.begin())
         }
 
         // MARK: Without a proxy

@@ -292,7 +292,7 @@ extension Scenarios {
                 _ = try stage.ask("/tv/mount", headers: headers)
                 for name in ["path", "absolute", "mount"] {
                     let sent = try #require(stage.origin.requests("/vod/\(name)").first?.headers)
-                    // What Referer says is no URL here: docs/HTTP.md tells what becomes of one.
+                    // What Referer says is no URL here: docs/dev/http.md tells what becomes of one.
                     let expected = name == "path" ? [] : name == "mount" ? Array(names.dropFirst()) : names
                     #expect(names.filter { sent[$0] == "1" } == expected)
                     #expect(sent["X-Player"] == "1")

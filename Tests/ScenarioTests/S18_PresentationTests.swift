@@ -311,13 +311,20 @@ extension Scenarios {
             }
         }
 
+        /// A recording of a minute whose process ends before it does.
+        /// - Returns: when it began.
+        private func breakOffRecording(_ stage: Stage) throws -> Int64 {
+            serve(stage, 0..<4)
+            let began = stage.clock.now
+            let recording = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began)
+            try stage.origin.waitForRequests("/live.m3u8", count: 3)
+            recording.stop()
+            return began
+        }
+
         @Test func anotherProcessGoesOnWithARecording() async throws {
             try await scenario { stage in
-                serve(stage, 0..<4)
-                let began = stage.clock.now
-                let first = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began)
-                try stage.origin.waitForRequests("/live.m3u8", count: 3)
-                first.stop()
+                let began = try breakOffRecording(stage)
                 try stage.restart()
                 serve(stage, 2..<6)
                 let second = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began)
@@ -334,11 +341,7 @@ extension Scenarios {
         // It is kept, whatever has become of the stream.
         @Test func aRecordingWhoseTimePassesWithoutAProcessIsWhatHasCome() async throws {
             try await scenario { stage in
-                serve(stage, 0..<4)
-                let began = stage.clock.now
-                let first = try stage.download("/live.m3u8", recordFor: 60, recordedFrom: began)
-                try stage.origin.waitForRequests("/live.m3u8", count: 3)
-                first.stop()
+                let began = try breakOffRecording(stage)
                 try stage.stop()
                 stage.wait(seconds: 61)
                 try stage.start()

@@ -24,8 +24,8 @@ package struct PathPattern: Sendable, Equatable {
 }
 
 extension OriginURL {
-    var path: Substring { pathAndQuery.prefix { $0 != "?" } }
+    var path: Substring { Substring(pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }) }
 
     /// With its `?`; empty where there is none.
-    var query: Substring { pathAndQuery.drop { $0 != "?" } }
+    var query: Substring { Substring(pathAndQuery.utf8.drop { $0 != UInt8(ascii: "?") }) }
 }

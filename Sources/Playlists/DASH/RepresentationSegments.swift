@@ -36,8 +36,15 @@ package struct RepresentationSegments: SegmentSequence {
             let (number, _, duration) = timing.segment(at: position), entry = entries[position]
             return segment(number, url(of: entry), entry.mediaRange, duration: timescale.duration(duration))
         case .file(let entries):
-            return segment(Int64(position) +| 1, base, entries[position].range, duration: entries[position].duration)
+            return segment(number(at: position), base, entries[position].range, duration: entries[position].duration)
         case .whole(let duration): return segment(1, base, duration: duration)
+        }
+    }
+
+    package func number(at position: Int) -> Int64 {
+        switch source {
+        case .template(_, _, let timing), .list(_, let timing, _): timing.segment(at: position).number
+        case .file, .whole: Int64(position) +| 1
         }
     }
 

@@ -19,11 +19,14 @@ package struct MediaPlaylistSegments: SegmentSequence {
     package subscript(position: Int) -> MediaSegment {
         let segment = playlist.segments[position]
         return MediaSegment(
-            number: playlist.mediaSequence +| playlist.skippedSegments +| Int64(position),
-            url: base.resolving(segment.reference), range: segment.range,
+            number: number(at: position), url: base.resolving(segment.reference), range: segment.range,
             duration: segment.duration, keys: segment.keySet.map { playlist.keySets[Int($0)] } ?? [],
             initialization: segment.initialization.map { playlist.initializations[Int($0)] },
             isDiscontinuity: segment.isDiscontinuity, isGap: segment.isGap)
+    }
+
+    package func number(at position: Int) -> Int64 {
+        playlist.mediaSequence +| playlist.skippedSegments +| Int64(position)
     }
 
     package func position(of url: OriginURL, at byte: Int64?) -> Int? {

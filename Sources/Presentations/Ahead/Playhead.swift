@@ -36,7 +36,7 @@ struct Playhead {
     ///   - position: of the segment that the player reads.
     ///   - ahead: how many segments come after it.
     init(_ segments: any SegmentSequence, at position: Int, ahead: Int) {
-        number = segments[position].number
+        number = segments.number(at: position)
         (start, known, self.ahead, self.segments) = (number, number, Int64(ahead), segments)
     }
 
@@ -44,7 +44,7 @@ struct Playhead {
     /// - Returns: whether it is near enough for what is being fetched to go on. Otherwise it is a seek, and this begins
     ///   anew.
     mutating func move(to position: Int, in segments: any SegmentSequence, ahead: Int) -> Bool {
-        let place = segments[position].number
+        let place = segments.number(at: position)
         guard place >= start, place <= number +| self.ahead +| 1 else {
             self = Playhead(segments, at: position, ahead: ahead)
             return false

@@ -13,7 +13,9 @@ package struct PlayerID: Hashable, Sendable {
     ///   - address: the client's.
     ///   - agent: its `User-Agent`; nil for none.
     package init(address: String, agent: String?) {
-        (self.address, self.agent) = (address, String((agent ?? "").prefix(Self.longestAgent)))
+        let agent = agent ?? ""
+        self.address = address
+        self.agent = agent.utf8.count > Self.longestAgent ? String(agent.prefix(Self.longestAgent)) : agent
     }
 }
 
@@ -52,6 +54,9 @@ struct Playheads<Asker: Sendable> {
         /// Nanoseconds.
         var lastUse: UInt64
         var run: (id: RunID, piece: AheadPiece)?
+
+        /// - Returns: what to start; nil where something is being fetched, or nothing is left to.
+        mutating func next() -> AheadPiece? { run == nil ? head.next() : nil }
     }
 
     private var entries: [PlayheadID: Entry] = [:]
@@ -84,17 +89,19 @@ struct Playheads<Asker: Sendable> {
         let id = PlayheadID(player: player, rendition: place.rendition)
         var actions: [Action] = []
         turns &+= 1
-        if entries[id] == nil {
+        // With each request of each player: its key is hashed once.
+        if let known = entries.index(forKey: id) {
+            let goesOn = entries.values[known].head.move(to: place.position, in: place.segments, ahead: ahead)
+            entries.values[known].asker = asker
+            entries.values[known].turn = turns
+            entries.values[known].lastUse = now
+            if !goesOn { actions = stop(id) }
+        } else {
             let role = role()
             actions = makeWay(for: id, role, at: now)
             let head = Playhead(place.segments, at: place.position, ahead: ahead)
             entries[id] = Entry(head: head, role: role, asker: asker, turn: turns, lastUse: now)
-        } else if entries[id]?.head.move(to: place.position, in: place.segments, ahead: ahead) == false {
-            actions = stop(id)
         }
-        entries[id]?.asker = asker
-        entries[id]?.turn = turns
-        entries[id]?.lastUse = now
         return (Reading(head: id, turn: turns), actions + goOn(id))
     }
 
@@ -126,14 +133,12 @@ struct Playheads<Asker: Sendable> {
     // MARK: -
 
     private mutating func goOn(_ id: PlayheadID) -> [Action] {
-        guard entries[id]?.run == nil, let piece = entries[id]?.head.next(), let asker = entries[id]?.asker else {
-            return []
-        }
+        guard let known = entries.index(forKey: id), let piece = entries.values[known].next() else { return [] }
         turns &+= 1
         let run = RunID(value: turns)
         runs[run] = id
-        entries[id]?.run = (run, piece)
-        return [.start(run, piece, asker)]
+        entries.values[known].run = (run, piece)
+        return [.start(run, piece, entries.values[known].asker)]
     }
 
     private mutating func stop(_ id: PlayheadID) -> [Action] {

@@ -20,8 +20,6 @@ package struct Membership: Sendable {
     package let place: SegmentPlace?
     /// Whether it is a playlist itself: that changes, while segments, keys and initialization sections do not.
     package let isPlaylist: Bool
-    /// Whether the playlist goes on.
-    package let isLive: Bool
 }
 
 /// The playlists that were served lately: by these it is known which segment a request is for, and what comes after it.
@@ -48,6 +46,14 @@ package final class PlaylistShelf: Sendable {
         var countedAt: Duration
         var lastUse: UInt64
 
+        func place(of url: OriginURL, at byte: Int64?) -> SegmentPlace? {
+            for (id, segments) in renditions {
+                guard let position = segments.position(of: url, at: byte) else { continue }
+                return SegmentPlace(rendition: id, segments: segments, position: position)
+            }
+            return nil
+        }
+
         /// Whether something else than a segment is at a URL.
         func names(_ url: OriginURL) -> Bool {
             companions.contains(url) || playlists.contains(url.withoutDeliveryDirectives)
@@ -55,7 +61,9 @@ package final class PlaylistShelf: Sendable {
     }
 
     fileprivate struct State {
-        var entries: [CacheKey: Entry] = [:]
+        typealias Entries = [CacheKey: Entry]
+
+        var entries: Entries = [:]
         /// Whose segments are on a host.
         var keys: [String: [CacheKey]] = [:]
         var uses: UInt64 = 0
@@ -96,8 +104,9 @@ package final class PlaylistShelf: Sendable {
     /// - Parameter now: since 1970.
     package func segments(of rendition: RenditionID, at now: Duration) -> (any SegmentSequence)? {
         state.withLock { state in
-            state.count(rendition.playlist, at: now)
-            return state.entries[rendition.playlist]?.renditions.first { $0.id == rendition }?.segments
+            guard let place = state.entries.index(forKey: rendition.playlist) else { return nil }
+            state.count(at: place, now)
+            return state.entries.values[place].renditions.first { $0.id == rendition }?.segments
         }
     }
 
@@ -176,30 +185,27 @@ extension PlaylistShelf.State {
     }
 
     /// Of a dynamic MPD that makes its segments by a rule, there are others each moment.
-    fileprivate mutating func count(_ key: CacheKey, at now: Duration) {
-        guard let entry = entries[key], entry.document.isLive, case .dash = entry.document.content,
+    fileprivate mutating func count(at place: Entries.Index, _ now: Duration) {
+        let entry = entries.values[place]
+        guard case .dash = entry.document.content, entry.document.isLive,
             now - entry.countedAt >= .milliseconds(500) || now < entry.countedAt
         else { return }
-        entries[key]?.renditions = entry.document.renditions(at: now, entry.indices)
-        entries[key]?.countedAt = now
+        entries.values[place].renditions = entry.document.renditions(at: now, entry.indices)
+        entries.values[place].countedAt = now
     }
 
     fileprivate mutating func membership(of url: OriginURL, at byte: Int64?, now: () -> Duration) -> Membership? {
         guard let found = keys[url.host] else { return nil }
         for key in found.reversed() {
-            count(key, at: now())
-            guard let entry = entries[key] else { continue }
-            let place = entry.renditions.lazy.compactMap { id, segments in
-                segments.position(of: url, at: byte).map {
-                    SegmentPlace(rendition: id, segments: segments, position: $0)
-                }
-            }.first
+            guard let known = entries.index(forKey: key) else { continue }
+            count(at: known, now())
+            let entry = entries.values[known]
+            let place = entry.place(of: url, at: byte)
             guard place != nil || entry.names(url) else { continue }
             uses &+= 1
-            entries[key]?.lastUse = uses
+            entries.values[known].lastUse = uses
             return Membership(
-                whole: entry.whole, place: place, isPlaylist: place == nil && !entry.companions.contains(url),
-                isLive: entry.document.isLive)
+                whole: entry.whole, place: place, isPlaylist: place == nil && !entry.companions.contains(url))
         }
         return nil
     }
@@ -218,7 +224,8 @@ extension OriginURL {
     /// Without what asks for one state of a live playlist (draft-pantos-hls-rfc8216bis §6.2.5): that is the same
     /// playlist.
     package var withoutDeliveryDirectives: OriginURL {
-        guard pathAndQuery.contains(IgnoredQuery.deliveryDirective) else { return self }
+        guard pathAndQuery.utf8.contains(UInt8(ascii: "?")), pathAndQuery.contains(IgnoredQuery.deliveryDirective)
+        else { return self }
         let parts = pathAndQuery.split(separator: "?", maxSplits: 1)
         guard let path = parts.first, let query = parts.dropFirst().first else { return self }
         let kept = query.split(separator: "&").filter { !$0.hasPrefix(IgnoredQuery.deliveryDirective) }

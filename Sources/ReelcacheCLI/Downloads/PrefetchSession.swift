@@ -159,7 +159,7 @@ final class PrefetchSession {
                     FileEvent(id: report.id, url: report.url, file: placed.path, bytes: placed.bytes, method: method))
                 display.say(
                     placed.method == nil
-                        ? "\(placed.path.printable) is there already, with the same content"
+                        ? "\(placed.path.printable) already exists with the same content"
                         : "placed \(placed.path.printable)")
             case .failed(let report, let reason):
                 files[report.id] = .failed

@@ -1,25 +1,25 @@
 import CachePolicy
 import Metrics
 
-/// Reads everything again and compares checksums; once, on a thread of its own. Resources may be read, filled and
-/// evicted meanwhile.
-struct Audit {
+/// Reads all cached bytes and compares their checksums. Runs once, on a thread of its own, while resources are read,
+/// filled and evicted.
+struct Scrub {
     private let core: StoreCore
     private let queue: StoreQueue
     private let loader: Loader
     private let verifier: Verifier
-    /// Whether what is found is dropped.
+    /// Whether to drop what is damaged.
     private let repairs: Bool
-    private var report = AuditReport()
-    private var progress = AuditProgress(resources: 0, totalResources: 0, bytes: 0, totalBytes: 0)
+    private var report = ScrubReport()
+    private var progress = ScrubProgress(resources: 0, totalResources: 0, bytes: 0, totalBytes: 0)
 
     init(_ core: StoreCore, _ queue: StoreQueue, _ loader: Loader, _ verifier: Verifier, repairs: Bool) {
         (self.core, self.queue, self.loader, self.verifier) = (core, queue, loader, verifier)
         self.repairs = repairs
     }
 
-    /// - Parameter isWanted: told how far it is; false ends it.
-    mutating func run(isWanted: (AuditProgress) -> Bool) throws(StoreError) -> AuditReport {
+    /// - Parameter isWanted: called with the progress; false ends the scrub.
+    mutating func run(isWanted: (ScrubProgress) -> Bool) throws(StoreError) -> ScrubReport {
         queue.sync { $0.checkpointer.checkpoint() }
         progress.totalResources = try core.index.listing.counts().resources
         progress.totalBytes = try core.index.database.meta(.dataBytes) ?? 0
@@ -33,8 +33,8 @@ struct Audit {
         return report
     }
 
-    /// - Returns: whether it came to the end.
-    private mutating func readResources(_ isWanted: (AuditProgress) -> Bool) throws(StoreError) -> Bool {
+    /// - Returns: whether it reached the end.
+    private mutating func readResources(_ isWanted: (ScrubProgress) -> Bool) throws(StoreError) -> Bool {
         var place: Int64 = 0
         while true {
             let page = try core.index.listing.page(after: place, limit: 64)
@@ -45,18 +45,18 @@ struct Audit {
                 progress.resources += 1
                 progress.bytes = report.bytes
             }
-            // What was opened for this need not stay open.
+            // Generations that were opened only for this are closed again.
             queue.sync { _ = $0.closer.closeUnused() }
         }
     }
 
-    private mutating func goesOn(_ isWanted: (AuditProgress) -> Bool) -> Bool {
+    private mutating func goesOn(_ isWanted: (ScrubProgress) -> Bool) -> Bool {
         progress.bytes = report.bytes
         return isWanted(progress) && !core.isEnding
     }
 
-    /// - Returns: whether it went on to the end.
-    private mutating func read(_ key: CacheKey, _ id: GenerationID, _ isWanted: (AuditProgress) -> Bool)
+    /// - Returns: whether it reached the end.
+    private mutating func read(_ key: CacheKey, _ id: GenerationID, _ isWanted: (ScrubProgress) -> Bool)
         throws(StoreError) -> Bool
     {
         guard goesOn(isWanted) else { return false }
@@ -64,7 +64,7 @@ struct Audit {
             return true
         }
         report.resources += 1
-        var damage = AuditReport.Damage(url: key.text, chunks: 0, spans: [])
+        var damage = ScrubReport.Damage(url: key.text, chunks: 0, spans: [])
         for ordinal in 0..<row.geometry.extentCount(length: row.length) {
             guard ordinal == 0 || goesOn(isWanted) else { return false }
             let bad = try read(generation, row, ordinal)
@@ -77,8 +77,8 @@ struct Audit {
         return true
     }
 
-    /// What the index has of a generation.
-    /// - Returns: nil where it is gone, or where its rows or its file are not what they should be, which is noted.
+    /// Reads a generation's row.
+    /// - Returns: nil if it is gone, or if its rows or its file are damaged, which is recorded.
     private mutating func row(of id: GenerationID, _ key: CacheKey) throws(StoreError) -> CacheIndex.GenerationRow? {
         let found: CacheIndex.GenerationRow?
         do throws(StoreError) { found = try core.index.rows.generation(id) } catch .damagedRow {
@@ -87,18 +87,18 @@ struct Audit {
             return nil
         }
         guard found != nil, !FileSystem.exists(core.files.path(of: id)) else { return found }
-        // Evicted or replaced since it was listed, or gone.
+        // It may have been evicted or replaced since the page was read.
         guard try core.index.rows.generation(id) != nil else { return nil }
         report.missingFiles.append(key.text)
         if repairs { queue.sync { _ = $0.remover.remove([id]) } }
         return nil
     }
 
-    /// - Returns: the chunks of an extent that are damaged.
+    /// - Returns: the damaged chunks of an extent.
     private mutating func read(_ generation: Generation, _ row: CacheIndex.GenerationRow, _ ordinal: Int)
         throws(StoreError) -> Presence
     {
-        // Under the lease nothing is evicted; what is written meanwhile is not in the row.
+        // The lease prevents eviction. Chunks written meanwhile are not in the row.
         let lease = HeldLease(generation.leaseForWriting(ordinal))
         defer { withExtendedLifetime(lease) {} }
         guard let extent = try core.index.rows.extent(ordinal, of: row) else { return Presence() }
@@ -106,7 +106,7 @@ struct Audit {
         guard !chunks.isEmpty else { return Presence() }
         report.chunks += chunks.count
         report.bytes += row.geometry.bodyBytes(of: chunks, inExtent: ordinal, length: row.length)
-        // Dropped and written again since: those are others by now.
+        // Chunks that were dropped and written again meanwhile are new: ignore them.
         let bad = verifier.damaged(chunks, of: generation, extent: ordinal, extent.checksums)
             .intersection(generation.saved(ofExtent: ordinal))
         let dropped = generation.endVerification(
@@ -116,8 +116,8 @@ struct Audit {
         return bad
     }
 
-    /// Files that no resource has.
-    /// - Returns: whether it came to the end.
+    /// Looks for files without a resource.
+    /// - Returns: whether it reached the end.
     private mutating func lookAtFiles() -> Bool {
         var (files, bytes) = (0, 0 as Int64)
         let isThrough = core.files.visitAll { id in
@@ -131,11 +131,11 @@ struct Audit {
         return isThrough
     }
 
-    /// On the store's queue, where nothing is just being closed.
-    /// - Returns: what a file takes that no resource has; nil for any other.
+    /// On the store's queue, so that no file is being closed at the same time.
+    /// - Returns: the size of a file without a resource; nil for any other file.
     private func orphan(_ id: GenerationID) -> Int64? {
         var taken: Int64?
-        core.faults.report("look at a file") { () throws(StoreError) in
+        core.faults.report("examine a file") { () throws(StoreError) in
             guard !core.open.isKnown(id), !id.isMade(in: core.session), try !core.index.rows.isKnown(id) else { return }
             let path = core.files.path(of: id), bytes = FileSystem.allocatedBytes(path)
             if repairs { try FileSystem.remove(path) }

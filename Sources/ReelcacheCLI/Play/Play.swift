@@ -1,0 +1,122 @@
+import Administration
+import ArgumentParser
+import CLinux
+import Configuration
+import Foundation
+import Logging
+import Metrics
+import Reelcache
+
+struct Play: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Play a URL through the cache with mpv, VLC or ffplay.",
+        discussion: """
+            Uses the running proxy if there is one; otherwise runs one, with the settings of serve, for as long as the player runs. \
+            If other clients are connected to that one when the player ends, it stays until they have gone, or until Ctrl-C.
+
+            Arguments after -- go to the player. The exit code is the player's, or 128 + n if signal n ended it.
+
+              reelcache play https://example.org/film.mp4
+              reelcache play https://example.org/film.mp4 -- --fs --start=50%
+              reelcache play --player vlc https://example.org/film.m3u8
+            """)
+
+    @Argument(help: "The media URL, as its origin has it or as players open it.")
+    var url: String
+    @Argument(parsing: .postTerminator, help: "Arguments for the player.")
+    var arguments: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "Open the URL with this player: the name or path of a program. (default: mpv, vlc or ffplay, the first that is installed)",
+            valueName: "program"))
+    var player: String?
+    @Option(
+        help: ArgumentHelp(
+            "Without a running proxy, listen on this address: HOST:PORT, with port 0 for any free port. (default: 127.0.0.1:7335)",
+            valueName: "host:port"))
+    var listen: String?
+    @Option(
+        help: ArgumentHelp(
+            "Without a running proxy, allow this private origin, such as nas.local. May be repeated.",
+            valueName: "host|cidr"))
+    var allow: [String] = []
+    @OptionGroup var cache: CacheOptions
+
+    func validate() throws { try sources.validateFlags() }
+
+    private var sources: SettingSources {
+        var flags = ["player": player, "listen": listen].compactMapValues { $0.map { [$0] } }
+        if !allow.isEmpty { flags["allow"] = allow }
+        return cache.sources(flags)
+    }
+
+    func run() throws {
+        var settings = try sources.read()
+        // As with other commands, --allow adds to what the file allows.
+        if !allow.isEmpty { settings.proxy.allow = try cache.configuration.allow + allow }
+        let environment = ProcessInfo.processInfo.environment
+        let program = try PlayerProgram(settings.player, searchPath: environment["PATH"])
+        let signals = PlayerSignals()
+        do {
+            let code = try settings.proxy.withServingProxy(
+                logger: Self.logger(settings), isWanted: { !signals.isEndWished }
+            ) { proxy, own in
+                let url = try settings.proxy.url(for: proxy.url(url).absolute, through: proxy.baseURL)
+                let code = try play(url, with: program, environment, signals)
+                if code != 0, code < 128, let refusal = proxy.refusal(ofURL: url) {
+                    Terminal.writeError("reelcache: \(refusal)")
+                }
+                if let own { Self.waitForOthers(of: own, signals) }
+                return code
+            }
+            if code != 0 { throw ExitCode(code) }
+        } catch ProxyError.portInUse {
+            throw CacheAccessError(
+                "another program has \(settings.proxy.listen): choose another address with --listen, or see what has it with reelcache doctor"
+            )
+        }
+    }
+
+    private func play(
+        _ url: String, with program: PlayerProgram, _ environment: [String: String], _ signals: PlayerSignals
+    ) throws -> Int32 {
+        guard !signals.isEndWished else { throw CacheAccessError.interrupted }
+        let host = URLComponents(string: url)?.host ?? "127.0.0.1"
+        let player = try PlayerProcess(
+            program, arguments: arguments + [url], environment: PlayerProgram.environment(environment, host: host),
+            signals: signals)
+        return player.waitForEnd()
+    }
+
+    /// The player has the terminal: what is normal is not said on it, unless somebody wants it.
+    private static func logger(_ settings: Settings) -> Logger {
+        let isChosen = Setting["log_level"].map { settings.origin(of: $0) != .standard } ?? false
+        return AdjustableLogLevel(isChosen ? settings.logLevel : .warning).logger(label: "reelcache")
+    }
+
+    // MARK: Other clients
+
+    /// Steps in which the connections of a player that has ended are awaited: the loops may not have noticed yet.
+    private static let steps = (milliseconds: 50, ofPlayer: 20)
+
+    /// Waits until all clients of this process's proxy have gone, or until a signal.
+    private static func waitForOthers(of proxy: Proxy, _ signals: PlayerSignals) {
+        var step = 0
+        while case let count = connections(proxy), count > 0 {
+            if step == steps.ofPlayer {
+                Terminal.writeError(
+                    "reelcache: the player has ended; \(count.of("other connection")) to \(proxy.baseURL) \(count == 1 ? "is" : "are") open: "
+                        + "the proxy ends when all are closed, or on Ctrl-C")
+            }
+            step = min(step, steps.ofPlayer) + 1
+            if case .signal = signals.wait(milliseconds: steps.milliseconds) { return signals.allowInterrupt() }
+        }
+    }
+
+    private static func connections(_ proxy: Proxy) -> Int64 {
+        guard let statistics = try? proxy.statistics(),
+            let snapshot = try? JSONDecoder().decode(StatsSnapshot.self, from: statistics)
+        else { return 0 }
+        return snapshot.connections
+    }
+}

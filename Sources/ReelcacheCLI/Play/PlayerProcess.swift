@@ -1,0 +1,135 @@
+import Administration
+import Foundation
+import HTTPModel
+
+/// A player that runs in the foreground: it has this process's terminal and process group, so that its keyboard works
+/// and Ctrl-C reaches it.
+struct PlayerProcess {
+    private let pid: pid_t
+    private let signals: PlayerSignals
+    private let terminal = TerminalMode()
+
+    /// Starts it.
+    /// - Throws: `CacheAccessError` where the system does not let it.
+    init(_ program: PlayerProgram, arguments: [String], environment: [String: String], signals: PlayerSignals) throws {
+        self.signals = signals
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // It inherits neither what this process has blocked nor what it ignores.
+        var set = sigset_t()
+        sigemptyset(&set)
+        posix_spawnattr_setsigmask(&attributes, &set)
+        sigaddset(&set, SIGPIPE)
+        posix_spawnattr_setsigdefault(&attributes, &set)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        let words = Self.copies([program.path] + program.arguments + arguments)
+        let variables = Self.copies(environment.map { "\($0)=\($1)" })
+        defer { for word in words + variables { free(word) } }
+        var pid = pid_t()
+        let code = posix_spawn(&pid, program.path, nil, &attributes, words, variables)
+        guard code == 0 else {
+            throw CacheAccessError("cannot start \(program.path): \(String(errno: code)); name another with --player")
+        }
+        self.pid = pid
+    }
+
+    /// C strings, and a null pointer behind them.
+    private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] { texts.map { strdup($0) } + [nil] }
+
+    /// Waits until it has ended. What another process sends to this one goes to the player; a terminal's Ctrl-C has
+    /// reached it already.
+    /// - Returns: its exit code, or 128 and the number of the signal that ended it.
+    func waitForEnd() -> Int32 {
+        while true {
+            if let code = takenBack { return code }
+            switch signals.wait() {
+            case .signal(let number, isFromTerminal: false): kill(pid, number)
+            case .signal, .childChanged, .nothing: break
+            }
+        }
+    }
+
+    private var takenBack: Int32? {
+        var status: Int32 = 0
+        let result = waitpid(pid, &status, WNOHANG)
+        // Nobody else waits for it; if it is gone all the same, nothing is known of its end.
+        if result < 0 { return errno == EINTR ? nil : 1 }
+        guard result == pid else { return nil }
+        let signal = status & 0x7F
+        guard signal != 0 else { return (status >> 8) & 0xFF }
+        // It had no chance to do so itself.
+        terminal.restore()
+        return 128 + signal // no trap: less than 128
+    }
+}
+
+/// How the terminal was set before a player changed it.
+private struct TerminalMode {
+    private let settings: termios?
+
+    init() {
+        var settings = termios()
+        self.settings = tcgetattr(STDIN_FILENO, &settings) == 0 ? settings : nil
+    }
+
+    /// Only in the foreground: elsewhere the system would stop this process for it.
+    func restore() {
+        guard var settings, tcgetpgrp(STDIN_FILENO) == getpgrp() else { return }
+        tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+    }
+}
+
+/// The signals that are for a player, or for the end of what it played from: waited for instead of died of. Blocked in
+/// all threads that start later.
+struct PlayerSignals {
+    enum Event {
+        /// - Parameter isFromTerminal: the whole foreground process group has got it, the player too.
+        case signal(Int32, isFromTerminal: Bool)
+        case childChanged
+        case nothing
+    }
+
+    private static let stopping = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+    private let set: sigset_t
+
+    init() {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for number in Self.stopping + [SIGCHLD] { sigaddset(&set, number) }
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+        signal(SIGPIPE, SIG_IGN)
+        // Ignored, a child that ends leaves no exit code.
+        signal(SIGCHLD, SIG_DFL)
+        self.set = set
+    }
+
+    /// Whether somebody wants this process to end, before there is a player.
+    var isEndWished: Bool {
+        var pending = sigset_t()
+        guard sigpending(&pending) == 0 else { return false }
+        return Self.stopping.contains { sigismember(&pending, $0) == 1 }
+    }
+
+    /// Waits for the next one.
+    func wait(milliseconds: Int = 60_000) -> Event {
+        var (set, info) = (set, siginfo_t())
+        // no trap: constants of callers
+        var limit = timespec(tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000)
+        let number = sigtimedwait(&set, &info, &limit)
+        switch number {
+        case -1: return .nothing
+        case SIGCHLD: return .childChanged
+        // sigaction(2): above 0, the kernel has sent it by itself.
+        default: return .signal(number, isFromTerminal: info.si_code > 0)
+        }
+    }
+
+    /// Lets a second Ctrl-C kill.
+    func allowInterrupt() {
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGINT)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+
+/// The documents of this repository.
+enum Documents {
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// What people read who use the program, by its path from the root. Their commands are run.
+    static let guide = ["README.md"] + pages(below: "docs/guide")
+
+    /// All whose links are checked.
+    static let all = ["README.md", "Benchmarks/README.md"] + pages(below: "docs")
+
+    static func page(_ path: String) throws -> MarkdownPage { MarkdownPage(try text(path)) }
+
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    static func exists(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: root.appendingPathComponent(path).path)
+    }
+
+    private static func pages(below directory: String) -> [String] {
+        let paths = FileManager.default.enumerator(atPath: root.appendingPathComponent(directory).path)
+        return (paths?.compactMap { $0 as? String } ?? []).filter { $0.hasSuffix(".md") }.sorted().map {
+            "\(directory)/\($0)"
+        }
+    }
+
+    /// The tests of this repository, such as `Example.cacheOfItsOwnStays` in `Tests/*/ExampleTests.swift`.
+    static func tests() throws -> Set<String> {
+        var tests = Set<String>()
+        let paths = FileManager.default.enumerator(atPath: root.appendingPathComponent("Tests").path)
+        for path in paths?.compactMap({ $0 as? String }) ?? [] where path.hasSuffix("Tests.swift") {
+            let suite = (path as NSString).lastPathComponent.dropLast("Tests.swift".count)
+            for part in try text("Tests/" + path).components(separatedBy: "@Test").dropFirst() {
+                if let name = part.firstMatch(of: /\bfunc ([A-Za-z0-9]+)/) { tests.insert("\(suite).\(name.1)") }
+            }
+        }
+        return tests
+    }
+}

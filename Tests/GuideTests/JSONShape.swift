@@ -1,0 +1,30 @@
+import Foundation
+
+/// The names and kinds of a piece of JSON, without its values. Of an array that of its first element counts.
+indirect enum JSONShape: Equatable {
+    case object([String: JSONShape])
+    case array(JSONShape?)
+    case string, number, boolean, null
+
+    /// - Returns: nil for what is not JSON.
+    init?(_ text: String) {
+        guard let value = try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed) else {
+            return nil
+        }
+        self.init(value)
+    }
+
+    private init(_ value: Any) {
+        switch value {
+        case let object as [String: Any]: self = .object(object.mapValues(JSONShape.init))
+        case let array as [Any]: self = .array(array.first.map(JSONShape.init))
+        case is String: self = .string
+        case is NSNull: self = .null
+        case let number as NSNumber: self = CFNumberIsBoolean(number) ? .boolean : .number
+        default: self = .null
+        }
+    }
+}
+
+/// Whether it was `true` or `false`.
+private func CFNumberIsBoolean(_ number: NSNumber) -> Bool { String(cString: number.objCType) == "c" }

@@ -1,0 +1,38 @@
+/// How a block of commands is run, as the marker before it says: `<!-- run: proxy=no, fails -->`.
+enum RunMarker: Equatable {
+    /// In a world of its own, by `GuideCommandTests`.
+    /// - proxyRuns: whether a proxy runs at 127.0.0.1:7335 meanwhile.
+    /// - fails: whether the exit code of the block is to be another than 0.
+    case here(proxyRuns: Bool, fails: Bool)
+    /// On a system where packages are installed, by `Tests/PackageTests`.
+    case packages
+    /// By the test of that name, such as `Example.filmIsDownloadedAndPlayed`.
+    case elsewhere(String)
+
+    static let standard = RunMarker.here(proxyRuns: true, fails: false)
+
+    /// - Parameter text: what stands behind `run:`; nil where there is no marker.
+    init(_ text: String?) throws(MarkerError) {
+        guard let text else {
+            self = .standard
+            return
+        }
+        let words = text.split(separator: ",").map { $0.trimmingPrefix(while: \.isWhitespace) }
+        switch (words.first, words.count) {
+        case ("packages", 1): self = .packages
+        case ("elsewhere", 2): self = .elsewhere(String(words[1]))
+        default:
+            guard !words.isEmpty, Set(words).isSubset(of: ["proxy=no", "fails"]) else { throw MarkerError(text: text) }
+            self = .here(proxyRuns: !words.contains("proxy=no"), fails: words.contains("fails"))
+        }
+    }
+}
+
+struct MarkerError: Error, Equatable, CustomStringConvertible {
+    let text: String
+
+    var description: String {
+        "not a marker: '\(text)'; write run: proxy=no, run: fails, run: proxy=no, fails, run: packages or "
+            + "run: elsewhere, SUITE.TEST"
+    }
+}
