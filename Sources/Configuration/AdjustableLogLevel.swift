@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// A log level that can be changed while those who log go on.
+/// A log level that can be changed while the program logs.
 package final class AdjustableLogLevel: Sendable {
     private static let levels = Logger.Level.allCases
     private let index: Atomic<Int>
@@ -17,7 +17,7 @@ package final class AdjustableLogLevel: Sendable {
 
     private static func index(of level: Logger.Level) -> Int { levels.firstIndex(of: level) ?? 0 }
 
-    /// A logger that says on standard error what has this level or a higher one.
+    /// A logger that writes messages of this level and above to standard error.
     package func logger(label: String) -> Logger {
         Logger(label: label) { AdjustableLogHandler(level: self, output: .standardError(label: $0)) }
     }

@@ -1,13 +1,13 @@
 import Foundation
 import HTTPModel
 
-/// A configuration file as it was read: its text, not yet what it means.
+/// The text of a configuration file, not yet interpreted.
 package struct ConfigurationFile: Sendable {
-    /// As it was named.
+    /// As the user named it.
     package let path: String
     private let text: [UInt8]
 
-    /// - Throws: where there is no such file, or no way to read it.
+    /// - Throws: if the file does not exist or cannot be read.
     package init(path: String) throws(UnreadableFile) {
         self.path = path
         text = try Self.contents(path)
@@ -18,7 +18,7 @@ package struct ConfigurationFile: Sendable {
         self.text = text
     }
 
-    /// Far more than anybody writes: whoever names a film by mistake gets a word about it.
+    /// Far more than anyone writes: naming a film by mistake is an error.
     private static let largestSize = 1 << 20
 
     private static func contents(_ path: String) throws(UnreadableFile) -> [UInt8] {
@@ -39,14 +39,14 @@ package struct ConfigurationFile: Sendable {
         }
     }
 
-    /// All that is wrong with it, in the order of its lines.
+    /// All its problems, in the order of its lines.
     package func problems() -> [SettingProblem] {
         var settings = Settings()
         return apply(to: &settings)
     }
 
-    /// Reads what it says into the settings.
-    /// - Returns: all that is wrong with it, in the order of its lines.
+    /// Applies the file to the settings.
+    /// - Returns: all its problems, in the order of its lines.
     func apply(to settings: inout Settings) -> [SettingProblem] {
         let document: YAMLDocument
         do throws(YAMLDocument.SyntaxError) { document = try YAMLDocument(text) } catch {
@@ -70,13 +70,13 @@ package struct ConfigurationFile: Sendable {
 
     // MARK: From YAML
 
-    /// Notes keys that are there more than once.
+    /// Reports keys that occur more than once.
     private func members(of mapping: YAMLDocument.Mapping, below parent: String?, _ problems: inout [SettingProblem])
         -> [SettingValue.Member]
     {
         func key(_ entry: YAMLDocument.Entry) -> String { parent.map { "\($0).\(entry.key)" } ?? entry.key }
         for (entry, first) in mapping.repeated {
-            let message = "is there already, on line \(first.line); remove one of them"
+            let message = "is repeated, first on line \(first.line); remove one of them"
             problems.append(SettingProblem(origin: origin(entry.place), key: key(entry), message: message))
         }
         return mapping.entries.map { entry in
@@ -86,7 +86,7 @@ package struct ConfigurationFile: Sendable {
         }
     }
 
-    /// - Parameter keyPlace: where what is missing is missed.
+    /// - Parameter keyPlace: where a missing value is reported.
     private func value(
         _ value: YAMLDocument.Value, key: String, keyPlace: YAMLDocument.Place, _ problems: inout [SettingProblem]
     ) -> SettingValue {
@@ -106,7 +106,7 @@ package struct ConfigurationFile: Sendable {
         let keys = Setting.all.map(\.key)
         let guess = EditDistance.nearest(to: key.lowercased().replacing("-", with: "_"), in: keys)
         return "is not a setting; "
-            + (guess.map { "did you mean \($0)?" } ?? "there are \(keys.joined(separator: ", "))")
+            + (guess.map { "did you mean \($0)?" } ?? "the settings are \(keys.joined(separator: ", "))")
     }
 }
 
@@ -118,7 +118,7 @@ package struct UnreadableFile: Error, Sendable, CustomStringConvertible {
 
     var isAbsent: Bool { code == ENOENT || code == ENOTDIR }
 
-    /// Why, in the system's words.
+    /// The system's message.
     package var reason: String { String(errno: code) }
 
     package var description: String { "cannot read the configuration \(path): \(reason); name another with --config" }

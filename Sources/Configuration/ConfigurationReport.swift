@@ -1,4 +1,4 @@
-/// What is to be said about a configuration file.
+/// The result of checking a configuration file.
 package struct ConfigurationReport: Sendable, Encodable {
     package struct Problem: Sendable, Encodable {
         package let line: Int?
@@ -7,17 +7,17 @@ package struct ConfigurationReport: Sendable, Encodable {
         package let message: String
     }
 
-    /// Nil where none is named and there is none.
+    /// Nil if no file is named and none exists.
     package let file: String?
     package let ok: Bool
     package let problems: [Problem]
-    /// For people.
+    /// The report as text.
     package let lines: [String]
 
     private enum CodingKeys: CodingKey { case file, ok, problems }
 
-    /// Reads a file.
-    /// - Parameter path: nil for the one that would be used.
+    /// Checks a file.
+    /// - Parameter path: nil for the one that `serve` would read.
     package init(_ path: String?, sources: SettingSources) {
         do throws(UnreadableFile) {
             guard let file = try sources.chosenFile(path) else {
@@ -56,19 +56,19 @@ private extension ConfigurationReport.Problem {
     }
 }
 
-/// One setting as it holds.
+/// The value of one setting, and where it comes from.
 package struct SettingReport: Sendable, Encodable {
     package let key: String
-    /// As it is written; none where nothing is set.
+    /// As they are written; none if nothing is set.
     package let values: [String]
     /// `default`, a file and its line, a variable or a flag.
     package let origin: String
-    /// The value for people.
+    /// The value as text.
     package let description: String
 
     private enum CodingKeys: CodingKey { case key, values, origin }
 
-    /// Of all settings, in the order of the table.
+    /// Reports of all settings, in the order of the table.
     package static func all(_ settings: Settings) -> [SettingReport] {
         Setting.all.map {
             SettingReport(

@@ -1,6 +1,6 @@
-/// How far apart two words are: how many letters to insert, to remove or to change.
+/// The edit distance of two words: how many letters to insert, remove or change.
 enum EditDistance {
-    /// The word that was most likely meant; nil where none is near.
+    /// The word that was most likely meant; nil if none is near.
     static func nearest(to word: String, in words: [String]) -> String? {
         let near = words.map { (word: $0, distance: between(word, $0)) }.min { $0.distance < $1.distance }
         guard let near, near.distance <= max(2, near.word.count / 3), near.distance < near.word.count else {
@@ -11,7 +11,7 @@ enum EditDistance {
 
     static func between(_ one: String, _ other: String) -> Int {
         let other = Array(other)
-        // The distances from what was read of `one` until now to each beginning of `other`.
+        // The distances from the letters of `one` read so far to each prefix of `other`.
         var row = Array(0...other.count)
         for (index, letter) in one.enumerated() {
             var diagonal = row[0]

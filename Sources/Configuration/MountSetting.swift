@@ -3,12 +3,12 @@ import CachePolicy
 extension SettingReader<[String: String]> {
     private static let form = "mounts: {/tv/: https://origin.example/vod/}"
 
-    /// In the file a mapping, elsewhere texts such as `/tv/=https://origin.example/vod/`.
+    /// A mapping in the file; texts such as `/tv/=https://origin.example/vod/` elsewhere.
     static var mounts: Self {
         SettingReader(placeholder: "/path/=url", isList: true, flagName: "mount") { value throws(SettingProblems) in
             var mounts: [String: String] = [:]
             for mount in try Self.mounts(value) {
-                // Of a mapping, the second has been told of already.
+                // A repeated key of a mapping was reported already.
                 guard mounts.updateValue(mount.origin.absolute, forKey: mount.path) == nil else {
                     throw value.problem("'\(mount.path)' is mounted twice; remove one of them")
                 }

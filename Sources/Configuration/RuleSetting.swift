@@ -5,7 +5,7 @@ extension SettingReader<[ResourceRule]> {
     static var rules: Self {
         SettingReader(placeholder: "rule", isFileOnly: true) { value throws(SettingProblems) in
             guard value.origin.isFile else {
-                throw value.problem("rules are for the configuration file; write them there")
+                throw value.problem("rules can be set in the configuration file only; write them there")
             }
             return try SettingProblems.collect(
                 value.list(form: "rules: [{host: example.org, ttl: 1d}, ...]"), RuleKey.rule)
@@ -17,16 +17,16 @@ extension SettingReader<[ResourceRule]> {
     }
 }
 
-/// A key of a rule: what a rule goes by, or an effect of it.
-struct RuleKey: Sendable {
-    let name: String
-    /// Whether it says what to do, and not of which resources.
-    private let isEffect: Bool
+/// A key of a rule: a condition, or an effect.
+package struct RuleKey: Sendable {
+    package let name: String
+    /// Whether it says what to do, rather than which resources the rule is for.
+    package let isEffect: Bool
     private let read: @Sendable (SettingValue, inout ResourceRule) throws(SettingProblems) -> Void
-    /// As it is written; nil for what the rule does not say.
+    /// As it is written; nil if the rule does not have it.
     private let write: @Sendable (ResourceRule) -> String?
 
-    static let all: [RuleKey] = [
+    package static let all: [RuleKey] = [
         RuleKey(patterns: .hostPattern, "host", at: \.hosts),
         RuleKey(patterns: .pathPattern, "path", at: \.paths),
         RuleKey("bypass", .bool, at: \.bypass),
@@ -45,6 +45,13 @@ struct RuleKey: Sendable {
         RuleKey("max_object", .size(atLeast: 0), at: \.maxObject),
     ]
 
+    /// A sentence or two in the imperative.
+    package var summary: String { SettingText.of(ruleKey: name).summary }
+    /// Paragraphs with code between backticks. May be empty.
+    package var details: String { SettingText.of(ruleKey: name).details }
+    /// A value in YAML.
+    package var example: String { SettingText.of(ruleKey: name).example }
+
     // MARK: Rules
 
     static func rule(_ value: SettingValue) throws(SettingProblems) -> ResourceRule {
@@ -58,9 +65,9 @@ struct RuleKey: Sendable {
             return key
         }
         guard keys.contains(where: \.isEffect) else {
-            throw value.problem("says nothing to do; add one of \(effects.joined(separator: ", ")), or remove the rule")
+            throw value.problem("has no effect; add one of \(effects.joined(separator: ", ")), or remove the rule")
         }
-        // Each value is right: what is wrong is how they go together.
+        // Each value is valid; they may not be valid together.
         do throws(RuleError) { _ = try Rule(rule) } catch {
             throw members.first { $0.name == error.key }?.problem(error.reason) ?? value.problem(error.reason)
         }
@@ -73,7 +80,7 @@ struct RuleKey: Sendable {
         let names = all.map(\.name)
         let guess = EditDistance.nearest(to: name.lowercased().replacing("-", with: "_"), in: names)
         return "is not a key of a rule; "
-            + (guess.map { "did you mean \($0)?" } ?? "there are \(names.joined(separator: ", "))")
+            + (guess.map { "did you mean \($0)?" } ?? "the keys are \(names.joined(separator: ", "))")
     }
 
     /// A rule on one line.
@@ -94,7 +101,7 @@ struct RuleKey: Sendable {
         self.write = { rule in write(rule).map { "\(name): \($0)" } }
     }
 
-    /// An effect that is one value.
+    /// An effect with one value.
     private init<Value>(
         _ name: String, _ kind: SettingKind<Value>, at path: WritableKeyPath<ResourceRule, Value?> & Sendable
     ) {
@@ -121,7 +128,7 @@ struct RuleKey: Sendable {
                 return
             }
             guard !list.isEmpty else {
-                throw value.problem("names none; write \(name): \(kind.placeholder), or remove it for all")
+                throw value.problem("is an empty list; write \(name): \(kind.placeholder), or remove it to match all")
             }
             rule[keyPath: path] = try kind.listReader.read(value)
         } write: { rule in
@@ -164,13 +171,13 @@ private extension SettingReader<[String: String]> {
                     throw member.problem(error.reason)
                 }
                 guard names.insert(member.name.lowercased()).inserted else {
-                    throw member.problem("is there already, in other letters; remove one of them")
+                    throw member.problem("is repeated with other capitals; remove one of them")
                 }
                 return (member.name, text)
             }
             return Dictionary(uniqueKeysWithValues: fields)
         } texts: {
-            // Values may be secrets, and this goes to the log.
+            // Values may be secrets, and this is logged.
             ["{\($0.keys.sorted().map { "\($0): ..." }.joined(separator: ", "))}"]
         }
     }

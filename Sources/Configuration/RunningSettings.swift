@@ -2,20 +2,20 @@ import Glibc
 import Logging
 import Reelcache
 
-/// What settings can be changed in while it runs.
+/// The parts of a running proxy that settings change.
 struct RunningParts: Sendable {
     let cache: MediaCache
     let logLevel: AdjustableLogLevel
 }
 
-/// The settings by which a proxy works, and how they become others while it runs. One thread at a time.
+/// The settings of a running proxy, and how to change them. For one thread at a time.
 package final class RunningSettings {
     private let parts: RunningParts
     private let sources: SettingSources
     private let logger: Logger
     private var current: Settings
 
-    /// - Parameter settings: those that the proxy was started with.
+    /// - Parameter settings: those with which the proxy was started.
     package init(
         _ settings: Settings, from sources: SettingSources, proxy: Proxy, logLevel: AdjustableLogLevel, logger: Logger
     ) {
@@ -25,22 +25,22 @@ package final class RunningSettings {
         current = settings
     }
 
-    /// Reads everything again. What has changed takes effect, unless it needs a restart; a mistake anywhere leaves all
-    /// as it was. The log says what became of it.
+    /// Reads all sources again. Changes take effect, except those that need a restart; a mistake anywhere leaves all
+    /// settings unchanged. The log tells which.
     ///
-    /// So does a file that is gone: a cache that it let grow would shrink to the default at once. Whoever wants the
-    /// defaults restarts, or leaves the file empty.
+    /// A missing file changes nothing either: a large cache would shrink to the default size at once. To return to the
+    /// defaults, restart the proxy or empty the file.
     package func reload() {
-        do { try parts.cache.reopenAccessLog() } catch { logger.error("\(error); the old file goes on") }
+        do { try parts.cache.reopenAccessLog() } catch { logger.error("\(error); the old file stays open") }
         do throws(SettingsError) {
             let wanted = try sources.read()
             if let file = current.file, wanted.file != file, access(file, F_OK) != 0 {
-                return logger.error("the configuration \(file) is gone; the settings stay as they were")
+                return logger.error("the configuration \(file) is gone; the settings are unchanged")
             }
             let changed = Setting.all.filter { $0.command == nil && !$0.isEqual(current, wanted) }
             logger.notice(
                 "read \(wanted.file ?? "the settings") again\(changed.isEmpty ? ": nothing has changed" : "")")
-            // A new mount is not served for a moment without its rule.
+            // All at once: a new mount must not be served for a moment without its rule.
             var policy: Result<Void, any Error>?
             for setting in changed {
                 change(setting, to: wanted) { reload in
@@ -53,24 +53,25 @@ package final class RunningSettings {
             current.file = wanted.file
         } catch {
             for line in error.lines { logger.error("\(line)") }
-            logger.error("the settings stay as they were")
+            logger.error("the settings are unchanged")
         }
     }
 
     private func change(_ setting: Setting, to wanted: Settings, _ reload: (Setting.Reload) throws -> Void) {
         let (old, new) = (setting.description(in: current), setting.description(in: wanted))
         guard let change = setting.reload else {
-            return logger.warning("\(setting.key) stays \(old): \(new) (\(wanted.origin(of: setting))) needs a restart")
+            return logger.warning(
+                "\(setting.key) stays \(old): \(new) (\(wanted.origin(of: setting))) takes effect after a restart")
         }
         do {
             try reload(change)
             setting.copy(from: wanted, to: &current)
             let origin = wanted.origin(of: setting)
-            // As with rules, which are counted only.
+            // Of rules, the description is only their number.
             logger.notice(
                 old == new
                     ? "\(setting.key) has changed (\(origin)): \(new)"
-                    : "\(setting.key) is \(new) now (\(origin)), it was \(old)")
+                    : "\(setting.key) is now \(new) (\(origin)); it was \(old)")
         } catch {
             logger.error("\(setting.key) stays \(old): \(error)")
         }

@@ -8,10 +8,10 @@ import Units
 
 /// How values of one kind are read and written.
 struct SettingKind<Value: Sendable & Equatable>: Sendable {
-    /// What stands for a value in the manual.
+    /// Stands for a value in the manual.
     let placeholder: String
     let read: @Sendable (String, SettingOrigin) throws(InvalidValue) -> Value
-    /// The value as it would be written; nil where there is nothing to write.
+    /// The value as it would be written; nil if there is nothing to write.
     let write: @Sendable (Value) -> String?
 
     init(
@@ -23,7 +23,7 @@ struct SettingKind<Value: Sendable & Equatable>: Sendable {
         self.write = write
     }
 
-    /// The same for something whose default is no value.
+    /// The same for a setting without a default value.
     var optional: SettingKind<Value?> {
         SettingKind<Value?>(
             placeholder, read: { (text, origin) throws(InvalidValue) in try read(text, origin) },
@@ -31,7 +31,7 @@ struct SettingKind<Value: Sendable & Equatable>: Sendable {
     }
 }
 
-/// What is wrong with a value, and what to write.
+/// What is wrong with a value, and what to write instead.
 struct InvalidValue: Error {
     let reason: String
 }
@@ -151,7 +151,7 @@ extension SettingKind<String> {
     static var hostPattern: Self { checked("example.org") { text throws(RuleError) in _ = try HostPattern(text) } }
     static var pathPattern: Self { checked("/vod/*") { text throws(RuleError) in _ = try PathPattern(text) } }
     static var parameterPattern: Self {
-        checked("token") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) }
+        checked("name") { text throws(RuleError) in _ = try IgnoredQuery.ParameterPattern(text) }
     }
     static var webOrigin: Self { checked("origin") { text throws(RuleError) in _ = try WebOrigins([text]) } }
     static var keyTemplate: Self {
@@ -182,9 +182,8 @@ extension SettingKind<String> {
         }
     }
 
-    /// In the file it does not depend on where the program is started: a path there is absolute, or begins with `~/`.
-    /// Read, it is absolute always, so that whoever reads it in a report or an error line elsewhere knows which one is
-    /// meant.
+    /// A path in the file must not depend on where the program is started: it is absolute, or begins with `~/`. The value
+    /// is always absolute, so that reports and errors are unambiguous.
     static var path: Self {
         SettingKind("path") { (text, origin) throws(InvalidValue) in
             guard !text.isEmpty else { throw InvalidValue(reason: "is empty; write a path") }

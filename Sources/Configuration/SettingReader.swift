@@ -1,17 +1,17 @@
-/// How a setting is read from what somebody wrote, and written again.
+/// How a setting is read from what a user wrote, and written again.
 struct SettingReader<Value: Sendable & Equatable>: Sendable {
-    /// What stands for the value in the manual.
+    /// Stands for the value in the manual.
     let placeholder: String
-    /// Whether flags and variables give any number of texts.
+    /// Whether flags and variables take any number of texts.
     var isList = false
-    /// Whether only the file can say it.
+    /// Whether it can be set in the file only.
     var isFileOnly = false
-    /// What the flag is called, where that is not the key: one that is repeated names one value at a time.
+    /// The name of the flag, if it differs from the key: a flag that may be repeated is singular.
     var flagName: String?
     let read: @Sendable (SettingValue) throws(SettingProblems) -> Value
-    /// As it is written; none for a value that is not written.
+    /// As it is written; none for a missing value.
     let texts: @Sendable (Value) -> [String]
-    /// For people, where that is not what is written.
+    /// The value as text, if that is not how it is written.
     var summary: (@Sendable (Value) -> String?)?
 }
 
@@ -45,6 +45,6 @@ extension SettingKind {
 }
 
 private extension SettingValue {
-    /// Elements of a list are called as the list is; their place tells which one is meant.
+    /// Elements of a list have the name of the list; their place tells which one is meant.
     func named(_ key: String) -> SettingValue { SettingValue(key: key, origin: origin, content: content) }
 }

@@ -1,15 +1,15 @@
 import Foundation
 import Reelcache
 
-/// Where settings come from. Who comes first wins: flags, environment, file, defaults; a list replaces another, it does
-/// not add to it.
+/// Where settings come from. The first wins: flags, environment, file, defaults. A list replaces another; it does not
+/// add to it.
 package struct SettingSources: Sendable {
-    /// What was given by flags: texts by key.
+    /// The values of flags, by key.
     package var flags: [String: [String]] = [:]
     /// `--config`.
     package var configFlag: String?
     package var environment: [String: String]
-    /// Where the system's own file would be.
+    /// The directory of the system's configuration.
     package var systemDirectory = "/etc"
 
     package init(environment: [String: String] = ProcessInfo.processInfo.environment) {
@@ -19,8 +19,8 @@ package struct SettingSources: Sendable {
     /// The variable that names the file.
     package static let configVariable = "REELCACHE_CONFIG"
 
-    /// Reads all of them anew.
-    /// - Throws: everything that is wrong with any of them, also with what another one overrules.
+    /// Reads all sources.
+    /// - Throws: the problems of all of them, including those of values that another source overrides.
     package func read() throws(SettingsError) -> Settings {
         var settings = Settings()
         let file: ConfigurationFile?
@@ -32,7 +32,7 @@ package struct SettingSources: Sendable {
         return settings
     }
 
-    /// What is wrong with the flags alone.
+    /// The problems of the flags alone.
     package var flagProblems: [SettingProblem] {
         var settings = Settings()
         return flagValues.flatMap { $0.store(in: &settings) }
@@ -54,7 +54,7 @@ package struct SettingSources: Sendable {
         }
     }
 
-    /// An empty variable counts as none.
+    /// An empty variable counts as unset.
     private var environmentValues: [Word] {
         Setting.all.compactMap { setting in
             variable(setting.variable).map {
@@ -73,9 +73,9 @@ package struct SettingSources: Sendable {
 
     // MARK: The file
 
-    /// The file that would be read; nil where none is named and there is none.
-    /// - Parameter path: of one that comes before all others.
-    /// - Throws: where a file that was named cannot be read, or another one is there and cannot be read.
+    /// The file to read; nil if none is named and none exists.
+    /// - Parameter path: of a file that comes before all others.
+    /// - Throws: if a file that is named, or one that exists, cannot be read.
     package func chosenFile(_ path: String? = nil) throws(UnreadableFile) -> ConfigurationFile? {
         if let named = path ?? configFlag ?? variable(Self.configVariable) { return try ConfigurationFile(path: named) }
         for path in standardPaths {
@@ -86,7 +86,7 @@ package struct SettingSources: Sendable {
         return nil
     }
 
-    /// Where a file is looked for that nobody names. The first that is there is read, and no other.
+    /// Where to look for a file if none is named. Only the first one that exists is read.
     package var standardPaths: [String] {
         [HomeDirectory.directory("XDG_CONFIG_HOME", orElse: ".config", environment), systemDirectory].map {
             $0 + "/reelcache/reelcache.yaml"

@@ -1,4 +1,4 @@
-/// A value as somebody wrote it, with who wrote each of its parts.
+/// A value as a user wrote it, with the origin of each of its parts.
 struct SettingValue: Sendable {
     indirect enum Content: Sendable {
         case nothing
@@ -7,19 +7,19 @@ struct SettingValue: Sendable {
         case mapping([Member])
     }
 
-    /// Of those with the same key, the first.
+    /// Of several with the same key, the first.
     struct Member: Sendable {
         let name: String
         let origin: SettingOrigin
         let value: SettingValue
 
-        /// What is wrong with it, at the place of its name.
+        /// A problem, reported at the place of its name.
         func problem(_ message: String) -> SettingProblems {
             SettingProblems(SettingProblem(origin: origin, key: value.key, message: message))
         }
     }
 
-    /// What it is called in a report: `max_size`, `rules[2].ttl`.
+    /// Its name in reports: `max_size`, `rules[2].ttl`.
     let key: String
     let origin: SettingOrigin
     let content: Content
@@ -49,7 +49,7 @@ struct SettingValue: Sendable {
         switch content {
         case .text(let text): return text
         case .nothing: throw missing(form)
-        case .list: throw problem("takes one value, and no list; write \(form)")
+        case .list: throw problem("takes one value, not a list; write \(form)")
         case .mapping: throw problem("takes no keys of its own; write \(form)")
         }
     }
@@ -84,7 +84,7 @@ struct SettingValue: Sendable {
     }
 }
 
-/// All that is wrong with a value, at least one.
+/// The problems of a value, at least one.
 struct SettingProblems: Error {
     private(set) var all: [SettingProblem] = []
 
@@ -92,7 +92,7 @@ struct SettingProblems: Error {
 
     private init() {}
 
-    /// Reads each of several values, so that each mistake is told.
+    /// Reads several values, so that the problems of each are reported.
     static func collect<Source, Value>(_ sources: [Source], _ read: (Source) throws(SettingProblems) -> Value)
         throws(SettingProblems) -> [Value]
     {

@@ -1,21 +1,21 @@
 import Logging
 import Reelcache
 
-/// How `reelcache` works, after all that has a say in it was read.
+/// The settings of `reelcache`, after all sources were read.
 ///
 /// | term | meaning |
 /// |---|---|
-/// | setting | one thing that can be set: an entry of `Setting.all` |
+/// | setting | an entry of `Setting.all` |
 /// | key | its name in the file, such as `max_size`; its flag is `--max-size`, its variable `REELCACHE_MAX_SIZE` |
-/// | origin | who said it: a flag, a variable, a line of the file, or nobody |
+/// | origin | where a value comes from: a flag, a variable, a line of the file, or the default |
 package struct Settings: Sendable {
     package var proxy = ProxyConfiguration()
     package var logLevel = Logger.Level.notice
-    /// The words of the command that `reelcache play` runs; none for the first player that is installed.
+    /// The command that `reelcache play` runs, as words; empty for the first player that is installed.
     package var player: [String] = []
-    /// By key. What is not in here has its default.
+    /// By key. A setting without an origin has its default.
     var origins: [String: SettingOrigin] = [:]
-    /// The file that was read; nil where there is none.
+    /// The file that was read; nil if there is none.
     package var file: String?
 
     package init() {}
@@ -23,7 +23,7 @@ package struct Settings: Sendable {
     package func origin(of setting: Setting) -> SettingOrigin { origins[setting.key] ?? .standard }
 }
 
-/// Where a value was said.
+/// Where a value comes from.
 package enum SettingOrigin: Sendable, Equatable, CustomStringConvertible {
     case standard
     /// Line and column count from 1.
@@ -44,10 +44,10 @@ package enum SettingOrigin: Sendable, Equatable, CustomStringConvertible {
     var isFile: Bool { if case .file = self { true } else { false } }
 }
 
-/// One thing that is wrong with what was said, in one line that says what to write instead.
+/// A problem with a setting, in one line that says what to write instead.
 package struct SettingProblem: Sendable, Equatable, CustomStringConvertible {
     package let origin: SettingOrigin
-    /// As it is written there; nil where the problem is none of a key.
+    /// As it is written there; nil if the problem is not about a key.
     package let key: String?
     package let message: String
 
@@ -67,13 +67,13 @@ package struct SettingProblem: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Why there are no settings.
+/// Why the settings could not be read.
 package enum SettingsError: Error, Sendable, CustomStringConvertible {
-    /// All that is wrong with what was read, at least one.
+    /// The problems of all sources, at least one.
     case invalid([SettingProblem])
     case unreadable(UnreadableFile)
 
-    /// One for each line to print.
+    /// The lines to print.
     package var lines: [String] {
         switch self {
         case .invalid(let problems): problems.map(\.description)

@@ -30,25 +30,25 @@ struct YAMLDocument {
     }
 
     struct Mapping {
-        /// In their order; of a key that is there more than once, the first.
+        /// In their order; of a repeated key, the first.
         fileprivate(set) var entries: [Entry] = []
-        /// Each further one of a key, with the place of the first.
+        /// Repetitions of a key, with the place of the first.
         fileprivate(set) var repeated: [(Entry, first: Place)] = []
     }
 
-    /// What it cannot be read for.
+    /// Why the text cannot be read.
     struct SyntaxError: Error {
         let place: Place
         let reason: String
     }
 
-    /// Empty for a file that says nothing.
+    /// Empty for a file without settings.
     let root: Mapping
 
     init(_ bytes: [UInt8]) throws(SyntaxError) {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw SyntaxError(
-                place: Self.endOfText(bytes), reason: "the file is not in UTF-8; save it in that encoding")
+                place: Self.endOfText(bytes), reason: "the file is not UTF-8; save it in that encoding")
         }
         // A byte order mark, which some editors write.
         var source = YAMLSource(
@@ -60,13 +60,13 @@ struct YAMLDocument {
         guard case .mapping(let mapping) = node else {
             throw SyntaxError(
                 place: node.place,
-                reason: "there are no settings; write them as key: value, such as listen: 127.0.0.1:7335")
+                reason: "the file has no settings; write them as key: value, such as listen: 127.0.0.1:7335")
         }
         var reader = YAMLReader(source: source)
         root = try reader.mapping(mapping)
     }
 
-    /// Where the text ends that is in UTF-8.
+    /// Where the valid UTF-8 ends.
     private static func endOfText(_ bytes: [UInt8]) -> Place {
         var (decoder, iterator) = (UTF8(), bytes.makeIterator())
         var place = (line: 1, column: 1)
@@ -86,12 +86,12 @@ private extension Node {
     }
 }
 
-/// Makes values of what the parser has composed.
+/// Makes values of the nodes that the parser has composed.
 private struct YAMLReader {
     let source: YAMLSource
     private var count = 0
 
-    /// Aliases of aliases can make a short file mean more than fits into memory.
+    /// Aliases of aliases can expand a short file to more than fits into memory.
     private static let mostValues = 100_000
 
     init(source: YAMLSource) { self.source = source }
@@ -101,7 +101,7 @@ private struct YAMLReader {
         var places: [String: YAMLDocument.Place] = [:]
         for (key, value) in node {
             guard case .scalar(let scalar) = key else {
-                throw YAMLDocument.SyntaxError(place: key.place, reason: "a key is a word; write key: value")
+                throw YAMLDocument.SyntaxError(place: key.place, reason: "a key must be a plain word; write key: value")
             }
             let entry = YAMLDocument.Entry(
                 key: source.originalKey(scalar.string), place: key.place, value: try self.value(value))
@@ -118,7 +118,7 @@ private struct YAMLReader {
     private mutating func value(_ node: Node) throws(YAMLDocument.SyntaxError) -> YAMLDocument.Value {
         count += 1
         guard count <= Self.mostValues else {
-            throw YAMLDocument.SyntaxError(place: node.place, reason: "there is too much in this file; shorten it")
+            throw YAMLDocument.SyntaxError(place: node.place, reason: "the file has too many values; shorten it")
         }
         return YAMLDocument.Value(place: node.place, content: try content(node))
     }
@@ -134,26 +134,25 @@ private struct YAMLReader {
         case .mapping(let mapping): return .mapping(try self.mapping(mapping))
         case .alias:
             throw YAMLDocument.SyntaxError(
-                place: node.place, reason: "an alias stands for nothing here; write the value")
+                place: node.place, reason: "aliases are not supported; write the value")
         }
     }
 }
 
-/// The text on its way through the parser, which gives up at the first key that a mapping has twice. To learn of the
-/// rest of the file too, the first of them is given a name of its own, as long as the old one so that nothing moves,
-/// and the text is parsed again.
+/// The text for the parser, which gives up at the first repeated key of a mapping. To report the rest of the file too,
+/// the key is replaced by one of the same length, so that nothing moves, and the text is parsed again.
 private struct YAMLSource {
     private var scalars: [Unicode.Scalar]
     private var originals: [String: String] = [:]
 
     init(_ text: String) { scalars = Array(text.unicodeScalars) }
 
-    /// What a key was called in the file.
+    /// The name of a key in the file.
     func originalKey(_ key: String) -> String { originals[key] ?? key }
 
     private static let mostRepetitions = 100
 
-    /// - Returns: nil for a file without anything but comments.
+    /// - Returns: nil for a file with nothing but comments.
     mutating func compose() throws(YAMLDocument.SyntaxError) -> Node? {
         while true {
             do {
@@ -163,7 +162,7 @@ private struct YAMLSource {
                 let key = keys.first ?? ""
                 guard originals.count < Self.mostRepetitions, rename(key, at: place) else {
                     throw YAMLDocument.SyntaxError(
-                        place: place, reason: "the key \(originalKey(key)) is there more than once; remove the others")
+                        place: place, reason: "the key \(originalKey(key)) is repeated; remove one of them")
                 }
             } catch {
                 throw syntaxError(error)
@@ -177,7 +176,7 @@ private struct YAMLSource {
         return String(view)
     }
 
-    /// - Returns: false where the key is not written there as it is read, such as one with escapes.
+    /// - Returns: false if the key is written otherwise than it reads, such as with escapes.
     private mutating func rename(_ key: String, at place: YAMLDocument.Place) -> Bool {
         let letters = Array(key.unicodeScalars)
         // Of the private use area.
@@ -208,11 +207,11 @@ private struct YAMLSource {
             YamlError.composer(let context, let problem, let mark, _):
             let place = YAMLDocument.Place(line: mark.line, column: mark.column)
             if let index = index(of: place), index < scalars.count, scalars[index] == "\t" {
-                return YAMLDocument.SyntaxError(place: place, reason: "there is a tab; YAML wants spaces there")
+                return YAMLDocument.SyntaxError(place: place, reason: "YAML does not allow a tab here; use spaces")
             }
             if problem.contains("alias") || context?.text.contains("alias") == true {
                 return YAMLDocument.SyntaxError(
-                    place: place, reason: "a value that begins with * stands in quotes; write it like \"*.example.org\""
+                    place: place, reason: "a value that begins with * must be quoted; write it like \"*.example.org\""
                 )
             }
             let during = context.map { " \($0.text) (line \($0.mark.line))" } ?? ""

@@ -1,5 +1,6 @@
 /// The manual page of a command, its subcommands included: `reelcache-downloads.1`.
 struct CommandPage {
+    private let tool: ToolInfo
     private let command: ToolInfo.Command
     private let edition: Edition
     private let others: [String]
@@ -8,8 +9,8 @@ struct CommandPage {
     private static let mostInSynopsis = 15
 
     /// - Parameter others: the names of all commands' pages.
-    init(_ command: ToolInfo.Command, edition: Edition, others: [String]) {
-        (self.command, self.edition, self.others) = (command, edition, others)
+    init(_ command: ToolInfo.Command, of tool: ToolInfo, edition: Edition, others: [String]) {
+        (self.command, self.tool, self.edition, self.others) = (command, tool, edition, others)
     }
 
     static func name(_ command: ToolInfo.Command) -> String { command.path.joined(separator: "-") }
@@ -18,17 +19,18 @@ struct CommandPage {
         var page = Mdoc(
             name: Self.name(command), section: 1, description: Self.whatis(command.abstract ?? ""), edition: edition)
         page.section("SYNOPSIS")
-        for leaf in command.leaves { Self.synopsis(leaf, on: &page) }
+        for leaf in command.leaves { synopsis(leaf, on: &page) }
         page.section("DESCRIPTION")
         Self.describe(command, on: &page)
         if command.visibleSubcommands.isEmpty {
-            Self.options(command, on: &page)
+            page.section("OPTIONS")
+            list(command, on: &page)
         } else {
             page.section("COMMANDS")
             for leaf in command.leaves {
                 page.subsection(leaf.path.joined(separator: " "))
                 Self.describe(leaf, on: &page)
-                Self.list(leaf.visibleArguments, on: &page)
+                list(leaf, on: &page)
             }
         }
         page.section("EXIT STATUS")
@@ -51,16 +53,18 @@ struct CommandPage {
         if let discussion = command.discussion { page.prose(discussion, goesOn: true) }
     }
 
-    private static func synopsis(_ command: ToolInfo.Command, on page: inout Mdoc) {
+    private func synopsis(_ command: ToolInfo.Command, on page: inout Mdoc) {
         page.line(".Nm \(Mdoc.argument(command.path[0]))")
         page.line(".Cm \(command.path.dropFirst().map(Mdoc.argument).joined(separator: " "))")
         let named = command.visibleArguments.filter { $0.kind != .positional }
-        if named.count > mostInSynopsis {
+        if named.count > Self.mostInSynopsis {
             page.line(".Op Ar options")
         } else {
-            for argument in named { page.line(synopsis(argument)) }
+            for argument in named { page.line(Self.synopsis(argument)) }
         }
-        for argument in command.visibleArguments where argument.kind == .positional { page.line(synopsis(argument)) }
+        for argument in command.visibleArguments where argument.kind == .positional {
+            page.line(Self.synopsis(argument))
+        }
     }
 
     private static func synopsis(_ argument: ToolInfo.Argument) -> String {
@@ -78,14 +82,11 @@ struct CommandPage {
     /// As `Fl` wants it: that puts a dash before it.
     private static func flag(_ name: ToolInfo.Argument.Name) -> String { Mdoc.argument(String(name.text.dropFirst())) }
 
-    private static func options(_ command: ToolInfo.Command, on page: inout Mdoc) {
-        guard !command.visibleArguments.isEmpty else { return }
-        page.section("OPTIONS")
-        list(command.visibleArguments, on: &page)
-    }
-
-    static func list(_ arguments: [ToolInfo.Argument], on page: inout Mdoc) {
-        page.list(arguments.map { (term($0), Prose($0.words)) })
+    private func list(_ command: ToolInfo.Command, on page: inout Mdoc) {
+        let (own, others) = tool.arguments(of: command)
+        page.list(own.map { (Self.term($0), Prose($0.words)) })
+        guard others else { return }
+        page.line(".Pp\nIt also takes the options of\n.Xr \(RootPage.name)-\(ToolInfo.serve) 1 .")
     }
 
     private static func term(_ argument: ToolInfo.Argument) -> String {

@@ -15,17 +15,68 @@ struct ConfigurationPage {
         page.section("DESCRIPTION")
         page.prose(Self.description)
         page.section("KEYS")
-        page.list(Setting.all.map { (Self.term($0.key, $0.placeholder), Prose(Self.words($0))) })
+        for setting in Setting.all where setting.key != Self.rules {
+            Self.describe(setting.key, setting.placeholder, setting.words, setting.example, on: &page)
+        }
+        page.section("RULES")
+        if let rules = Setting[Self.rules] {
+            page.prose(rules.words)
+            for key in RuleKey.all { Self.describe(key.name, "value", key.words, key.example, on: &page) }
+        }
+        page.section("FILES")
+        page.list(Self.files.map { ("Pa \(Mdoc.argument($0.0))", Prose($0.1)) })
+        page.section("EXAMPLES")
+        page.prose("A cache of 100 GB that may fetch from two private places:")
+        page.literal(["max_size: 100GB", "allow: [nas.local, 192.168.1.0/24]"])
+        page.prose("Rules:")
+        page.literal(["rules:"] + (Setting[Self.rules]?.example ?? "").split(separator: "\n").map(String.init))
+        page.seeAlso(([RootPage.name] + commands).map { ($0, 1) })
         return page.text
     }
 
-    private static func term(_ key: String, _ placeholder: String) -> String {
-        "Cm \(Mdoc.argument(key)) : Ar \(Mdoc.argument(placeholder))"
+    private static let rules = "rules"
+
+    private static func describe(
+        _ key: String, _ placeholder: String, _ words: Prose, _ example: String, on page: inout Mdoc
+    ) {
+        page.subsection("\(key): \(placeholder)")
+        page.prose(words)
+        page.prose("For example:", goesOn: true)
+        page.literal(["\(key): \(example)"])
     }
 
-    private static func words(_ setting: Setting) -> String { setting.summary }
-
     private static let description = """
-        Reelcache reads its settings from a YAML file.
+        Reelcache reads its settings from a YAML file. Every key is optional. The file is the one that --config or \
+        `$REELCACHE_CONFIG` names; otherwise the first of the files below that exists, and no other.
+
+        Each key except `rules` is also a flag of `reelcache serve` and an environment variable: the key `max_size` is \
+        the flag `--max-size` and the variable `REELCACHE_MAX_SIZE`. Flags override variables, and variables override \
+        the file. A list replaces another; it does not add to it. In a variable, the elements of a list are separated by \
+        commas.
+
+        A size is a number with a unit: B, kB, MB, GB or TB for powers of 10, KiB, MiB, GiB or TiB for powers of 2. A \
+        time is a number with s, m, h, d or w. Both may have a decimal point.
+
+        `reelcache config check` reports unknown keys and bad values with their lines, and `reelcache config show` \
+        prints each setting with where it comes from. On SIGHUP a running proxy reads all of them again. A file with a \
+        mistake, or one that is gone, changes nothing; the log says what is wrong, and which changes need a restart.
         """
+
+    private static let files = [
+        (
+            "$XDG_CONFIG_HOME/reelcache/reelcache.yaml",
+            "The user's file; in `~/.config/reelcache` if the variable is not set."
+        ),
+        ("/etc/reelcache/reelcache.yaml", "The system's file."),
+    ]
+}
+
+private extension Setting {
+    var words: Prose {
+        Prose([summary, details, SettingRemarks.text(self)].filter { !$0.isEmpty }.joined(separator: "\n\n"))
+    }
+}
+
+private extension RuleKey {
+    var words: Prose { Prose([summary, details].filter { !$0.isEmpty }.joined(separator: "\n\n")) }
 }

@@ -12,7 +12,7 @@ package struct Manual: Sendable {
         let names = commands.map(CommandPage.name)
         return [("man1/\(RootPage.name).1", RootPage(tool.command, edition: edition).text)]
             + commands.map {
-                ("man1/\(CommandPage.name($0)).1", CommandPage($0, edition: edition, others: names).text)
+                ("man1/\(CommandPage.name($0)).1", CommandPage($0, of: tool, edition: edition, others: names).text)
             }
             + [
                 (
@@ -21,4 +21,11 @@ package struct Manual: Sendable {
                 )
             ]
     }
+
+    /// `config/reelcache.yaml`.
+    package static var sampleFile: String { SampleFile().text }
+
+    /// A page of the guide with its generated parts made anew.
+    /// - Throws: `GeneratedParts.BadPart`.
+    package func guidePage(_ text: String) throws -> String { try Guide(tool).page(text) }
 }

@@ -11,8 +11,6 @@ struct Mdoc {
             .Dd \(edition.date)
             .Dt \(Self.argument(name.uppercased())) \(section)
             .Os Reelcache \(edition.version)
-            .\\" No hyphenation: it would put hyphens into what is typed.
-            .nh
             .Sh NAME
             .Nm \(Self.argument(name))
             .Nd \(Self.escaped(description))
@@ -70,13 +68,27 @@ struct Mdoc {
     private mutating func paragraph(_ spans: [Prose.Span]) {
         let text = spans.map { span in
             switch span {
-            case .text(let text): Self.escaped(text)
-            case .code(let code): "\\fB\(Self.code(code))\\fP"
+            case .text(let text): Self.prose(text)
+            case .code(let code): "\\fB\(Self.unhyphenated(Self.code(code)))\\fP"
             }
         }.joined()
         // Each sentence begins a line, so that the space between sentences is the typesetter's.
         let sentences = text.replacing(/([.!?]\)?) (?=[A-Z\\])/) { "\($0.output.1)\n" }
         for sentence in sentences.split(separator: "\n") { line(Self.guarded(String(sentence))) }
+    }
+
+    /// Paths and names of variables stand in prose as well.
+    private static func prose(_ text: String) -> String {
+        text.split(separator: " ", omittingEmptySubsequences: false).map { word in
+            let escaped = escaped(" " + word).dropFirst()
+            return word.contains { "/_$".contains($0) } ? unhyphenated(String(escaped)) : String(escaped)
+        }.joined(separator: " ")
+    }
+
+    /// A hyphen at the end of a line would be taken for one that is to be typed.
+    private static func unhyphenated(_ code: String) -> String {
+        code.split(separator: " ", omittingEmptySubsequences: false).map { $0.isEmpty ? "" : "\\%" + $0 }
+            .joined(separator: " ")
     }
 
     // MARK: Escaping

@@ -13,6 +13,21 @@ package struct ToolInfo: Decodable, Sendable {
         self = try JSONDecoder().decode(ToolInfo.self, from: Data(json.utf8))
     }
 
+    static let serve = "serve"
+    /// A command that shares more options than this with `serve` takes all of them, and refers to it.
+    private static let mostShared = 15
+
+    /// What a command takes, without the options of `serve` where it takes these too.
+    func arguments(of command: Command) -> (own: [Argument], takesThoseOfServe: Bool) {
+        let all = command.visibleArguments
+        guard command.commandName != Self.serve,
+            let serve = self.command.visibleSubcommands.first(where: { $0.commandName == Self.serve })
+        else { return (all, false) }
+        let shared = Set(serve.visibleArguments.flatMap(\.allNames).map(\.text))
+        let own = all.filter { $0.kind == .positional || !$0.allNames.contains { shared.contains($0.text) } }
+        return all.count - own.count > Self.mostShared ? (own, true) : (all, false) // no trap: counts of options
+    }
+
     package struct Command: Decodable, Sendable {
         package let commandName: String
         package let abstract: String?
@@ -76,11 +91,13 @@ package struct ToolInfo: Decodable, Sendable {
             return names.filter { $0.kind == .short } + names.filter { $0.kind != .short }
         }
 
-        /// What it does, with the default that ArgumentParser adds to it.
+        /// What it does, with the values and the default that `--help` adds.
         package var words: String {
             let text = abstract ?? ""
-            guard let defaultValue, !text.contains("(default: ") else { return text }
-            return text + (text.isEmpty ? "" : " ") + "(default: \(defaultValue))"
+            let values = allValues.map { "values: \($0.joined(separator: ", "))" }
+            let standard = text.contains("(default: ") ? nil : defaultValue.map { "default: \($0)" }
+            let remarks = [values, standard].compactMap(\.self)
+            return remarks.isEmpty ? text : "\(text)\(text.isEmpty ? "" : " ")(\(remarks.joined(separator: "; ")))"
         }
 
         /// `--offline` and `--no-offline` are two flags to ArgumentParser, and one to a reader.

@@ -2,7 +2,7 @@ import Administration
 import ArgumentParser
 import Reelcache
 
-/// What became of several things, each done for itself: one that fails does not keep the others from being done.
+/// The outcomes of several actions: one that fails does not prevent the others.
 struct Batch<Value: Encodable>: Encodable {
     struct Failed: Encodable {
         let url: String
@@ -12,7 +12,7 @@ struct Batch<Value: Encodable>: Encodable {
     private(set) var done: [Value] = []
     private(set) var failed: [Failed] = []
 
-    /// All done at once.
+    /// All done, none failed.
     init(done: [Value]) { self.done = done }
 
     mutating func add(_ value: Value) { done.append(value) }
@@ -31,7 +31,7 @@ struct Batch<Value: Encodable>: Encodable {
         }
     }
 
-    /// Says what failed, and exits with 3, or with 1 where nothing was done.
+    /// Prints what failed, and exits with 3, or with 1 if nothing was done.
     func exitIfFailed(_ secret: SecretOptions, _ configuration: ProxyConfiguration) throws {
         for failure in failed { Terminal.writeError("reelcache: \(try secret.shown(failure.error, configuration))") }
         if !failed.isEmpty { throw ExitCode(done.isEmpty ? 1 : 3) }

@@ -7,14 +7,14 @@ import Reelcache
 import Units
 
 extension CacheOptions {
-    /// The settings that the cache is opened with where no proxy runs.
+    /// The settings with which the cache is opened if no proxy runs.
     var configuration: ProxyConfiguration {
         get throws { try sources().read().proxy }
     }
 }
 
 extension CacheAccess {
-    /// What a person names: a media URL, or the one that a player opens for it.
+    /// The media URL that a user names, as its origin has it or as players open it.
     func url(_ argument: String) throws -> OriginURL {
         do { return try OriginURL(argument: argument, at: place) } catch {
             throw CacheAccessError("\(argument): \(error)")
@@ -23,15 +23,15 @@ extension CacheAccess {
 }
 
 extension ByteSpan {
-    /// Empty where what a proxy says is no range.
+    /// Empty if the proxy's answer is not a range.
     var range: Range<Int64> { Range(from: first, upTo: last +| 1) ?? 0..<0 }
 }
 
 extension [ByteSpan] {
-    /// All bytes of them together.
+    /// The sum of their lengths.
     var byteCount: Int64 { reduce(0) { $0 +| $1.count } }
 
-    /// The first of them, as in a `Range` field, and how many more there are.
+    /// The first few, as in a `Range` field, and the number of the others.
     func text(atMost count: Int) -> String {
         let shown = prefix(count).map { "\($0.first)-\($0.last)" }.joined(separator: ", ")
         return self.count > count ? "\(shown) and \((self.count - count).grouped) more" : shown

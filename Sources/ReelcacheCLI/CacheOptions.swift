@@ -2,20 +2,20 @@ import ArgumentParser
 import Configuration
 import Reelcache
 
-/// What every command takes: where the cache is, and the file that may say so.
+/// Options of every command: the cache directory, and the configuration file that may name it.
 struct CacheOptions: ParsableArguments {
     @Option(name: .customLong("cache-dir"), help: .setting("cache_dir"))
     var directory: String?
     @Option(
         name: .customLong("config"),
         help: ArgumentHelp(
-            "The configuration file. (default: $\(SettingSources.configVariable), else $XDG_CONFIG_HOME/reelcache/reelcache.yaml, "
+            "Read this configuration file. (default: $\(SettingSources.configVariable), else $XDG_CONFIG_HOME/reelcache/reelcache.yaml, "
                 + "else /etc/reelcache/reelcache.yaml)", valueName: "file"))
     var file: String?
 
     func validate() throws { try sources().validateFlags() }
 
-    /// - Parameter flags: those of the command's own, by key.
+    /// - Parameter flags: the command's own flags, by key.
     func sources(_ flags: [String: [String]] = [:]) -> SettingSources {
         var sources = SettingSources()
         sources.flags = flags
@@ -31,7 +31,7 @@ struct CacheOptions: ParsableArguments {
     }
 }
 
-/// What `serve` takes besides: a flag for each setting.
+/// Options of `serve`: a flag for each setting.
 struct ServeOptions: ParsableArguments {
     @Option(help: .setting("listen")) var listen: String?
     @Option(help: .setting("names")) var name: [String] = []
@@ -63,7 +63,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("log_level")) var logLevel: String?
     @Option(help: .setting("access_log")) var accessLog: String?
 
-    // What others call it: the nearest flag by its letters would be another one.
+    // What other programs call it: the nearest flag by its letters would be another one.
     @Option(help: .hidden) var port: String?
     @Option(help: .hidden) var host: String?
 
@@ -98,7 +98,7 @@ struct ServeOptions: ParsableArguments {
 }
 
 extension SettingSources {
-    /// Wrong flags are wrong usage, and said with it.
+    /// A flag with a bad value is wrong usage.
     func validateFlags() throws {
         guard flagProblems.isEmpty else {
             throw ValidationError(flagProblems.map(\.description).joined(separator: "\n"))

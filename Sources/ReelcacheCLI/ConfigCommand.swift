@@ -6,16 +6,21 @@ import Reelcache
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "Check the configuration file, or show what holds.",
+        commandName: "config", abstract: "Check the configuration file, or show the settings.",
         subcommands: [ConfigCheck.self, ConfigShow.self])
 }
 
 struct ConfigCheck: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Check a configuration file.",
-        discussion: "Prints one line for each problem, FILE:LINE:COLUMN first, and exits with 1 if there is any.")
+        discussion: """
+            Prints a line for each problem, beginning with FILE:LINE:COLUMN, and exits with 1 if there is one.
 
-    @Argument(help: "The file. (default: the one that serve would read)")
+              reelcache config check
+              reelcache config check ./reelcache.yaml
+            """)
+
+    @Argument(help: "The file to check. (default: the one that serve would read)")
     var file: String?
     @Flag(help: "Print JSON.")
     var json = false
@@ -30,8 +35,13 @@ struct ConfigCheck: ParsableCommand {
 
 struct ConfigShow: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Show each setting, and where it comes from.",
-        discussion: "Takes the flags of serve, and shows what serve would do with them.")
+        commandName: "show", abstract: "Show every setting and where it comes from.",
+        discussion: """
+            Takes the flags of serve, and shows the settings that serve would use with them.
+
+              reelcache config show
+              reelcache config show --max-size 100GB
+            """)
 
     @Flag(help: "Print JSON.")
     var json = false

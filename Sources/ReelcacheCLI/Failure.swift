@@ -7,15 +7,15 @@ import HTTPModel
 import LocalFiles
 import Reelcache
 
-/// How a command ends that could not do what it was asked.
+/// How a command that failed ends.
 enum Failure {
-    /// Says why on standard error and exits.
+    /// Prints the reason on standard error and exits.
     /// - Parameters:
-    ///   - lines: one for each that is printed.
+    ///   - lines: to print.
     ///   - code: 1 failed, 2 wrong usage.
-    ///   - isPrefixed: whether the lines say already that it is an error.
-    ///   - isJSON: whether standard output is to tell it as well, as an object.
-    ///   - missing: what is not cached, where that is the reason.
+    ///   - isPrefixed: whether the lines already say that this is an error.
+    ///   - isJSON: whether to print the error as an object on standard output, too.
+    ///   - missing: what is not cached, if that is the reason.
     static func exit(
         _ lines: [String], code: Int32 = 1, isPrefixed: Bool = false, isJSON: Bool = false, missing: [ByteSpan]? = nil
     ) -> Never {
@@ -31,16 +31,16 @@ enum Failure {
         let missing: [ByteSpan]?
     }
 
-    /// The one place where what a command throws becomes lines and an exit code.
+    /// The one place that turns a command's error into lines and an exit code.
     static func exit(_ error: any Error, isJSON: Bool) -> Never {
         switch error {
         case let error as ProxyError: exit([error.text(in: .flags)], isJSON: isJSON)
         case let error as CacheAccessError: exit([error.text(in: .flags)], isJSON: isJSON, missing: error.missing)
         case let error as FileError: exit([error.description], isJSON: isJSON)
-        // A setting that cannot work is wrong usage, whoever said it; a file that cannot be read is a failure.
+        // A bad setting is wrong usage, wherever it comes from; a file that cannot be read is a failure.
         case let error as SettingsError: exit(error.lines, code: error.isUsage ? 2 : 1, isJSON: isJSON)
         default:
-            // Usage errors are 2 everywhere (DESIGN section 10); `--help` and `--version` are none.
+            // Usage errors exit with 2 everywhere; `--help` and `--version` are not errors.
             let text = Main.fullMessage(for: error)
             exit(
                 text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init), code: 2,
@@ -55,13 +55,13 @@ private extension SettingsError {
 
 /// Standard output.
 enum StandardOutput {
-    /// For a command that runs on. Each line goes out at once, also into a pipe: whoever started this command may wait
-    /// for it.
+    /// For a command that keeps running: writes each line at once, also into a pipe, because a program may be waiting for
+    /// it.
     static func useLines() {
         setvbuf(stdout, nil, _IOLBF, 0)
     }
 
-    /// Brings out what was printed, or fails: a disk that is full must not make a short list of a long one.
+    /// Writes out what was printed, or fails: a full disk must not silently shorten a list.
     static func finish() {
         errno = 0
         guard fflush(stdout) == 0, ferror(stdout) == 0 else {

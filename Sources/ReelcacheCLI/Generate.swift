@@ -8,7 +8,8 @@ import Reelcache
 struct Generate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Write the manual pages, the completions, the sample configuration and the tables of the guide.",
-        shouldDisplay: false, subcommands: [GenerateMan.self, GenerateCompletions.self])
+        shouldDisplay: false,
+        subcommands: [GenerateMan.self, GenerateConfig.self, GenerateGuide.self, GenerateCompletions.self])
 
     static var manual: Manual { get throws { Manual(try ToolInfo(json: Main._dumpHelp())) } }
 
@@ -58,6 +59,30 @@ struct GenerateCompletions: ParsableCommand {
             (CompletionShell.bash, "reelcache.bash"), (.zsh, "_reelcache"), (.fish, "reelcache.fish"),
         ] {
             try Generate.write(Main.completionScript(for: shell), to: file, in: directory)
+        }
+    }
+}
+
+struct GenerateConfig: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Print the sample configuration, config/reelcache.yaml.")
+
+    func run() { print(Manual.sampleFile, terminator: "") }
+}
+
+struct GenerateGuide: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "guide", abstract: "Rewrite the generated parts of commands.md and configuration.md in DIR.")
+
+    @Argument(help: "The directory, docs/guide.")
+    var directory: String
+
+    func run() throws {
+        let manual = try Generate.manual
+        for page in ["commands.md", "configuration.md"] {
+            let path = directory + "/" + page
+            let text = try manual.guidePage(String(contentsOfFile: path, encoding: .utf8))
+            try Generate.write(text, to: page, in: directory)
         }
     }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// SIGINT and SIGTERM, as a wish that long work asks about, so that it can end in order: no temporary file is left, the
-/// cache is closed. A second SIGINT kills.
+/// SIGINT and SIGTERM, as a flag that long work checks, so that it can stop cleanly: it leaves no temporary file and
+/// closes the cache. A second SIGINT kills the process.
 final class Interruption: Sendable {
     private let wish = Mutex(false)
 
-    /// Before anything that starts threads.
+    /// Create it before anything that starts threads.
     init() {
         var set = sigset_t()
         sigemptyset(&set)
@@ -19,7 +19,7 @@ final class Interruption: Sendable {
             sigemptyset(&set)
             sigaddset(&set, SIGINT)
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
-            // Some thread has to be there for the second one.
+            // A thread must be there to receive the second SIGINT.
             while true { pause() }
         }
     }

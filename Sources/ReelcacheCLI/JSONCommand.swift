@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// A command that tells what it did as JSON where that is wanted, and then also why it could not.
+/// A command with `--json`, which then prints errors as JSON, too.
 protocol JSONCommand: ParsableCommand {
     var json: Bool { get }
 }

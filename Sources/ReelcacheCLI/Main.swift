@@ -6,7 +6,15 @@ struct Main: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reelcache",
         abstract:
-            "A local cache for video and audio: players are pointed at it, and what they read once comes from the disk.",
+            "Cache video and audio: players read through a local proxy, and what was read once comes from the disk.",
+        discussion: """
+            Run the proxy, and give players the URLs that reelcache url prints:
+
+              reelcache serve
+              mpv "$(reelcache url https://example.org/film.mp4)"
+
+            The other commands use the running proxy if there is one; otherwise they open the cache directly.
+            """,
         version: Proxy.version,
         subcommands: [
             Serve.self, Play.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self,
@@ -22,18 +30,18 @@ struct Main: ParsableCommand {
             do { try command.run() } catch {
                 end(error, of: type(of: command), isJSON: (command as? any JSONCommand)?.json ?? false)
             }
-            // A proxy has done its work whether or not somebody still reads its first lines.
+            // A proxy has done its work whether or not its first lines were read.
             if !(command is Serve) { StandardOutput.finish() }
         } catch {
             end(error, of: self, isJSON: false)
         }
     }
 
-    /// - Parameter command: the one whose usage is shown where that was wrong.
+    /// - Parameter command: the one whose usage is shown if it was used wrongly.
     private static func end(_ error: any Error, of command: any ParsableCommand.Type, isJSON: Bool) -> Never {
         if error is ExitCode { StandardOutput.finish() }
         guard exitCode(for: error) != .success, !(error is ExitCode) else { exit(withError: error) }
-        // Wrong usage that shows only when a command runs: the parser does not know whose it was.
+        // Wrong usage that only a running command detects: the parser does not know whose usage to show.
         if let error = error as? ValidationError {
             Failure.exit(["Error: \(error.message)"] + usage(of: command), code: 2, isPrefixed: true, isJSON: isJSON)
         }
@@ -47,14 +55,14 @@ struct Main: ParsableCommand {
         return ["Usage: \(usage)", "  See '\(name) --help' for more information."]
     }
 
-    /// Swift mends what is not UTF-8: another file or URL would be meant than the one that was named.
+    /// Swift repairs arguments that are not UTF-8, and would then use another file or URL than the one named.
     private static func refuseMendedArguments() {
         for number in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[number], String(validatingCString: argument) == nil else {
                 continue
             }
             Failure.exit(
-                ["'\(String(cString: argument))' is not in UTF-8: rename the file, or percent-encode the URL"], code: 2)
+                ["'\(String(cString: argument))' is not UTF-8: rename the file, or percent-encode the URL"], code: 2)
         }
     }
 }

@@ -3,15 +3,15 @@ import CachePolicy
 import ControlAPI
 import Reelcache
 
-/// How what a command prints shows URLs.
+/// Whether a command shows the secrets in URLs.
 struct SecretOptions: ParsableArguments {
-    @Flag(help: "Show URLs with all that opens them, such as tokens, for which *** stands otherwise.")
+    @Flag(help: "Show passwords and tokens in URLs instead of ***.")
     var secrets = false
 
-    /// What is left out of URLs; nil for nothing.
+    /// What masks secrets in URLs; nil to mask nothing.
     func mask(_ configuration: ProxyConfiguration) throws -> URLMask? { secrets ? nil : try configuration.mask }
 
-    /// A text that is shown.
+    /// A text with its secrets masked.
     func shown(_ text: String, _ configuration: ProxyConfiguration) throws -> String {
         try mask(configuration)?.masked(text) ?? text
     }

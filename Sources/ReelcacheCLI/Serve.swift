@@ -8,10 +8,21 @@ import Units
 
 struct Serve: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Run the proxy until SIGINT or SIGTERM.",
-        discussion:
-            "Each flag is also a key of the configuration file (max_size) and an environment variable (REELCACHE_MAX_SIZE). "
-            + "Flags win over variables, these over the file. SIGHUP reads the file again.")
+        abstract: "Run the proxy until it receives SIGINT or SIGTERM.",
+        discussion: """
+            Players reach any http or https URL through the proxy:
+
+              reelcache serve --max-size 100GB
+              mpv http://127.0.0.1:7335/https/example.org/film.mp4
+
+            To serve a network, serve mounts only:
+
+              reelcache serve --listen :7335 --no-any-origin \\
+                --mount /tv/=https://origin.example/vod/
+
+            Each option is also a key of the configuration file (max_size) and an environment variable (REELCACHE_MAX_SIZE). \
+            Flags override variables, and variables override the file. On SIGHUP the proxy reads the file again.
+            """)
 
     @OptionGroup var options: ServeOptions
     @Option(help: .hidden)
@@ -31,9 +42,9 @@ struct Serve: ParsableCommand {
         )
         let others = proxy.urlsForOthers.filter { $0 != proxy.baseURL }
         if !others.isEmpty { print("Other machines reach it at \(others.joined(separator: ", "))") }
-        if settings.proxy.mounts["/"] != nil { print("Its own page: \(proxy.baseURL)/api/") }
+        if settings.proxy.mounts["/"] != nil { print("Its status page is \(proxy.baseURL)/api/") }
         if settings.proxy.servesAnyOrigin {
-            print("Point a player at it, such as: mpv \(proxy.baseURL)/https/HOST/PATH")
+            print("To play through it: mpv \(proxy.baseURL)/https/HOST/PATH")
         }
         for (path, url) in settings.proxy.mounts.sorted(by: { $0.key < $1.key }) {
             print("Mounted: \(proxy.baseURL)\(path) is \(try settings.proxy.mask.masked(url))")
@@ -41,8 +52,8 @@ struct Serve: ParsableCommand {
         let running = RunningSettings(settings, from: sources, proxy: proxy, logLevel: logLevel, logger: logger)
         while true {
             switch signals.wait(seconds: 60) {
-            // What was freed lies scattered between what is in use, and the allocator would keep it: several times as
-            // much, after hours.
+            // Freed memory lies scattered between memory in use, and the allocator would keep it: after hours, several
+            // times as much as is needed.
             case nil: malloc_trim(0)
             case .reload: running.reload()
             case .stop(let signal):

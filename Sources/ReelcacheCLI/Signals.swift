@@ -1,8 +1,8 @@
 import Foundation
 
-/// SIGINT, SIGTERM and SIGHUP, waited for instead of died of. Blocked in all threads that start later. A second SIGINT
-/// kills: whoever presses Ctrl-C twice means it. A second SIGTERM does not, as supervisors send it to a process and to
-/// its group.
+/// Waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all threads that start later. A second SIGINT kills the
+/// process: a user who presses Ctrl-C twice means it. A second SIGTERM does not, because supervisors send it to a
+/// process and again to its group.
 struct Signals {
     enum Event {
         /// SIGHUP: read the configuration again.
@@ -12,7 +12,7 @@ struct Signals {
     }
 
     private let set: sigset_t
-    /// Whether SIGHUP may say that the terminal is gone: not without one, nor after `nohup`.
+    /// Whether SIGHUP may mean that the terminal was closed: not without a terminal, nor after `nohup`.
     private let followsTerminal: Bool
 
     init() {
@@ -25,15 +25,15 @@ struct Signals {
         self.set = set
     }
 
-    /// Waits for the next one, for so long.
-    /// - Returns: nil where none has come.
+    /// Waits for the next signal.
+    /// - Returns: nil if none has arrived in that time.
     func wait(seconds: Int) -> Event? {
         var (set, limit) = (set, timespec(tv_sec: seconds, tv_nsec: 0))
         let number = sigtimedwait(&set, nil, &limit)
         switch number {
         case -1: return nil
         case SIGHUP where !(followsTerminal && !Self.hasTerminal): return .reload
-        case SIGHUP: return .stop("SIGHUP, as the terminal was closed")
+        case SIGHUP: return .stop("SIGHUP: the terminal was closed")
         default:
             allowInterrupt()
             return .stop(number == SIGINT ? "SIGINT" : "SIGTERM")

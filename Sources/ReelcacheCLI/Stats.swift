@@ -9,9 +9,16 @@ import Reelcache
 import Units
 
 struct Stats: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Print what a running proxy has counted.")
+    static let configuration = CommandConfiguration(
+        abstract: "Print the counters of the running proxy.",
+        discussion: """
+            They begin at zero when the proxy starts.
 
-    @Flag(help: "Print the JSON that GET /stats answers.")
+              reelcache stats
+              reelcache stats --json
+            """)
+
+    @Flag(help: "Print the JSON of GET /stats.")
     var json = false
     @OptionGroup var cache: CacheOptions
 

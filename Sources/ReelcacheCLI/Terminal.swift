@@ -4,17 +4,17 @@ import HTTPModel
 import Reelcache
 import TerminalText
 
-/// What is known of where output goes.
+/// Where output goes, and what can be drawn there.
 enum Terminal {
     static func isOne(_ descriptor: Int32) -> Bool { isatty(descriptor) != 0 }
 
-    /// The width of standard output in characters; nil where that is no terminal.
+    /// The width of standard output in characters; nil if it is not a terminal.
     static var width: Int? {
         let width = Int(reel_terminal_width(STDOUT_FILENO))
         return width > 0 ? width : nil
     }
 
-    /// Columns and rows of standard error; nil where that is no terminal, or one that cannot draw.
+    /// Columns and rows of standard error; nil if it is not a terminal that can draw.
     static var drawingSize: (columns: Int, rows: Int)? {
         let (columns, rows) = (Int(reel_terminal_width(STDERR_FILENO)), Int(reel_terminal_height(STDERR_FILENO)))
         let kind = ProcessInfo.processInfo.environment["TERM"] ?? ""
@@ -22,10 +22,10 @@ enum Terminal {
             ? (columns, rows) : nil
     }
 
-    /// Columns of standard error, where lines are drawn; 0 where nobody knows.
+    /// Columns of standard error, where lines are drawn; 0 if unknown.
     static var columnsOfErrors: Int { Int(reel_terminal_width(STDERR_FILENO)) }
 
-    /// Whether the terminal breaks lines anew when its width changes, as nearly all do. These do not.
+    /// Whether the terminal rewraps lines when its width changes, as nearly all do; those named here do not.
     static var reflows: Bool {
         let environment = ProcessInfo.processInfo.environment
         let kind = environment["TERM"] ?? ""
@@ -34,7 +34,7 @@ enum Terminal {
             && !["linux", "rxvt", "screen", "vt"].contains { kind.hasPrefix($0) }
     }
 
-    /// A URL as people read it, where that is a terminal; exactly as it is in a pipe.
+    /// A URL in readable form on a terminal, unchanged in a pipe.
     static func shown(_ url: String) -> String { width != nil && isUnicode ? url.readableURL : url.printable }
 
     /// Whether the locale has block characters.
@@ -46,20 +46,20 @@ enum Terminal {
         return ["utf-8", "utf8"].contains { locale.lowercased().hasSuffix($0) }
     }
 
-    /// Says a line on standard error. What a terminal would obey in it is shown instead.
+    /// Prints a line on standard error, with control characters made visible.
     static func writeError(_ line: String, end: String = "\n") { write(line.printable + end) }
 
-    /// As it is, on standard error. Where that takes nothing, nobody is left to be told.
+    /// Writes to standard error as it is. If that fails, there is nowhere to report it.
     static func write(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
 }
 
-/// How far long work is: one line on standard error that is written again and again, where that is a terminal.
+/// The progress of long work: a line on standard error that is redrawn, if that is a terminal.
 final class ProgressLine {
     private let isShown = Terminal.isOne(STDERR_FILENO)
     private var shownAt: ContinuousClock.Instant?
     private var block = TerminalBlock(reflows: Terminal.reflows)
 
-    /// Shows it, though not more often than people can read.
+    /// Redraws it, though not more often than people can read.
     func show(_ text: @autoclosure () -> String) {
         guard isShown, shownAt.map({ .now - $0 > .milliseconds(200) }) ?? true else { return }
         let columns = Terminal.columnsOfErrors

@@ -4,12 +4,16 @@ import Reelcache
 
 struct URLCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "url", abstract: "Print the URL to give a player.",
-        discussion:
-            "Where the proxy serves only what is mounted, that is below a mount. Mounts and any_origin are those of the configuration file and the "
-            + "environment: flags of a running proxy are not known here.")
+        commandName: "url", abstract: "Print the URL to give to a player.",
+        discussion: """
+            If the proxy serves mounts only, the URL is below a mount. The command reads mounts and any_origin from the \
+            configuration file and the environment; it does not know the flags of a running proxy.
 
-    @Argument(help: "An http or https URL.")
+              reelcache url https://example.org/film.mp4
+              mpv "$(reelcache url https://example.org/film.mp4)"
+            """)
+
+    @Argument(help: "The http or https URL of the media.")
     var url: String
     @OptionGroup var cache: CacheOptions
 
@@ -17,7 +21,7 @@ struct URLCommand: ParsableCommand {
         let proxy = try cache.sources().read().proxy
         guard let base = RunningProxy(cacheDirectory: proxy.cacheDirectory)?.baseURL ?? proxy.baseURL else {
             throw CacheAccessError(
-                "no proxy is running for the cache \(proxy.cacheDirectory), and listen \(proxy.listen) does not say its port; start it first"
+                "no proxy is running for the cache \(proxy.cacheDirectory), and listen \(proxy.listen) leaves its port open; start it first"
             )
         }
         print(try proxy.url(for: url, through: base))

@@ -9,9 +9,9 @@ package struct CoverageBar: Sendable, Equatable {
     package let cells: [Cell]
 
     /// - Parameters:
-    ///   - present: what is cached: half-open ranges of bytes, in order, that do not meet.
+    ///   - present: the cached bytes: half-open ranges in order, which do not touch.
     ///   - length: of the resource, in bytes.
-    ///   - width: how many cells there are to be; fewer where the resource has fewer bytes.
+    ///   - width: the number of cells; fewer if the resource has fewer bytes.
     package init(present: [Range<Int64>], length: Int64, width: Int) {
         let count = max(0, min(Int64(width), length))
         var cells: [Cell] = []
@@ -31,7 +31,7 @@ package struct CoverageBar: Sendable, Equatable {
         self.cells = cells
     }
 
-    /// - Parameter isUnicode: block characters, or ASCII where the terminal may not have them.
+    /// - Parameter isUnicode: whether to draw block characters instead of ASCII.
     package func text(isUnicode: Bool) -> String {
         cells.map { cell in
             switch cell {

@@ -5,16 +5,16 @@ import LocalFiles
 import Units
 
 extension DownloadReport {
-    /// What people call it.
+    /// A short name for people.
     package var name: String { SafeFileName(fileName, url: url).description.printable }
 
-    /// 0 to 100, rounded down; nil while it is not known how much is wanted.
+    /// 0 to 100, rounded down; nil while the total is not known.
     package var percent: Int? {
         if total == nil, let segments, let totalSegments { return Self.percent(segments, of: totalSegments) }
         return total.map { Self.percent(bytes, of: $0) }
     }
 
-    /// `120/300 segments`, or `120 segments` while it is not known of how many; nil for a file.
+    /// `120/300 segments`, or `120 segments` while the total is not known; nil for a file.
     package var segmentText: String? {
         segments.map { count in totalSegments.map { "\(count)/\($0) segments" } ?? "\(count) segments" }
     }
@@ -23,7 +23,7 @@ extension DownloadReport {
         total > 0 ? min(100, Int(saturating: Double(bytes) / Double(total) * 100)) : 100
     }
 
-    /// `34.5 MB of 100 MB`, or `34.5 MB` while it is not known of how much.
+    /// `34.5 MB of 100 MB`, or `34.5 MB` while the total is not known.
     package var amount: String {
         guard let segmentText, state != .completed else { return Self.amount(bytes, of: total) }
         return "\(segmentText), \(ByteSize(bytes: bytes))"
@@ -34,12 +34,12 @@ extension DownloadReport {
         return "\(ByteSize(bytes: bytes)) of \(ByteSize(bytes: total))"
     }
 
-    /// What has become of it, in one line; nil where nothing is to be said, as it only waits for its turn.
+    /// Its state in one line; nil if it only waits for its turn.
     /// - Parameter now: seconds since 1970.
     package func line(now: Int64) -> String? {
         switch state {
         case .waiting: attempt(now: now).map { "waiting \(name): \($0)" }
-        case .downloading: "downloading \(name)" + (bytes > 0 ? ", \(amount) there already" : "")
+        case .downloading: "downloading \(name)" + (bytes > 0 ? ", \(amount) already cached" : "")
         // What nobody has looked at yet may be there all the same.
         case .paused: "paused \(name)" + (total == nil && bytes == 0 ? "" : ", \(amount)")
         case .completed:
@@ -50,24 +50,24 @@ extension DownloadReport {
         }
     }
 
-    /// Why it does not run, and when it is tried again; nil where it only waits for its turn.
+    /// Why it is not running, and when it is retried; nil if it only waits for its turn.
     package func attempt(now: Int64) -> String? {
         guard state == .waiting, let retryAt else { return nil }
         return "\(reason); next attempt " + (retryAt > now ? "in \(TimeSpan(seconds: retryAt -| now))" : "now")
     }
 
-    /// What is to be said of a playlist that is there, such as its renditions; nil for nothing.
+    /// A remark about a completed stream, such as its renditions; nil for none.
     var note: String? { state == .completed && segments != nil ? message?.printable : nil }
 
-    package var reason: String { message?.printable ?? "its reason is not known" }
+    package var reason: String { message?.printable ?? "the reason is not known" }
 }
 
-/// Times and rates as progress shows them.
+/// Times and rates as progress displays show them.
 package enum ProgressText {
     /// `5.00 MB/s`
     package static func rate(_ bytes: Int64) -> String { "\(ByteSize(bytes: bytes))/s" }
 
-    /// Like a clock: `0:07`, `4:05`, `1:23:45`; days where it takes some.
+    /// Like a clock: `0:07`, `4:05`, `1:23:45`; with days if it takes that long.
     package static func time(_ seconds: Int64) -> String {
         let seconds = max(0, seconds)
         if seconds >= 48 * 3600 { return TimeSpan(seconds: seconds).description }

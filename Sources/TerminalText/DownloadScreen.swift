@@ -1,22 +1,22 @@
 import CachePolicy
 import Downloads
 
-/// Downloads as they are drawn on a terminal: a line for each that runs, and one for all.
+/// Downloads as drawn on a terminal: a line for each that is running, and one for the total.
 package struct DownloadScreen: Sendable {
-    /// Columns and rows that may be used.
+    /// The available columns and rows.
     package var width: Int
     package var height: Int
     package var isUnicode: Bool
     /// Seconds since 1970.
     package var now: Int64
-    /// What is left out of URLs; nil for nothing.
+    /// Masks secrets in URLs; nil to mask nothing.
     package var mask: URLMask?
 
     package init(width: Int, height: Int, isUnicode: Bool, now: Int64, mask: URLMask? = nil) {
         (self.width, self.height, self.isUnicode, self.now, self.mask) = (width, height, isUnicode, now, mask)
     }
 
-    /// - Parameter note: what is done besides, as a line of its own.
+    /// - Parameter note: other work in progress, for a line of its own.
     package func lines(_ followed: FollowedDownloads, note: String? = nil) -> [String] {
         let active = followed.active
         let running = active.filter { $0.state == .downloading }
@@ -33,7 +33,7 @@ package struct DownloadScreen: Sendable {
         return lines.suffix(max(1, height)).map { $0.cut(toColumns: width, isUnicode: isUnicode) }
     }
 
-    /// Masked before it is cut: the name that tells a secret may be what goes.
+    /// Masks before cutting, because the cut may remove the name by which a secret is recognized.
     private func shown(_ text: String) -> String { mask?.masked(text) ?? text }
 
     private func summary(_ totals: FollowedTotals, hidden: Int) -> String {
@@ -54,7 +54,7 @@ package struct DownloadScreen: Sendable {
     }
 }
 
-/// What is said of one download, in columns.
+/// One download in columns.
 private struct Cells {
     let name: String
     let bytes: Int64
@@ -75,7 +75,7 @@ private struct Cells {
     }
 }
 
-/// Columns that fit a width: what tells least goes first, where there is no room.
+/// Columns that fit a width: the least important are left out first.
 private struct Layout {
     private let screen: DownloadScreen
     private let rows: [Cells]
@@ -117,7 +117,7 @@ private struct Layout {
         barWidth = min(Self.widestBar, max(Self.smallestBar, spare - nameWidth))
     }
 
-    /// What the columns leave for the name.
+    /// The columns that are left for the name.
     private var rest: Int { screen.width - columns.reduce(0) { $0 + $1.width + Self.gap } }
 
     var lines: [String] {

@@ -4,21 +4,21 @@ import Foundation
 import HTTPModel
 import Units
 
-/// Downloads as tables. Where they are cut, they fit the width of a terminal; in a pipe everything is there.
+/// Downloads as tables, cut to the width of a terminal, complete in a pipe.
 package struct DownloadTable {
-    /// Columns of the terminal; nil for any number.
+    /// Columns of the terminal; nil for no limit.
     private let width: Int?
     private let isUnicode: Bool
     /// Seconds since 1970.
     private let now: Int64
     private let mask: URLMask?
 
-    /// - Parameter mask: what is left out of URLs; nil for nothing.
+    /// - Parameter mask: masks secrets in URLs; nil to mask nothing.
     package init(width: Int?, isUnicode: Bool, now: Int64, mask: URLMask? = nil) {
         (self.width, self.isUnicode, self.now, self.mask) = (width, isUnicode, now, mask)
     }
 
-    /// Each download, with the reason below where it has one.
+    /// Each download, with its reason below if it has one.
     package func list(_ reports: [DownloadReport]) -> [String] {
         let rows = reports.map { report in
             TerminalTable.Row(
@@ -37,7 +37,7 @@ package struct DownloadTable {
             ], rows)
     }
 
-    /// What has ended, with the reason below where it did not end well.
+    /// Downloads that have ended, with the reason below if they did not complete.
     /// - Parameter date: writes a time, seconds since 1970.
     package func history(_ reports: [DownloadReport], date: (Int64) -> String = Self.date) -> [String] {
         let rows = reports.map { report in
@@ -59,7 +59,7 @@ package struct DownloadTable {
             ], rows)
     }
 
-    /// `2026-05-01 20:15`, in the time of this machine.
+    /// `2026-05-01 20:15` in local time.
     package static func date(_ time: Int64) -> String {
         var (time, parts) = (time_t(time), tm())
         guard localtime_r(&time, &parts) != nil else { return "" }

@@ -1,26 +1,26 @@
 import Downloads
 import HTTPModel
 
-/// Downloads that a command waits for or shows, each as it was told of it last.
+/// The downloads that a command waits for or shows, each in its last known state.
 package struct FollowedDownloads {
-    /// What news are worth.
+    /// What has changed.
     package enum Change: Sendable, Equatable {
         case nothing
         /// More bytes, another rate.
         case progress
-        /// Another state, or another reason to be in it.
+        /// Another state, or another reason for it.
         case state
     }
 
     private var entries: [Int64: Entry] = [:]
     private var nextPlace = 0
-    /// Of those of which a drawing says more than that they are counted.
+    /// Downloads that a drawing shows, rather than only counts.
     private var activeIDs: Set<Int64> = []
-    /// All of them counted together.
+    /// Totals of all downloads.
     package private(set) var totals = FollowedTotals()
 
     private struct Entry {
-        /// When it came, before or after others.
+        /// Its place in the order of arrival.
         let place: Int
         var report: DownloadReport
     }
@@ -56,12 +56,12 @@ package struct FollowedDownloads {
 
     package func contains(_ id: Int64) -> Bool { entries[id] != nil }
 
-    /// In the order in which they came.
+    /// In the order of arrival.
     package var all: [DownloadReport] { Self.ordered(Array(entries.values)) }
 
     package var open: [DownloadReport] { all.filter { !$0.state.hasEnded } }
 
-    /// Those that run, and those that wait for their next attempt.
+    /// Running downloads, and those that wait for their next attempt.
     var active: [DownloadReport] { Self.ordered(activeIDs.compactMap { entries[$0] }) }
 
     package var haveAllEnded: Bool { totals.openCount == 0 }
@@ -78,8 +78,7 @@ private struct Situation: Equatable {
 }
 
 private extension DownloadReport {
-    /// What a line is worth saying about. What went wrong before counts only as long as it is waited for the next
-    /// attempt.
+    /// What deserves a line. An earlier error counts only while the download waits for its next attempt.
     var situation: Situation {
         Situation(
             state: state, message: isRetried || state == .failed ? message : nil, retryAt: isRetried ? retryAt : nil)
@@ -88,12 +87,12 @@ private extension DownloadReport {
     var isRetried: Bool { state == .waiting && retryAt != nil }
 }
 
-/// Several downloads counted together. Sizes are bytes.
+/// Totals of several downloads. Sizes are bytes.
 package struct FollowedTotals: Sendable, Equatable {
     package private(set) var count = 0
     package private(set) var states: [DownloadState: Int] = [:]
     package var bytes: Int64 { Int64(clamping: sums.bytes) }
-    /// How many have no total yet.
+    /// How many do not know their total yet.
     private var unknownCount = 0
     /// Bytes per second.
     package var rate: Int64 { Int64(clamping: sums.rate) }
@@ -112,10 +111,10 @@ package struct FollowedTotals: Sendable, Equatable {
 
     mutating func add(_ report: DownloadReport) { count(report, 1) }
 
-    /// One that was added, as it was then.
+    /// A download that was added, in its state at the time.
     mutating func remove(_ report: DownloadReport) { count(report, -1) }
 
-    /// Of what has failed or was cancelled nothing is waited for, so its bytes do not count.
+    /// Bytes of failed and cancelled downloads do not count, because nothing more of them is expected.
     private mutating func count(_ report: DownloadReport, _ sign: Int64) {
         count += Int(sign)
         let same = self[report.state] + Int(sign)
@@ -132,10 +131,10 @@ package struct FollowedTotals: Sendable, Equatable {
     /// How many have not ended.
     var openCount: Int { self[.waiting] + self[.downloading] + self[.paused] }
 
-    /// nil while it is unknown of one.
+    /// nil while that of any download is unknown.
     package var total: Int64? { unknownCount == 0 ? Int64(clamping: sums.total) : nil }
 
-    /// Seconds; nil while that cannot be told.
+    /// Seconds; nil while unknown.
     package var eta: Int64? {
         guard let total, rate > 0, total > bytes else { return nil }
         return (total -| bytes +| (rate -| 1)) / rate // no trap: the rate is above 0

@@ -1,7 +1,7 @@
 extension String {
-    /// A URL as people read it: `Gr%C3%BC%C3%9Fe` as `Grüße`. What is encoded otherwise stays so, that it still means
-    /// the same when it is copied: ASCII, what is not UTF-8, and all but letters, digits, marks on them and pictures,
-    /// as it could be taken for something else.
+    /// A URL in readable form: `Gr%C3%BC%C3%9Fe` as `Grüße`. Only letters, digits, their marks and pictures are decoded.
+    /// ASCII, invalid UTF-8 and everything else stays encoded, so that a copied URL keeps its meaning and cannot be
+    /// mistaken for another.
     package var readableURL: String {
         var (text, rest) = (Substring.UnicodeScalarView(), utf8[...])
         while let byte = rest.first {
@@ -19,7 +19,7 @@ extension String {
         return String(Substring(text)).printable
     }
 
-    /// The scalar outside of ASCII that begins a text and is percent-encoded, and how many bytes of the text it takes.
+    /// The percent-encoded scalar beyond ASCII at the beginning of a text, and how many bytes of the text it takes.
     private static func encodedScalar(_ text: Substring.UTF8View) -> (Unicode.Scalar, Int)? {
         var (bytes, rest): ([UInt8], Substring.UTF8View) = ([], text)
         while bytes.count < 4, rest.first == UInt8(ascii: "%"),

@@ -1,8 +1,8 @@
 extension String {
-    /// How many columns of a terminal it takes.
+    /// How many columns of a terminal it occupies.
     package var columns: Int { reduce(0) { $0 + $1.columns } }
 
-    /// Cut so that it takes no more, with a mark where something is missing.
+    /// Cut to that many columns, with a mark at the end.
     package func cut(toColumns width: Int, isUnicode: Bool) -> String {
         guard columns > width else { return self }
         let mark = isUnicode ? "…" : "~"
@@ -15,7 +15,7 @@ extension String {
         return width > 0 ? text + mark : ""
     }
 
-    /// Cut so that it takes no more, where most of what tells it from others stands at its end.
+    /// Cut to that many columns inside, for texts that differ at their end.
     package func cutInside(toColumns width: Int, isUnicode: Bool) -> String {
         guard columns > width else { return self }
         guard width > 2 else { return cut(toColumns: width, isUnicode: isUnicode) }
@@ -24,7 +24,7 @@ extension String {
         return prefix(toColumns: width - 1 - tail) + (isUnicode ? "…" : "~") + end
     }
 
-    /// As many characters as take no more.
+    /// The longest prefix that fits.
     private func prefix(toColumns width: Int) -> String {
         var (text, taken) = ("", 0)
         for character in self {
@@ -35,7 +35,7 @@ extension String {
         return text
     }
 
-    /// Broken between words into lines that take no more; a word that is longer has a line of its own.
+    /// Wrapped into lines of that many columns; a longer word has a line of its own.
     package func folded(toColumns width: Int) -> [String] {
         split(separator: " ").reduce(into: []) { lines, word in
             if let last = lines.last, last.columns + 1 + String(word).columns <= width {
@@ -46,7 +46,7 @@ extension String {
         }
     }
 
-    /// With spaces behind it, or before it where `width` is negative; longer ones stay as they are.
+    /// Padded with spaces behind it, or before it if `width` is negative; longer texts stay as they are.
     package func padded(toColumns width: Int) -> String {
         let spaces = String(repeating: " ", count: Swift.max(0, abs(width) - columns)) // no trap: a column's width
         return width < 0 ? spaces + self : self + spaces
@@ -54,7 +54,7 @@ extension String {
 }
 
 private extension Character {
-    /// 2 for what East Asian scripts and emoji take, 0 for marks that stand alone.
+    /// 2 for East Asian scripts and emoji, 0 for marks that stand alone.
     var columns: Int {
         guard let first = unicodeScalars.first else { return 0 }
         if first.isASCII { return 1 }
@@ -68,7 +68,7 @@ private extension Character {
         return isWide ? 2 : 1
     }
 
-    /// The great blocks of Unicode's East_Asian_Width W and F.
+    /// The large blocks of Unicode's East_Asian_Width W and F.
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
         0xA960...0xA97F, 0xAC00...0xD7A3,

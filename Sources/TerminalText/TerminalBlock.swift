@@ -1,20 +1,19 @@
-/// Lines at the bottom of a terminal that are written again and again. Behind them the cursor waits at the beginning of
-/// the last one.
+/// Lines at the bottom of a terminal that are redrawn. Between drawings the cursor is at the beginning of the last line.
 ///
-/// Most terminals break lines anew when they become narrower (*reflow*), so that a line takes several rows; others cut
-/// them off. To go up by too many rows clears what is not of this, to go up by too few leaves parts of it behind.
+/// When they become narrower, most terminals rewrap lines (*reflow*), so that a line takes several rows; others cut
+/// lines off. Moving up too many rows would clear other output; too few would leave parts of the block behind.
 package struct TerminalBlock: Sendable {
-    /// How many columns each line takes that is there.
+    /// How many columns each drawn line takes.
     private var widths: [Int] = []
     private let reflows: Bool
 
-    /// - Parameter reflows: whether the terminal breaks lines anew when its width changes.
+    /// - Parameter reflows: whether the terminal rewraps lines when its width changes.
     package init(reflows: Bool = true) { self.reflows = reflows }
 
     package var isEmpty: Bool { widths.isEmpty }
 
-    /// What to write so that these lines, each shorter than the terminal is wide, are there instead of those before.
-    /// - Parameter columns: how wide the terminal is now.
+    /// What to write to replace the drawn lines by these, each of which is shorter than the terminal is wide.
+    /// - Parameter columns: the width of the terminal now.
     package mutating func show(_ lines: [String], columns: Int) -> String {
         defer { widths = lines.map(\.columns) }
         // What was broken is cleared as a whole first: a row that is written over would still go on in the next.
@@ -22,14 +21,14 @@ package struct TerminalBlock: Sendable {
         return beginning + lines.map { $0 + Self.clearLine }.joined(separator: "\r\n") + Self.clearBelow + "\r"
     }
 
-    /// What to write so that nothing of it is left, and the cursor stands where it began.
+    /// What to write to remove the block, with the cursor where the block began.
     package mutating func clear(columns: Int) -> String {
         defer { widths = [] }
         return isEmpty ? "" : home(columns) + Self.clearBelow
     }
 
-    /// To the first column of the first line. The cursor is at the beginning of the last one, however many rows that
-    /// takes.
+    /// Moves to the beginning of the first line. The cursor is at the beginning of the last line, however many rows that
+    /// line takes.
     private func home(_ columns: Int) -> String {
         let rows = widths.dropLast().reduce(0) { $0 + rowCount(of: $1, columns) }
         return rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"

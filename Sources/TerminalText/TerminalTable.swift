@@ -2,14 +2,14 @@ import CachePolicy
 
 // no traps: numbers are widths of columns, and of texts in memory
 
-/// Rows in columns, the last of which is a URL. On a terminal each line fits its width: columns that tell least are
-/// left out, then URLs are cut inside. In a pipe everything is there, exactly.
+/// Rows in columns, the last of which is a URL. On a terminal each line fits the width: the least important columns are
+/// left out, then URLs are cut inside. In a pipe everything is complete and exact.
 package struct TerminalTable: Sendable {
     package struct Column: Sendable {
         let name: String
-        /// The least width; negative where numbers stand in it. It grows with what is in it.
+        /// The least width; negative for numbers, which are aligned to the right. It grows with its content.
         let width: Int
-        /// Which are left out first where there is no room: the highest. 0 stays.
+        /// The highest rank is left out first; 0 is never left out.
         let rank: Int
 
         package init(_ name: String, _ width: Int, rank: Int = 0) {
@@ -20,10 +20,10 @@ package struct TerminalTable: Sendable {
     package struct Row: Sendable {
         let cells: [String]
         let url: String
-        /// Further lines below it.
+        /// Further lines below the row.
         let below: String?
 
-        /// - Parameter url: exactly.
+        /// - Parameter url: unchanged.
         package init(_ cells: [String], url: String, below: String? = nil) {
             (self.cells, self.url, self.below) = (cells, url, below)
         }
@@ -33,12 +33,12 @@ package struct TerminalTable: Sendable {
     private let isUnicode: Bool
     private let mask: URLMask?
     private static let gap = 2
-    /// What URLs should have, of their longest.
+    /// The share of the longest URL that should be visible.
     private static let leastURL = 24
 
     /// - Parameters:
     ///   - width: columns of the terminal; nil for a pipe.
-    ///   - mask: what is left out of URLs; nil for nothing.
+    ///   - mask: masks secrets in URLs; nil to mask nothing.
     package init(width: Int?, isUnicode: Bool, mask: URLMask? = nil) {
         (self.width, self.isUnicode, self.mask) = (width, isUnicode, mask)
     }
@@ -70,7 +70,7 @@ package struct TerminalTable: Sendable {
             }
     }
 
-    /// The places of the columns for which there is room.
+    /// The indices of the columns that fit.
     private func fitting(_ columns: [Column], _ widths: [Int], url: Int) -> [Int] {
         var kept = Array(columns.indices)
         guard let width else { return kept }
@@ -83,7 +83,7 @@ package struct TerminalTable: Sendable {
         return kept
     }
 
-    /// Masked before it is cut: the name that tells a secret may be what goes.
+    /// Masks before cutting, because the cut may remove the name by which a secret is recognized.
     private func shown(_ url: String) -> String {
         let url = mask?.masked(url) ?? url
         return width != nil && isUnicode ? url.readableURL : url.printable

@@ -62,7 +62,7 @@ import Testing
         #expect(try shelf.say("rm", "--category", "news").hasPrefix("removed 2 resources; "))
         #expect(try shelf.names == ["/a/2.mp4"])
         let line = try #require(try shelf.run("rm", "--category", "news").failureLine)
-        #expect(line == "reelcache: nothing that was downloaded in the category 'news' is cached")
+        #expect(line == "reelcache: nothing downloaded in the category 'news' is cached")
         #expect(
             try #require(try shelf.run("pin", "--category", "none").failureLine).contains(
                 "no download has the category 'none'"))
@@ -73,8 +73,8 @@ import Testing
     ) throws {
         let shelf = try Shelf(ownership, whole: ["/a/1.mp4"])
         for (arguments, words) in [
-            ([shelf.origin.url("/none/*")], "nothing that is cached matches \(shelf.origin.url("/none/*"))"),
-            (["--filter", "none"], "nothing that is cached has 'none' in its URL"),
+            ([shelf.origin.url("/none/*")], "no cached URL matches \(shelf.origin.url("/none/*"))"),
+            (["--filter", "none"], "no cached URL contains 'none'"),
         ] {
             let outcome = try ReelcacheCommand.run([command] + arguments + ["--cache-dir", shelf.cache.path])
             #expect(

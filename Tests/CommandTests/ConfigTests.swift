@@ -44,7 +44,7 @@ import Testing
         let lines = [
             "\(file):1:1: max_sise: is not a setting; did you mean max_size?",
             "\(file):2:10: threads: 0 is out of range; write a number from 1 to 256",
-            "\(file):3:1: threads: is there already, on line 2; remove one of them",
+            "\(file):3:1: threads: is repeated, first on line 2; remove one of them",
         ]
         let outcome = try config("check", file)
         #expect(
@@ -184,7 +184,7 @@ import Testing
                 "max_fetches  256  default",
                 "max_fetches_per_host  64  default",
                 "web_origins  (none)  default",
-                "secret_parameters  (none besides those)  default",
+                "secret_parameters  (none besides the built-in ones)  default",
                 "threads  3  --threads",
                 "ca_file  (the system's)  default",
                 "log_level  info  REELCACHE_LOG_LEVEL",

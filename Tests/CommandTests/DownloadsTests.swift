@@ -121,7 +121,8 @@ import Testing
         if ownership == .alone {
             #expect(
                 try shelf.say("downloads").lines.last
-                    == "2 waiting, 1 failed; no proxy runs: they go on when one is started, or with reelcache prefetch")
+                    == "2 waiting, 1 failed; no proxy is running: they continue when one is started, or with reelcache prefetch"
+            )
         }
     }
 
@@ -180,7 +181,7 @@ import Testing
                 == "at most 1 download at once, 2.00 MB/s together\n")
         #expect(
             try shelf.say("downloads", "set", "--limit-rate", "none")
-                == "at most 1 download at once, as fast as it goes\n")
+                == "at most 1 download at once, without a rate limit\n")
         try shelf.close()
         #expect(try #require(try shelf.run("downloads", "set", "--max-active", "1").failureLine).contains("no proxy"))
     }

@@ -37,7 +37,7 @@ import Testing
     @Test(arguments: Ownership.allCases) func withJSONWhatIsMissingIsToldByItsBytes(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, parts: ["/a.mp4"])
         let outcome = try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", directory.file("a.mp4"), "--json")
-        #expect(outcome.failureLine(isJSON: true)?.contains("are missing of") == true, "\(outcome)")
+        #expect(outcome.failureLine(isJSON: true)?.contains(" lacks ") == true, "\(outcome)")
         let missing = try #require(try outcome.members["missing"] as? [[String: Int]])
         #expect(missing == [["first": 0, "last": 131_071], ["first": 196_608, "last": 999_999]])
     }
@@ -96,6 +96,6 @@ import Testing
         let outcome = try shell("exec \"$0\" \(command)\"$(printf 'x\\377')\"")
         #expect(
             outcome.exit == .exited(2) && outcome.stdout == ""
-                && outcome.stderr.hasSuffix("x\u{FFFD}' is not in UTF-8: rename the file, or percent-encode the URL\n"))
+                && outcome.stderr.hasSuffix("x\u{FFFD}' is not UTF-8: rename the file, or percent-encode the URL\n"))
     }
 }

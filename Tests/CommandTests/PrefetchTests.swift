@@ -204,7 +204,7 @@ import Testing
         try command.waitForLine(containing: "reelcache: waiting: the proxy at \(url) is offline", on: .stderr)
         command.signal(SIGINT)
         #expect(try command.waitForExit() == .exited(1))
-        #expect(command.stderr.lines.last == "reelcache: interrupted: 1 download is paused; the same command goes on")
+        #expect(command.stderr.lines.last == "reelcache: interrupted: 1 download is paused; the same command continues")
         #expect(
             command.stdout.lines.contains("{\"event\":\"offline\",\"is_offline\":true}") == isJSON, "\(command.stdout)")
         #expect(shelf.origin.requestCount("/a.mp4") == 0)
@@ -315,7 +315,7 @@ import Testing
         first.signal(signal)
         #expect(try first.waitForExit() == .exited(1))
         #expect(
-            first.stderr == "reelcache: interrupted: 1 download is paused; the same command goes on\n",
+            first.stderr == "reelcache: interrupted: 1 download is paused; the same command continues\n",
             "\(first.stderr)")
         #expect(first.stdout.lines.last?.hasPrefix("paused a.mp4, ") == true, "\(first.stdout)")
         let listed = try #require((try shelf.json("downloads")["downloads"] as? [[String: Any]])?.first)
@@ -360,7 +360,7 @@ import Testing
         let said =
             "\(paused) download\(paused == 1 ? " is" : "s are") paused"
             + (unplaced == 0 ? "" : ", \(unplaced) completed file\(unplaced == 1 ? " is" : "s are") not placed")
-        #expect(command.stderr == "reelcache: interrupted: \(said); the same command goes on\n")
+        #expect(command.stderr == "reelcache: interrupted: \(said); the same command continues\n")
     }
 
     @Test(arguments: Ownership.allCases) func onATerminalThereAreBarsAndCtrlCPauses(ownership: Ownership) throws {
@@ -400,7 +400,7 @@ import Testing
             first.lines.contains { $0.hasPrefix("paused a.mp4, ") }
                 && first.lines.contains { $0.hasPrefix("completed c.mp4") }, "\(first.lines)")
         #expect(
-            first.output.contains("interrupted: 2 downloads are paused; the same command goes on"), "\(first.output)")
+            first.output.contains("interrupted: 2 downloads are paused; the same command continues"), "\(first.output)")
 
         for path in ["/a.mp4", "/b.mp4"] { shelf.origin.release(path) }
         let second = try TerminalProcess.reelcache(arguments(shelf, ["/a.mp4", "/b.mp4", "/c.mp4"]))
@@ -430,7 +430,7 @@ import Testing
         #expect(try first.waitForExit() == .exited(1))
         #expect(
             first.stderr.lines.count == 1 && first.stderr.contains("has ended: 1 download stays queued")
-                && first.stderr.contains("by the same command"), "\(first.stderr)")
+                && first.stderr.contains("with the same command"), "\(first.stderr)")
         shelf.origin.release("/a.mp4")
         let second = try prefetch(shelf, ["/a.mp4"])
         #expect(second.exit == .exited(0) && second.lines.last == "completed a.mp4, 1.00 MB", "\(second)")
@@ -446,7 +446,7 @@ import Testing
         for path in ["/a.mp4", "/b.mp4"] { try shelf.origin.waitUntil("600 kB") { $0.bytesSent(path) == 600_000 } }
         #expect(try shelf.say("downloads", "pause", shelf.origin.url("/a.mp4")).contains("paused"))
         let line = try command.waitForLine(containing: "paused a.mp4, ")
-        #expect(line.contains(", by someone else; it goes on with: reelcache downloads resume "), "\(line)")
+        #expect(line.contains(", by someone else; continue it with: reelcache downloads resume "), "\(line)")
         #expect(try shelf.say("downloads", "cancel", shelf.origin.url("/b.mp4")).contains("cancelled"))
         try command.waitForLine(containing: "cancelled \(shelf.origin.url("/b.mp4"))", on: .stderr)
         shelf.origin.release("/a.mp4")
@@ -464,16 +464,16 @@ import Testing
         #expect(
             said == [
                 "queued a.mp4", "queued b.mp4",
-                "no proxy runs: these 2 downloads begin when one is started, or with reelcache prefetch",
+                "no proxy is running: these 2 downloads start when one is started, or with reelcache prefetch",
             ])
         #expect(
             try shelf.say("downloads").lines.last
-                == "2 waiting; no proxy runs: they go on when one is started, or with reelcache prefetch")
+                == "2 waiting; no proxy is running: they continue when one is started, or with reelcache prefetch")
         #expect(shelf.origin.requestCount("/a.mp4") == 0)
         let outcome = try prefetch(shelf, ["/b.mp4"])
         #expect(
             outcome.exit == .exited(0)
-                && outcome.stderr == "reelcache: 1 download that had been left goes on as well\n", "\(outcome)")
+                && outcome.stderr == "reelcache: 1 download left in the queue continues as well\n", "\(outcome)")
         let proxy = try ProxyProcess(cacheDirectory: shelf.cache.path)
         #expect(try prefetch(shelf, ["/a.mp4"]).exit == .exited(0))
         #expect(try proxy.process.terminate() == .exited(0))
@@ -540,7 +540,7 @@ import Testing
         command.signal(SIGCONT)
         #expect(try command.waitForExit() == .exited(1))
         let reason =
-            "it was no longer cached when its file was to be placed: leave --no-pin away, so that it is kept until then"
+            "it was evicted before its file was placed: leave --no-pin out, so that it is kept until then"
         #expect(command.stderr == "reelcache: \(shelf.origin.url("/a.mp4")): \(reason)\n")
         #expect(try names == [])
     }

@@ -37,9 +37,9 @@ import Testing
         let proxy = try serve("max_size: 300MB\nmin_free: 1MB")
         #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))
 
-        try reload(proxy, "max_size: 200MB\nmin_free: 2MB", until: "min_free is 2MB now (\(file):2), it was 1MB")
+        try reload(proxy, "max_size: 200MB\nmin_free: 2MB", until: "min_free is now 2MB (\(file):2); it was 1MB")
 
-        #expect(proxy.process.stderr.contains("max_size is 200MB now (\(file):1), it was 300MB"))
+        #expect(proxy.process.stderr.contains("max_size is now 200MB (\(file):1); it was 300MB"))
         #expect(try cacheLimits(proxy) == (200_000_000, 2_000_000))
         #expect(try proxy.process.terminate() == .exited(0))
     }
@@ -52,7 +52,7 @@ import Testing
         }
         #expect(try settings() == ["max_active": 2, "limit_rate": 1_000_000])
         try reload(
-            proxy, "download_rate: none\nmax_downloads: 9", until: "download_rate is none now (\(file):1), it was 1MB")
+            proxy, "download_rate: none\nmax_downloads: 9", until: "download_rate is now none (\(file):1); it was 1MB")
         #expect(try settings() == ["max_active": 2])
         #expect(try proxy.process.terminate() == .exited(0))
     }
@@ -63,10 +63,10 @@ import Testing
         let proxy = try serve("", allow: nil)
         #expect(try proxy.get(origin.url("/a.mp4")).status == 403)
 
-        try reload(proxy, "allow: [127.0.0.1]", until: "allow is 127.0.0.1 now")
+        try reload(proxy, "allow: [127.0.0.1]", until: "allow is now 127.0.0.1")
         #expect(try proxy.get(origin.url("/a.mp4")).status == 200)
 
-        try reload(proxy, "", until: "allow is (none) now (default), it was 127.0.0.1")
+        try reload(proxy, "", until: "allow is now (none) (default); it was 127.0.0.1")
         #expect(try proxy.get(origin.url("/b.mp4")).status == 403)
         #expect(origin.requestCount("/b.mp4") == 0)
     }
@@ -82,13 +82,13 @@ import Testing
         #expect(try !isHit("/a.mp4?token=1"))
 
         try reload(
-            proxy, "rules:\n  - ignore_query: [token]\n", until: "rules is 1 rule now (\(file):1), it was (none)")
+            proxy, "rules:\n  - ignore_query: [token]\n", until: "rules is now 1 rule (\(file):1); it was (none)")
         #expect(try isHit("/a.mp4?token=2"))
 
         try reload(proxy, "rules:\n  - ignore_query: true\n", until: "rules has changed (\(file):1): 1 rule")
         #expect(try isHit("/a.mp4?other"))
 
-        try reload(proxy, "rules:\n  - ignore_query: soon\n", until: "the settings stay as they were")
+        try reload(proxy, "rules:\n  - ignore_query: soon\n", until: "the settings are unchanged")
         #expect(
             proxy.process.stderr.contains(
                 "\(file):2:19: rules[0].ignore_query: is neither true nor a list of parameters"))
@@ -103,11 +103,11 @@ import Testing
         #expect(try proxy.get("/tv/a.mp4").status == 404)
         let mount = origin.url("/vod/")
         let text = "offline: true\nfill: whole\nany_origin: false\nmounts: {/tv/: \(mount)}\n"
-        try reload(proxy, text, until: "fill is whole now (\(file):2), it was ahead 32MiB")
+        try reload(proxy, text, until: "fill is now whole (\(file):2); it was ahead 32MiB")
         for line in [
-            "mounts is /tv/=\(mount) now (\(file):4), it was (none)",
-            "any_origin is false now (\(file):3), it was true",
-            "offline is true now (\(file):1), it was false",
+            "mounts is now /tv/=\(mount) (\(file):4); it was (none)",
+            "any_origin is now false (\(file):3); it was true",
+            "offline is now true (\(file):1); it was false",
         ] {
             #expect(proxy.process.stderr.contains(line), "\(line) is not in:\n\(proxy.process.stderr)")
         }
@@ -118,7 +118,7 @@ import Testing
         #expect(try RawClient.get(port: proxy.port, path: "/https/example.org/a.mp4").status == 403)
         try reload(proxy, text, until: "read \(file) again: nothing has changed")
 
-        try reload(proxy, "mounts: {/tv/: \(mount)}\n", until: "offline is false now")
+        try reload(proxy, "mounts: {/tv/: \(mount)}\n", until: "offline is now false")
         #expect(try proxy.get("/tv/b.mp4").status == 200)
         #expect(try proxy.get(origin.url("/vod/b.mp4")).status == 200)
         #expect(origin.snapshot.requests.map(\.target) == ["/vod/a.mp4", "/vod/b.mp4"])
@@ -151,9 +151,9 @@ import Testing
             return try client.readResponse(method: "PUT").status
         }
         #expect(try [put(3), put(4)] == [201, 413])
-        try reload(proxy, mounts + "max_body: 5\n", until: "max_body is 5 now (\(file):2), it was 3")
+        try reload(proxy, mounts + "max_body: 5\n", until: "max_body is now 5 (\(file):2); it was 3")
         #expect(try [put(5), put(6)] == [201, 413])
-        try reload(proxy, mounts, until: "max_body is (any size) now (default), it was 5")
+        try reload(proxy, mounts, until: "max_body is now (any size) (default); it was 5")
         #expect(try put(100_000) == 201)
         #expect(origin.requestCount("/vod/in") == 3)
     }
@@ -164,7 +164,7 @@ import Testing
         origin.serve("/a.mp4", film)
         let proxy = try serve("fill: read\nlog_level: info\n")
         #expect(try proxy.get(origin.url("/a.mp4"), range: 0..<1000).status == 206)
-        try reload(proxy, "fill: whole\nlog_level: info\noffline: true\n", until: "offline is true now")
+        try reload(proxy, "fill: whole\nlog_level: info\noffline: true\n", until: "offline is now true")
         for _ in 0..<3 { #expect(try proxy.get(origin.url("/a.mp4"), range: 0..<1000).status == 206) }
         #expect(try proxy.process.terminate() == .exited(0))
         #expect(!proxy.process.stderr.contains("not filled"), "\(proxy.process.stderr)")
@@ -185,14 +185,14 @@ import Testing
 
         try write(mounts)
         serve.signal(SIGHUP)
-        try serve.waitForLine(containing: "any_origin is true now", on: .stderr)
+        try serve.waitForLine(containing: "any_origin is now true", on: .stderr)
         #expect(serve.stderr.contains(warning))
         #expect(try serve.terminate() == .exited(0))
     }
 
     @Test func theLogTurnsTalkative() throws {
         let proxy = try serve("")
-        try reload(proxy, "log_level: info", until: "log_level is info now")
+        try reload(proxy, "log_level: info", until: "log_level is now info")
         #expect(try proxy.process.terminate() == .exited(0))
         #expect(proxy.process.stderr.contains("stopping: SIGTERM"))
     }
@@ -209,15 +209,16 @@ import Testing
         )
         serve.signal(SIGHUP)
         try serve.waitForLine(
-            containing: "ca_file stays (the system's): /own.pem (\(file):4) needs a restart", on: .stderr)
+            containing: "ca_file stays (the system's): /own.pem (\(file):4) takes effect after a restart", on: .stderr)
 
         for line in [
-            "listen stays 127.0.0.1:0: 127.0.0.1:1 (\(file):1) needs a restart",
-            "cache_dir stays \(cache): /elsewhere (\(file):2) needs a restart",
-            "threads stays 1: 2 (\(file):3) needs a restart", "linger stays 5s: 1s (\(file):5) needs a restart",
-            "connect_timeout stays 10s: 2s (\(file):6) needs a restart",
-            "stall_timeout stays 30s: 3s (\(file):7) needs a restart",
-            "names stays (none): tv.example (\(file):8) needs a restart",
+            "listen stays 127.0.0.1:0: 127.0.0.1:1 (\(file):1) takes effect after a restart",
+            "cache_dir stays \(cache): /elsewhere (\(file):2) takes effect after a restart",
+            "threads stays 1: 2 (\(file):3) takes effect after a restart",
+            "linger stays 5s: 1s (\(file):5) takes effect after a restart",
+            "connect_timeout stays 10s: 2s (\(file):6) takes effect after a restart",
+            "stall_timeout stays 30s: 3s (\(file):7) takes effect after a restart",
+            "names stays (none): tv.example (\(file):8) takes effect after a restart",
         ] {
             #expect(serve.stderr.contains(line), "\(line) is not in:\n\(serve.stderr)")
         }
@@ -235,19 +236,19 @@ import Testing
             "log_level: info\nmax_sise: 200MB\nthreads: 0",
             [":2:1: max_sise: is not a setting; did you mean max_size?", ":3:10: threads: 0 is out of range"]
         ),
-        ("log_level: info\n\tthreads: 1", [":2:1: there is a tab"]),
+        ("log_level: info\n\tthreads: 1", [":2:1: YAML does not allow a tab"]),
     ])
     func aBadFileLeavesAllAsItWas(text: String, lines: [String]) throws {
         let proxy = try serve("")
 
-        try reload(proxy, text, until: "the settings stay as they were")
+        try reload(proxy, text, until: "the settings are unchanged")
 
         for line in lines {
             #expect(proxy.process.stderr.contains(file + line), "\(line) is not in:\n\(proxy.process.stderr)")
         }
         #expect(!proxy.process.stderr.contains("log_level is"))
         #expect(try proxy.get("/healthz").status == 200)
-        try reload(proxy, "log_level: info", until: "log_level is info now")
+        try reload(proxy, "log_level: info", until: "log_level is now info")
         #expect(try proxy.process.terminate() == .exited(0))
     }
 
@@ -255,7 +256,7 @@ import Testing
         let proxy = try serve("log_level: info")
         try FileManager.default.removeItem(atPath: file)
         proxy.process.signal(SIGHUP)
-        try proxy.process.waitForLine(containing: "the settings stay as they were", on: .stderr)
+        try proxy.process.waitForLine(containing: "the settings are unchanged", on: .stderr)
         #expect(proxy.process.stderr.contains("cannot read the configuration \(file): No such file or directory"))
         #expect(try proxy.process.terminate() == .exited(0))
         #expect(proxy.process.stderr.contains("stopping: SIGTERM"))
@@ -272,7 +273,7 @@ import Testing
         try FileManager.default.removeItem(atPath: found)
         proxy.process.signal(SIGHUP)
         try proxy.process.waitForLine(
-            containing: "the configuration \(found) is gone; the settings stay as they were", on: .stderr)
+            containing: "the configuration \(found) is gone; the settings are unchanged", on: .stderr)
         #expect(try cacheLimits(proxy) == (300_000_000, 1_000_000))
         #expect(try proxy.process.terminate() == .exited(0))
         #expect(!proxy.process.stderr.contains("max_size is"))
@@ -318,7 +319,7 @@ import Testing
         let serve = try serveInTerminal(terminal)
         terminal.close()
         #expect(try serve.waitForExit() == .exited(0))
-        #expect(serve.stderr.contains("stopping: SIGHUP, as the terminal was closed"), "\(serve.stderr)")
+        #expect(serve.stderr.contains("stopping: SIGHUP: the terminal was closed"), "\(serve.stderr)")
     }
 
     @Test func afterNohupItOutlivesItsTerminal() throws {

@@ -20,7 +20,7 @@ import Testing
 
     @Test func itPrintsWhereItServesAndAnswersThere() throws {
         let proxy = try serve()
-        try proxy.process.waitForLine(containing: "Point a player at it, such as: mpv \(proxy.baseURL)/https/")
+        try proxy.process.waitForLine(containing: "To play through it: mpv \(proxy.baseURL)/https/")
         let health = try proxy.get("/healthz")
         #expect(health.status == 200 && health.text == "ok\n")
 

@@ -6,7 +6,7 @@ import Testing
 @Suite struct VerifyTests {
     @Test(arguments: Ownership.allCases) func aSoundCacheIsToldSound(ownership: Ownership) throws {
         let shelf = try Shelf(ownership, whole: ["/a.mp4"], parts: ["/b.mp4"])
-        #expect(try shelf.say("verify") == "read 2 resources, 17 chunks, 1.07 MB\nall is sound\n")
+        #expect(try shelf.say("verify") == "read 2 resources, 17 chunks, 1.07 MB\neverything is sound\n")
         let report = try shelf.json("verify", "--repair")
         #expect(
             report["resources"] as? Int == 2 && report["chunks"] as? Int == 17 && report["bytes"] as? Int == 1_065_536)
@@ -28,7 +28,7 @@ import Testing
         #expect(json.exit == .exited(1))
         #expect((try json.members["damaged"] as? [[String: Any]])?.first?["chunks"] as? Int == 1)
         #expect(try shelf.say("verify", "--repair").lines.last?.hasPrefix("repaired") == true)
-        #expect(try shelf.say("verify").lines.last == "all is sound")
+        #expect(try shelf.say("verify").lines.last == "everything is sound")
         #expect(try shelf.say("show", shelf.origin.url("/a.mp4")).contains(": 65536-131071\n"))
         if let proxy { #expect(try proxy.process.terminate() == .exited(0)) }
     }
@@ -52,6 +52,6 @@ import Testing
                 atPath: cache.file("control-token"), contents: token, attributes: [.posixPermissions: 0o600]))
         let outcome = try ReelcacheCommand.run(["verify", "--cache-dir", cache.path])
         #expect(outcome.exit == .exited(1) && outcome.stderr == "", "\(outcome)")
-        #expect(outcome.lines == ["read 1 resource, 2 chunks, 131 kB", "ended before all was read"])
+        #expect(outcome.lines == ["read 1 resource, 2 chunks, 131 kB", "interrupted before everything was read"])
     }
 }

@@ -103,17 +103,17 @@ import TestSupport
         ("cachedir: /a", "r.yaml:1:1: cachedir: is not a setting; did you mean cache_dir?"),
         (
             "\n  colour: red",
-            "r.yaml:2:3: colour: is not a setting; there are \(Setting.all.map(\.key).joined(separator: ", "))"
+            "r.yaml:2:3: colour: is not a setting; the settings are \(Setting.all.map(\.key).joined(separator: ", "))"
         ),
-        ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
-        ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is there already, on line 1; remove one of them"),
-        ("{threads: 1, threads: 2}", "r.yaml:1:14: threads: is there already, on line 1; remove one of them"),
-        ("[a]: b", "r.yaml:1:1: a key is a word; write key: value"),
+        ("threads: 1\nthreads: 2", "r.yaml:2:1: threads: is repeated, first on line 1; remove one of them"),
+        ("\"threads\": 1\n'threads': 2", "r.yaml:2:1: threads: is repeated, first on line 1; remove one of them"),
+        ("{threads: 1, threads: 2}", "r.yaml:1:14: threads: is repeated, first on line 1; remove one of them"),
+        ("[a]: b", "r.yaml:1:1: a key must be a plain word; write key: value"),
         // Types
         ("threads:", "r.yaml:1:1: threads: has no value; write threads: number, or remove the line"),
         ("listen: ~", "r.yaml:1:1: listen: has no value; write listen: host:port, or remove the line"),
         ("allow:\nthreads: 1", "r.yaml:1:1: allow: has no value; write allow: [host|network, ...], or remove the line"),
-        ("max_size: [1GB]", "r.yaml:1:11: max_size: takes one value, and no list; write max_size: size"),
+        ("max_size: [1GB]", "r.yaml:1:11: max_size: takes one value, not a list; write max_size: size"),
         ("max_size:\n  all: 1GB", "r.yaml:2:3: max_size: takes no keys of its own; write max_size: size"),
         (
             "names: [a, 'b:1']",
@@ -159,9 +159,9 @@ import TestSupport
             "r.yaml:1:12: log_level: 'a\\nb\\u{1B}[1m' is not a level; write trace, debug, info, notice, warning, error or critical"
         ),
         // No YAML
-        ("listen", "r.yaml:1:1: there are no settings; write them as key: value, such as listen: 127.0.0.1:7335"),
-        ("- listen", "r.yaml:1:1: there are no settings; write them as key: value, such as listen: 127.0.0.1:7335"),
-        ("threads: 1\n\tlisten: a:1", "r.yaml:2:1: there is a tab; YAML wants spaces there"),
+        ("listen", "r.yaml:1:1: the file has no settings; write them as key: value, such as listen: 127.0.0.1:7335"),
+        ("- listen", "r.yaml:1:1: the file has no settings; write them as key: value, such as listen: 127.0.0.1:7335"),
+        ("threads: 1\n\tlisten: a:1", "r.yaml:2:1: YAML does not allow a tab here; use spaces"),
         (
             "listen: a: b",
             "r.yaml:1:10: this is not YAML: mapping values are not allowed in this context; write each setting as key: value"
@@ -170,10 +170,10 @@ import TestSupport
             "threads: 1\nlisten: \"a",
             "r.yaml:2:11: this is not YAML: found unexpected end of stream while scanning a quoted scalar (line 2); write each setting as key: value"
         ),
-        ("threads: *x", "r.yaml:1:10: a value that begins with * stands in quotes; write it like \"*.example.org\""),
+        ("threads: *x", "r.yaml:1:10: a value that begins with * must be quoted; write it like \"*.example.org\""),
         (
             "rules:\n  - host: *.example.org",
-            "r.yaml:2:12: a value that begins with * stands in quotes; write it like \"*.example.org\""
+            "r.yaml:2:12: a value that begins with * must be quoted; write it like \"*.example.org\""
         ),
         (
             "a: 1\n---\nb: 2",
@@ -184,7 +184,7 @@ import TestSupport
             "r.yaml:2:9: this is not YAML: control characters are not allowed; remove what is there"
         ),
         // Its keys are there twice, but not written as they are read.
-        ("\"thr\\x65ads\": 1\nthreads: 2", "r.yaml:1:1: the key threads is there more than once; remove the others"),
+        ("\"thr\\x65ads\": 1\nthreads: 2", "r.yaml:1:1: the key threads is repeated; remove one of them"),
     ])
     func aMistakeIsNamedWithItsPlace(text: String, line: String) {
         #expect(problems(text) == [line])
@@ -212,12 +212,12 @@ import TestSupport
     @Test func whatIsNotInUTF8IsNamedWithItsPlace() {
         let file = ConfigurationFile(path: "r.yaml", text: Array("threads: 1\n# caf".utf8) + [0xE9, 0x0A])
         #expect(
-            file.problems().map(\.description) == ["r.yaml:2:6: the file is not in UTF-8; save it in that encoding"])
+            file.problems().map(\.description) == ["r.yaml:2:6: the file is not UTF-8; save it in that encoding"])
     }
 
     @Test func aFileOfManyRepetitionsIsGivenUpEarly() {
         let lines = problems(String(repeating: "threads: 1\n", count: 2000))
-        #expect(lines == ["r.yaml:101:1: the key threads is there more than once; remove the others"])
+        #expect(lines == ["r.yaml:101:1: the key threads is repeated; remove one of them"])
     }
 
     @Test func nestingWithoutEndIsNoYAML() {

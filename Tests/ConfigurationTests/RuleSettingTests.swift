@@ -96,8 +96,8 @@ import Testing
             "rules:\n  -\n  - pin: true",
             "r.yaml:2:4: rules[0]: has no value; write - host: example.org, and below it what to do, or remove the line"
         ),
-        ("rules:\n  - host: a", "r.yaml:2:5: rules[0]: says nothing to do; add one of \(effects), or remove the rule"),
-        ("rules: [{}]", "r.yaml:1:9: rules[0]: says nothing to do; add one of \(effects), or remove the rule"),
+        ("rules:\n  - host: a", "r.yaml:2:5: rules[0]: has no effect; add one of \(effects), or remove the rule"),
+        ("rules: [{}]", "r.yaml:1:9: rules[0]: has no effect; add one of \(effects), or remove the rule"),
         // Keys
         ("rules:\n  - pin: true\n    hots: a", "r.yaml:3:5: rules[0].hots: is not a key of a rule; did you mean host?"),
         (
@@ -106,24 +106,24 @@ import Testing
         ),
         (
             "rules:\n  - pin: true\n    colour: red",
-            "r.yaml:3:5: rules[0].colour: is not a key of a rule; there are host, path, \(effects)"
+            "r.yaml:3:5: rules[0].colour: is not a key of a rule; the keys are host, path, \(effects)"
         ),
         (
             "rules:\n  - pin: true\n    pin: false",
-            "r.yaml:3:5: rules[0].pin: is there already, on line 2; remove one of them"
+            "r.yaml:3:5: rules[0].pin: is repeated, first on line 2; remove one of them"
         ),
         (
             "rules:\n  - pin: true\n  - ttl: 1d\n    ttl: 2d",
-            "r.yaml:4:5: rules[1].ttl: is there already, on line 3; remove one of them"
+            "r.yaml:4:5: rules[1].ttl: is repeated, first on line 3; remove one of them"
         ),
-        ("rules:\n  - [pin]: true", "r.yaml:2:5: a key is a word; write key: value"),
+        ("rules:\n  - [pin]: true", "r.yaml:2:5: a key must be a plain word; write key: value"),
         // Values
         (
             "rules:\n  - pin: true\n  - host: a\n    ttl: soon",
             "r.yaml:4:10: rules[1].ttl: 'soon' is not a length of time; write it like 12h or 30d"
         ),
         ("rules:\n  - ttl:", "r.yaml:2:5: rules[0].ttl: has no value; write ttl: 1d, or remove the line"),
-        ("rules:\n  - ttl: [1d]", "r.yaml:2:10: rules[0].ttl: takes one value, and no list; write ttl: 1d"),
+        ("rules:\n  - ttl: [1d]", "r.yaml:2:10: rules[0].ttl: takes one value, not a list; write ttl: 1d"),
         ("rules:\n  - bypass: yes", "r.yaml:2:13: rules[0].bypass: 'yes' is neither true nor false; write one of them"),
         ("rules:\n  - pin: {a: b}", "r.yaml:2:10: rules[0].pin: takes no keys of its own; write pin: true|false"),
         (
@@ -144,7 +144,7 @@ import Testing
         ),
         (
             "rules:\n  - pin: true\n    host: []",
-            "r.yaml:3:11: rules[0].host: names none; write host: example.org, or remove it for all"
+            "r.yaml:3:11: rules[0].host: is an empty list; write host: example.org, or remove it to match all"
         ),
         (
             "rules:\n  - pin: true\n    host: {a: b}",
@@ -181,11 +181,11 @@ import Testing
         ),
         (
             "rules:\n  - headers: {A: b, a: c}",
-            "r.yaml:2:21: rules[0].headers.a: is there already, in other letters; remove one of them"
+            "r.yaml:2:21: rules[0].headers.a: is repeated with other capitals; remove one of them"
         ),
         (
             "rules:\n  - host: h\n    headers: {A: b, A: c}",
-            "r.yaml:3:21: rules[0].headers.A: is there already, on line 3; remove one of them"
+            "r.yaml:3:21: rules[0].headers.A: is repeated, first on line 3; remove one of them"
         ),
         // What goes together
         (
@@ -225,7 +225,7 @@ import Testing
         ),
         (
             "mounts:\n  /tv/: https://o/\n  /tv/: https://p/",
-            "r.yaml:3:3: mounts./tv/: is there already, on line 2; remove one of them"
+            "r.yaml:3:3: mounts./tv/: is repeated, first on line 2; remove one of them"
         ),
         // The rest
         ("offline: yes", "r.yaml:1:10: offline: 'yes' is neither true nor false; write one of them"),
@@ -272,7 +272,7 @@ import Testing
         }
         let problems = problems("a0: &a0 x\n" + lines.joined(separator: "\n"))
         #expect(
-            problems.count == 1 && problems.allSatisfy { $0.hasSuffix("there is too much in this file; shorten it") },
+            problems.count == 1 && problems.allSatisfy { $0.hasSuffix("the file has too many values; shorten it") },
             "\(problems.prefix(3))")
     }
 }

@@ -61,7 +61,11 @@ import TestSupport
     }
 
     @Test func itSaysWhatNeedsARestart() {
-        let keys = Setting.all.filter { $0.reload == nil && $0.command == nil }.map(\.key)
-        #expect(text.contains("\(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "") then need a restart"))
+        let keys = Setting.all.filter { !$0.isReloadable && $0.command == nil }.map(\.key)
+        let prose = text.replacing("\n# ", with: " ")
+        #expect(
+            prose.contains(
+                "Changes of \(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "") take effect after a restart."
+            ))
     }
 }

@@ -73,7 +73,7 @@ import TestSupport
     @Test func rulesAreForTheFileAlone() throws {
         #expect(Setting.all.filter(\.isFileOnly).map(\.key) == ["rules"])
         let error = try #require(throws: SettingsError.self) { try sources(["REELCACHE_RULES": "{ttl: 1d}"]).read() }
-        #expect(error.lines == ["REELCACHE_RULES: rules are for the configuration file; write them there"])
+        #expect(error.lines == ["REELCACHE_RULES: rules can be set in the configuration file only; write them there"])
     }
 
     @Test func mountsAreRepeatedFlagsAndAListInAVariable() throws {

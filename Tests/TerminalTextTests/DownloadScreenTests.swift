@@ -117,7 +117,7 @@ import TestSupport
         #expect(
             try line(.waiting) { $0.retryAt = 1_004 } == "waiting one.mp4: 503 from the origin; next attempt in 4 s")
         #expect(try line(.waiting) { $0.retryAt = 999 } == "waiting one.mp4: 503 from the origin; next attempt now")
-        #expect(try line(.downloading) == "downloading one.mp4, 34.5 MB of 100 MB there already")
+        #expect(try line(.downloading) == "downloading one.mp4, 34.5 MB of 100 MB already cached")
         #expect(try line(.downloading) { $0.bytes = 0 } == "downloading one.mp4")
         #expect(try line(.paused) == "paused one.mp4, 34.5 MB of 100 MB")
         #expect(try line(.completed) { $0.bytes = 100_000_000 } == "completed one.mp4, 100 MB")

@@ -9,28 +9,35 @@ import Reelcache
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Copy a complete resource to a file.",
-        discussion:
-            "Of an HLS or DASH playlist, what it plays becomes one file, unless the file's name ends as a playlist's does: a rendition that the "
-            + "file's container fits is joined byte for byte, everything else goes through ffmpeg without being encoded again. "
-            + "Where the file system can, the file shares its blocks with the cache and takes no space of its own. It gets its name when it is complete."
+        discussion: """
+            The file appears under its name when it is complete. Where the file system can share blocks (reflink), the \
+            file shares them with the cache and takes no space of its own.
+
+            An HLS or DASH stream becomes one film: segments of a single rendition are joined byte for byte if the file's \
+            extension fits them; anything else is put together by ffmpeg, which encodes nothing again. A FILE that ends in \
+            .m3u8 or .mpd gets the playlist itself.
+
+              reelcache export https://example.org/film.mp4 -o film.mp4
+              reelcache export https://example.org/film.m3u8 -o film.mkv --fetch
+            """
     )
 
-    @Argument(help: "A media URL, or the one that a player opens for it.")
+    @Argument(help: "The media URL, as its origin has it or as players open it.")
     var url: String
-    @Option(name: [.short, .customLong("output")], help: ArgumentHelp("The file to write.", valueName: "file"))
+    @Option(name: [.short, .customLong("output")], help: ArgumentHelp("Write to this file.", valueName: "file"))
     var output: String
-    @Flag(help: "Replace the file if it is there.")
+    @Flag(help: "Replace the file if it exists.")
     var force = false
     @Option(
         help: ArgumentHelp(
-            "Of a presentation, the rendition to copy, as reelcache show names it. (default: the best that is complete)",
+            "Copy this rendition of a stream, by its name in reelcache show. (default: the best one that is complete)",
             valueName: "name"))
     var rendition: String?
-    @Flag(help: "Get first what is missing: through the proxy that runs, else by itself.")
+    @Flag(help: "Fetch what is missing first, through the running proxy if there is one.")
     var fetch = false
     @Option(
         help: ArgumentHelp(
-            "For --fetch where no proxy runs: a private origin that may be fetched from. May be repeated.",
+            "With --fetch and without a running proxy, allow this private origin. May be repeated.",
             valueName: "host|cidr"))
     var allow: [String] = []
     @Flag(help: "Print JSON.")
@@ -48,7 +55,7 @@ struct Export: ParsableCommand {
         var manner: String {
             switch method {
             case FileExport.Method.reflink.rawValue: "sharing the cache's blocks"
-            case PresentationExport.Method.ffmpeg.rawValue: "put together by ffmpeg, nothing encoded again"
+            case PresentationExport.Method.ffmpeg.rawValue: "put together by ffmpeg, without encoding"
             default: "a copy"
             }
         }
@@ -57,7 +64,7 @@ struct Export: ParsableCommand {
     func validate() throws {
         guard !output.isEmpty else { throw ValidationError("name the file to write: -o FILE") }
         guard fetch || allow.isEmpty else {
-            throw ValidationError("--allow is for what --fetch gets: add --fetch, or leave it away")
+            throw ValidationError("--allow applies to --fetch: add --fetch, or leave --allow out")
         }
         try cache.sources(allow.isEmpty ? [:] : ["allow": allow]).validateFlags()
     }
@@ -81,7 +88,7 @@ struct Export: ParsableCommand {
             }
         } catch let error as CacheAccessError {
             if fetch && error.isNotCached {
-                throw CacheAccessError("\(url) is not cached now that it was fetched: \(Self.notKept)")
+                throw CacheAccessError("\(url) was fetched, but is not cached: \(Self.notKept)")
             }
             guard let missing = error.missing else { throw error }
             throw incomplete(missing)
@@ -93,7 +100,8 @@ struct Export: ParsableCommand {
         )
     }
 
-    /// What can only be played is played through the proxy that runs, or one of this process that asks no origin.
+    /// What can only be exported by playing it is played through the running proxy, or through one of this process that
+    /// contacts no origin.
     private func copyOrPlay(
         _ export: FileExport, _ configuration: ProxyConfiguration, _ interruption: Interruption
     ) throws -> Exported {
@@ -108,14 +116,14 @@ struct Export: ParsableCommand {
         }
     }
 
-    /// What is complete is not asked for again.
+    /// Fetches nothing if the resource is complete.
     private func get(_ proxy: RunningProxy, _ configuration: ProxyConfiguration, _ interruption: Interruption) throws {
         let origin = try proxy.url(url)
         if (try? proxy.resource(origin))?.resource.isComplete == true { return }
         let progress = ProgressLine()
         defer { progress.clear() }
         try proxy.fetch(origin, as: configuration) { done, length in
-            progress.show("get", done, of: length)
+            progress.show("fetch", done, of: length)
             return !interruption.isWished
         }
     }
@@ -145,11 +153,13 @@ struct Export: ParsableCommand {
             }
             exported = Exported(url: origin.absolute, file: output, bytes: lent.length, method: method.rawValue)
         }
-        guard let exported else { throw CacheAccessError("the file of \(origin.absolute) was not given; try again") }
+        guard let exported else {
+            throw CacheAccessError("the cache did not provide the file of \(origin.absolute): try again")
+        }
         return exported
     }
 
-    /// - Returns: nil for what is no playlist, and where the playlist itself lacks something.
+    /// - Returns: nil if the resource is not a playlist, or if the playlist itself is incomplete.
     private func join(
         _ origin: OriginURL, _ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption,
         played: ((OriginURL) throws -> String)?
@@ -158,7 +168,7 @@ struct Export: ParsableCommand {
         guard let presentation = detail.resource.presentation else {
             guard detail.missing.isEmpty, Self.isPlaylist(detail.resource, origin) else { return nil }
             throw CacheAccessError(
-                "\(origin.absolute) is a playlist of which no film can be made, as it is not cached or cannot be read: name the file .m3u8 or .mpd to copy the playlist itself"
+                "no film can be made of the playlist \(origin.absolute), because it is not cached or cannot be read: name the file .m3u8 or .mpd to copy the playlist itself"
             )
         }
         let joined = PresentationExport(presentation, of: origin, named: rendition, interruption, played: played)
@@ -166,7 +176,7 @@ struct Export: ParsableCommand {
         return Exported(url: origin.absolute, file: output, bytes: bytes, method: method.rawValue)
     }
 
-    /// By its type, else by its name: what begins as one was found by what was read through it.
+    /// By its type, else by its name: those that only look like one inside were recognized when they were read.
     private static func isPlaylist(_ resource: ResourceReport, _ url: OriginURL) -> Bool {
         resource.type.flatMap { PlaylistKind(mediaType: $0) } != nil
             || PresentationExport.isPlaylist(String(url.pathAndQuery.prefix { $0 != "?" }))
@@ -174,11 +184,11 @@ struct Export: ParsableCommand {
 
     private func incomplete(_ missing: [ByteSpan]) -> CacheAccessError {
         let what =
-            "\(missing.byteCount.size) in \(missing.count.of("range")) are missing of \(url): \(missing.text(atMost: 3))"
-        var error = CacheAccessError(fetch ? "\(what); \(Self.notKept)" : "\(what); use --fetch to get them first")
+            "\(url) lacks \(missing.byteCount.size) in \(missing.count.of("range")): \(missing.text(atMost: 3))"
+        var error = CacheAccessError(fetch ? "\(what); \(Self.notKept)" : "\(what); use --fetch to fetch them first")
         error.missing = missing
         return error
     }
 
-    private static let notKept = "its origin lets it not be kept, or the cache has no room for it"
+    private static let notKept = "its origin forbids storing it, or the cache has no room for it"
 }

@@ -1,16 +1,16 @@
 import Administration
 import Foundation
 
-/// Runs `ffmpeg` to put files into one, without encoding anything again.
+/// Runs `ffmpeg` to put several files into one, without encoding anything again.
 struct FFmpeg {
     enum Input {
-        /// A file whose name is this program's, and whose bytes are somebody else's.
+        /// A file that this program named, and whose bytes come from an origin.
         case file(String, MediaContainer)
-        /// The URL of a media playlist of HLS at a proxy, which leads to nothing but the proxy.
+        /// The URL of an HLS media playlist at a proxy, all of whose URLs lead to that proxy.
         case playlist(String)
 
-        /// The container is named, and other protocols are forbidden: what calls itself a segment and is a playlist must
-        /// not lead to other files, or to the network.
+        /// Names the container and forbids other protocols: a playlist disguised as a segment must not lead to other files
+        /// or to the network.
         fileprivate var arguments: [String] {
             switch self {
             case .file(let path, let container):
@@ -22,7 +22,7 @@ struct FFmpeg {
     }
 
     private let interruption: Interruption
-    /// Bytes that are kept of what it says last.
+    /// How many of the last bytes of its errors are kept.
     private static let longestWord = 4096
 
     init(_ interruption: Interruption) { self.interruption = interruption }
@@ -35,7 +35,7 @@ struct FFmpeg {
         (process.standardError, process.standardOutput) = (errors, FileHandle.nullDevice)
         try process.run()
         guard let said = listen(errors.fileHandleForReading) else {
-            // It may have inherited that SIGTERM is blocked.
+            // It may have inherited a blocked SIGTERM.
             if process.isRunning { kill(process.processIdentifier, SIGKILL) }
             process.waitUntilExit()
             throw CacheAccessError.interrupted
@@ -47,7 +47,7 @@ struct FFmpeg {
         }
         guard process.terminationReason == .exit, process.terminationStatus == 0 else {
             let line = said.split(whereSeparator: \.isNewline).last ?? "no reason given"
-            throw CacheAccessError("ffmpeg cannot put it into one file: \(line.prefix(300))")
+            throw CacheAccessError("ffmpeg cannot make one file of it: \(line.prefix(300))")
         }
     }
 
@@ -60,7 +60,7 @@ struct FFmpeg {
         return arguments + ["-c", "copy", "file:" + output]
     }
 
-    /// - Returns: the last that it says before it ends; nil where it is interrupted.
+    /// - Returns: the end of what it wrote to standard error; nil if this command was interrupted.
     private func listen(_ handle: FileHandle) -> String? {
         var last = Data()
         while !interruption.isWished {

@@ -9,15 +9,22 @@ import Reelcache
 
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Take a file into the cache, as if it had been fetched from a URL.")
+        abstract: "Add a file to the cache as if it had been fetched from a URL.",
+        discussion: """
+            Players that request the URL then get the file.
 
-    @Argument(help: "The file.")
+              reelcache import film.mp4 --as https://example.org/film.mp4
+            """)
+
+    @Argument(help: "The file to add.")
     var file: String
-    @Option(name: .customLong("as"), help: ArgumentHelp("The URL that players will ask for.", valueName: "url"))
+    @Option(name: .customLong("as"), help: ArgumentHelp("The URL that players will request.", valueName: "url"))
     var url: String
-    @Option(help: ArgumentHelp("Its media type. (default: by the file's extension)", valueName: "media/type"))
+    @Option(
+        help: ArgumentHelp(
+            "Set its media type, such as video/mp4. (default: by the file's extension)", valueName: "media/type"))
     var type: String?
-    @Flag(help: "Replace what is cached of that URL.")
+    @Flag(help: "Replace what is cached under that URL.")
     var replace = false
     @Flag(help: "Print JSON.")
     var json = false

@@ -9,13 +9,18 @@ import TerminalText
 import Units
 
 struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "ls", abstract: "List what is cached.")
+    static let configuration = CommandConfiguration(
+        commandName: "ls", abstract: "List what is cached.",
+        discussion: """
+              reelcache ls --sort size --limit 10
+              reelcache ls --filter example.org
+            """)
 
-    @Option(help: "size, recent, hits or name: most cached bytes, last read or most hits first, or by URL.")
+    @Option(help: "Sort by cached bytes (size), by the last read (recent), by hits, or by URL (name).")
     var sort = ResourceQuery.Order.recent
-    @Option(help: ArgumentHelp("Only URLs that contain this; upper and lower case are alike.", valueName: "text"))
+    @Option(help: ArgumentHelp("List only URLs that contain this text; case does not matter.", valueName: "text"))
     var filter: String?
-    @Option(help: ArgumentHelp("Limit the list to so many. (default: all)", valueName: "number"))
+    @Option(help: ArgumentHelp("Limit the list to this many resources. (default: all)", valueName: "number"))
     var limit: Int?
     @Flag(help: "Print JSON.")
     var json = false
@@ -23,7 +28,7 @@ struct List: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("--limit \(limit) shows nothing; choose 1 or more") }
+        if let limit, limit < 1 { throw ValidationError("--limit \(limit) shows nothing: write 1 or more") }
     }
 
     func run() throws {

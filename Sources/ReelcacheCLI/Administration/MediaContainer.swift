@@ -1,15 +1,15 @@
-/// What the bytes of a rendition are. The raw values are the names of ffmpeg's demuxers.
+/// The container format of a rendition. The raw values are the names of ffmpeg's demuxers.
 enum MediaContainer: String {
     case transportStream = "mpegts"
     case mp4, matroska, aac, mp3, ac3, eac3
     case webVTT = "webvtt"
 
-    /// How many of the first bytes are looked at.
+    /// How many of the first bytes are examined.
     static let sniffedBytes = 16
 
     /// - Parameters:
     ///   - beginning: its first bytes, those of the initialization section where it has one.
-    ///   - path: of its first segment, which decides where the bytes say nothing.
+    ///   - path: of its first segment, which decides if the bytes do not.
     init(_ beginning: [UInt8], path: String, hasInitialization: Bool) {
         let named = Self.suffixes.first { path.lowercased().hasSuffix("." + $0.key) }?.value
         // No other format has such a section; a transport stream's begins as one.
@@ -31,7 +31,7 @@ enum MediaContainer: String {
         "webm": .matroska, "aac": .aac, "mp3": .mp3, "ac3": .ac3, "ec3": .eac3, "vtt": .webVTT,
     ]
 
-    /// Whether a file of this name is to have this container: its parts one after the other then make it.
+    /// Whether a file of this name should have this container, so that joining the parts is enough.
     func isNamed(by output: String) -> Bool {
         let suffixes: [String] =
             switch self {

@@ -4,7 +4,12 @@ import DiskCache
 import Reelcache
 
 struct Pin: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Keep resources from being evicted.")
+    static let configuration = CommandConfiguration(
+        abstract: "Keep resources from being evicted.",
+        discussion: """
+              reelcache pin https://example.org/film.mp4
+              reelcache pin 'https://example.org/season-1/*'
+            """)
 
     @OptionGroup var pinning: Pinning
 
@@ -14,10 +19,15 @@ struct Pin: ParsableCommand {
 }
 
 struct Unpin: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Let resources be evicted again.")
+    static let configuration = CommandConfiguration(
+        abstract: "Let resources be evicted again.",
+        discussion: """
+              reelcache unpin https://example.org/film.mp4
+              reelcache unpin --all
+            """)
 
     @OptionGroup var pinning: Pinning
-    @Flag(help: "Unpin all that is pinned.")
+    @Flag(help: "Unpin everything that is pinned.")
     var all = false
 
     func validate() throws { try pinning.validate(all: all) }
@@ -25,7 +35,7 @@ struct Unpin: ParsableCommand {
     func run() throws { try pinning.run(isPinned: false, all: all) }
 }
 
-/// What both have in common.
+/// Options and work of both.
 struct Pinning: ParsableArguments {
     @OptionGroup var selection: ResourceSelection
     @Flag(help: "Print JSON.")
@@ -33,11 +43,11 @@ struct Pinning: ParsableArguments {
     @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
-    /// - Parameter all: whether all are meant; nil where that cannot be said.
+    /// - Parameter all: whether everything is selected; nil for a command without `--all`.
     func validate(all: Bool?) throws {
         guard selection.wayCount + (all == true ? 1 : 0) == 1 else {
             throw ValidationError(
-                "say which: one or more URLs, --filter TEXT\(all == nil ? " or --category NAME" : ", --category NAME or --all")"
+                "select resources: write one or more URLs, --filter TEXT\(all == nil ? " or --category NAME" : ", --category NAME or --all")"
             )
         }
     }

@@ -7,23 +7,23 @@ import LocalFiles
 
 /// Makes one file of a presentation.
 ///
-/// One rendition whose container the file is to have is joined byte for byte: transport streams one after the other, of
-/// fragmented MP4 the initialization section first. Several renditions, and other containers, go through `ffmpeg`,
-/// which encodes nothing again, from files joined in this way.
+/// A single rendition in the container that the file's name asks for is joined byte for byte: segments of a transport
+/// stream one after the other, those of fragmented MP4 after their initialization section. Several renditions, and
+/// other containers, are joined in this way first, and `ffmpeg` then puts the parts together without encoding.
 struct PresentationExport {
     private let presentation: PresentationReport
     private let url: OriginURL
     private let name: String?
     private let interruption: Interruption
-    /// What to ask a proxy for, to play a URL; nil where none runs.
+    /// The proxy's URL at which another URL plays; nil if no proxy runs.
     private let played: ((OriginURL) throws -> String)?
 
-    /// Only by playing it, through a proxy, a rendition can be put into a file.
+    /// A rendition can only be exported by playing it through a proxy.
     struct NeedsProxy: Error {}
 
     /// - Parameters:
-    ///   - name: of the rendition that is wanted; nil for the best that is complete, with a sound.
-    ///   - played: what to ask a proxy for, to play a URL; nil where none runs.
+    ///   - name: of the rendition to export; nil for the best one that is complete, with its sound.
+    ///   - played: makes the proxy's URL at which another URL plays; nil if no proxy runs.
     init(
         _ presentation: PresentationReport, of url: OriginURL, named name: String?, _ interruption: Interruption,
         played: ((OriginURL) throws -> String)?
@@ -32,7 +32,7 @@ struct PresentationExport {
         self.played = played
     }
 
-    /// Whether a file's name says that the playlist itself is wanted.
+    /// Whether a file's name asks for the playlist itself.
     static func isPlaylist(_ output: String) -> Bool {
         [".m3u8", ".m3u", ".mpd"].contains { output.lowercased().hasSuffix($0) }
     }
@@ -56,8 +56,8 @@ struct PresentationExport {
         return (try convert(Array(zip(wanted, containers)), access, export, to: output), .ffmpeg)
     }
 
-    /// Whether its bytes, one after the other, make no film: they are encrypted, or need other initialization sections
-    /// on the way, and which segments each of these belongs to the report does not say.
+    /// Whether its bytes, joined, would not be a film: they are encrypted, or they need several initialization sections,
+    /// and the report does not say which segments each of these belongs to.
     private static func mustBePlayed(_ rendition: RenditionReport) -> Bool {
         rendition.isEncrypted || (rendition.initializations ?? []).count > 1
     }
@@ -68,7 +68,7 @@ struct PresentationExport {
         if let name {
             guard let named = presentation.renditions.first(where: { $0.name == name }) else {
                 let names = presentation.renditions.map(\.name).joined(separator: "; ")
-                throw CacheAccessError("\(url.absolute) has no rendition '\(name)', but \(names)")
+                throw CacheAccessError("\(url.absolute) has no rendition '\(name)': choose one of \(names)")
             }
             guard named.isComplete else { throw incomplete(named) }
             return [named]
@@ -76,7 +76,7 @@ struct PresentationExport {
         // Each period has renditions of its own, whose names say so.
         if presentation.kind == "dash", presentation.renditions.contains(where: { $0.name.contains(", period ") }) {
             throw CacheAccessError(
-                "\(url.absolute) has several periods, which cannot be joined: choose a --rendition of one, as reelcache show names them"
+                "\(url.absolute) has several periods, which cannot be joined: choose a --rendition by its name in reelcache show"
             )
         }
         let kind = presentation.renditions.contains { $0.kind == "video" } ? "video" : "audio"
@@ -106,10 +106,10 @@ struct PresentationExport {
                 ? "\(lacking.grouped) of \(rendition.segments.of("segment")) are missing"
                 : "a key or an initialization section is missing"
         return CacheAccessError(
-            "\(rendition.name) of \(url.absolute) is not complete, as \(what): get it with reelcache prefetch")
+            "\(rendition.name) of \(url.absolute) is not complete, because \(what): fetch it with reelcache prefetch")
     }
 
-    /// Whether one file of that name is what its parts make, one after the other.
+    /// Whether its joined parts are a file of that name.
     private static func fits(_ rendition: RenditionReport, _ container: MediaContainer, _ output: String) -> Bool {
         let isWhole =
             container == .transportStream || rendition.initializations?.isEmpty == false
@@ -117,7 +117,7 @@ struct PresentationExport {
         return isWhole && container.isNamed(by: output)
     }
 
-    /// What the parts of a rendition are, by the bytes it begins with, else by their names.
+    /// The container of a rendition, by its first bytes, else by the names of its segments.
     private func container(_ rendition: RenditionReport, _ access: any CacheAccess) throws -> MediaContainer {
         var beginning: [UInt8] = []
         if let first = Self.places(rendition).first {
@@ -139,7 +139,7 @@ struct PresentationExport {
 
     // MARK: One file
 
-    /// The initialization section, of which there is one at most, and the segments.
+    /// The initialization section, if there is one, and the segments.
     private static func places(_ rendition: RenditionReport) -> [PlaceReport] {
         (rendition.initializations ?? [])
             + (rendition.segmentList ?? []).map { PlaceReport(url: $0.url, range: $0.range) }
@@ -169,26 +169,26 @@ struct PresentationExport {
             defer { close(source) }
             let whole = 0..<max(0, lent.length) // no trap: not below 0
             try file.append((place.range?.range ?? whole).clamped(to: whole), of: source, at: &end)
-            guard lent.isHeld() else { throw FileError("the proxy ended meanwhile: try again") }
+            guard lent.isHeld() else { throw FileError("the proxy ended in the meantime: try again") }
         }
         return end
     }
 
     // MARK: Through ffmpeg
 
-    /// Has ffmpeg play the renditions through a proxy: it takes the encryption off.
+    /// Has ffmpeg play the renditions through a proxy, which decrypts them.
     private func play(_ renditions: [RenditionReport], _ export: FileExport, to output: String) throws -> Int64 {
         let playlists = renditions.compactMap(\.url)
         guard playlists.count == renditions.count else {
             throw CacheAccessError(
-                "what is encrypted in \(url.absolute) plays only with its licence, and cannot be put into a file")
+                "\(url.absolute) is encrypted and plays only with its licence, so it cannot be exported")
         }
         guard let played else { throw NeedsProxy() }
         let inputs = try playlists.map { FFmpeg.Input.playlist(try played(try OriginURL(url: $0))) }
         return try withDirectory(beside: output) { try put(inputs, export, to: output, in: $0) }
     }
 
-    /// Beside the file: there is the room for it, and it may share its blocks.
+    /// Makes a directory beside the file, where there is room and where blocks can be shared.
     private func withDirectory<Value>(beside output: String, _ body: (String) throws -> Value) throws -> Value {
         let directory = "\(FileExport.directory(of: output))/.reelcache-export-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
@@ -219,7 +219,9 @@ struct PresentationExport {
         let made = "\(directory)/out" + (suffix.isEmpty ? "" : "." + suffix)
         try FFmpeg(interruption).run(inputs, to: made)
         var info = stat()
-        guard stat(made, &info) == 0 else { throw CacheAccessError("ffmpeg made no file of \(url.absolute)") }
+        guard stat(made, &info) == 0 else {
+            throw CacheAccessError("ffmpeg wrote no file for \(url.absolute): try again, or choose one --rendition")
+        }
         _ = try export.run(from: made, length: Int64(info.st_size)) { _ in !interruption.isWished }
         return Int64(info.st_size)
     }

@@ -2,9 +2,9 @@ import DiskCache
 import HTTPModel
 import TerminalText
 
-/// A presentation as lines for people.
+/// A presentation as lines of text.
 enum PresentationText {
-    /// In a listing: its title, and how much it is; nothing for what is none.
+    /// For a listing: its title, and how many parts it has; empty for other resources.
     static func flags(_ resource: ResourceReport) -> [String] {
         guard let parts = resource.parts else { return [] }
         guard let presentation = resource.presentation else { return [parts.of("part")] }
@@ -14,7 +14,7 @@ enum PresentationText {
 
     private static let longestTitle = 40
 
-    /// In a listing: how much of it is cached; nil where that is not known.
+    /// For a listing: how much of it is cached; nil if that is not known.
     static func share(_ resource: ResourceReport) -> String? {
         resource.presentation.map { "\($0.cachedSegments.grouped)/\($0.segments.of("segment"))" }
     }
@@ -24,10 +24,10 @@ enum PresentationText {
         return "\(cached.grouped) of \(all.of("segment")) of \(presentation.renditions.count.of("rendition"))"
     }
 
-    /// Labels and what stands behind them, for all that is known of one.
+    /// Labels with their values, for everything known about it.
     static func rows(_ resource: ResourceReport) -> [(String, String)] {
         guard let presentation = resource.presentation else {
-            return [("parts", "\(resource.parts ?? 0), and its playlist is not cached")]
+            return [("parts", "\(resource.parts ?? 0), but the playlist is not cached")]
         }
         let offline = presentation.isPlayable ? "plays without its origin" : "does not play without its origin"
         return [("segments", "\(counts(presentation)); \(offline)")]

@@ -11,20 +11,25 @@ import Units
 struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm", abstract: "Remove resources from the cache.",
-        discussion:
-            "What is named by a URL, a pattern, a filter or a category goes, pinned or not; --all and --older-than leave what is pinned. "
-            + "What a player is reading goes when it has finished.")
+        discussion: """
+            Resources selected by URL, pattern, --filter or --category are removed, pinned or not; --all and --older-than \
+            leave pinned ones. A resource that a player is reading is removed when the player has finished. A resource \
+            with a download that has not ended stays: cancel the download first.
+
+              reelcache rm https://example.org/film.mp4
+              reelcache rm --older-than 30d --dry-run
+            """)
 
     @OptionGroup var selection: ResourceSelection
     @Flag(help: "Remove everything that is not pinned.")
     var all = false
     @Option(
         help: ArgumentHelp(
-            "Remove what has not been read for so long, such as 30d, 12h or 2w, and is not pinned.", valueName: "time"))
+            "Remove what was not read for this long, such as 30d, 12h or 2w, and is not pinned.", valueName: "time"))
     var olderThan: TimeSpan?
-    @Flag(help: "Remove nothing, but say what would be removed.")
+    @Flag(help: "Print what would be removed, and remove nothing.")
     var dryRun = false
-    @Flag(help: "Do not ask. (default: on a terminal, ask before more goes than was named by URLs)")
+    @Flag(help: "Do not ask. (default: on a terminal, ask before removing more than the URLs given)")
     var yes = false
     @Flag(help: "Print JSON.")
     var json = false
@@ -34,7 +39,8 @@ struct Remove: ParsableCommand {
     func validate() throws {
         guard selection.wayCount + [all, olderThan != nil].count(where: { $0 }) == 1 else {
             throw ValidationError(
-                "say what to remove: one or more URLs, --filter TEXT, --category NAME, --all or --older-than TIME")
+                "select what to remove: write one or more URLs, --filter TEXT, --category NAME, --all or --older-than TIME"
+            )
         }
     }
 
@@ -42,7 +48,7 @@ struct Remove: ParsableCommand {
         guard selection.wayCount == 0 else { return try removeNamed() }
         let configuration = try cache.configuration
         if all && asks {
-            // Asked without the cache in hand: nobody knows how long the answer takes.
+            // The cache is not held open meanwhile: the answer may take long.
             let report = try configuration.withCache { try $0.removeAll(olderThan: nil, isDryRun: true) }
             guard Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
                 throw CacheAccessError("nothing was removed")
@@ -97,7 +103,7 @@ struct Remove: ParsableCommand {
         let report: RemovalReport
     }
 
-    /// As where all are removed, and what failed besides.
+    /// As if all were removed, and what failed besides.
     private struct Outcome: Encodable {
         let resources: Int
         let bytes: Int64
@@ -109,7 +115,7 @@ struct Remove: ParsableCommand {
         init(_ batch: Batch<Removed>, isDryRun: Bool) {
             resources = batch.done.reduce(0) { $0 + $1.report.resources }
             bytes = batch.done.reduce(0) { $0 +| $1.report.bytes }
-            // What is named goes, pinned or not.
+            // Resources that are named are removed, pinned or not.
             pinned = 0
             self.isDryRun = isDryRun
             let parts = batch.done.reduce(0) { $0 + ($1.report.parts ?? 0) }

@@ -5,41 +5,42 @@ import DiskCache
 import Downloads
 import Reelcache
 
-/// Which cached resources a command is about: those that are named, or all that match.
+/// The cached resources that a command works on: those named, or all that match.
 struct ResourceSelection: ParsableArguments {
     @Argument(
         help:
-            "Media URLs, or those that a player opens for them. * stands for any run of characters: 'https://example.org/*'."
+            "Media URLs, as their origins have them or as players open them. In a pattern, * is any run of characters: 'https://example.org/*'."
     )
     var urls: [String] = []
-    @Option(help: ArgumentHelp("All whose URL contains this; upper and lower case are alike.", valueName: "text"))
+    @Option(help: ArgumentHelp("Select all URLs that contain this text; case does not matter.", valueName: "text"))
     var filter: String?
     @Option(
-        help: ArgumentHelp("All that were downloaded in this category, as far as the history goes.", valueName: "name"))
+        help: ArgumentHelp(
+            "Select what was downloaded in this category, as far as the history goes back.", valueName: "name"))
     var category: String?
 
-    /// How many ways of saying it are used.
+    /// How many ways of selecting resources are used.
     var wayCount: Int { [!urls.isEmpty, filter != nil, category != nil].count { $0 } }
 
-    /// Whether nobody has written down each of them.
+    /// Whether more may be selected than the user wrote down.
     var isBulk: Bool { filter != nil || category != nil || urls.contains(where: Self.isPattern) }
 
     func validate() throws {
         if filter?.isEmpty == true { throw ValidationError("--filter is empty: write a part of the URLs") }
-        if category?.isEmpty == true { throw ValidationError("--category is empty: name one") }
+        if category?.isEmpty == true { throw ValidationError("--category is empty: write its name") }
     }
 
     private static func isPattern(_ text: String) -> Bool { text.contains("*") }
 
-    /// One of them.
+    /// A selected resource.
     enum Match {
         case url(OriginURL, text: String)
-        /// Was named, and cannot be meant; says why.
+        /// A text that names no resource, and why.
         case failure(CacheAccessError, text: String)
     }
 
-    /// What is meant of a cache.
-    /// - Parameter all: what else is meant, besides what is named here.
+    /// The resources that are selected.
+    /// - Parameter all: selects resources in place of names, patterns and filters.
     /// - Throws: `CacheAccessError` where nothing matches.
     func matches(_ configuration: ProxyConfiguration, all: ((ResourceReport) -> Bool)? = nil) throws -> [Match] {
         if let category { return try matches(configuration, downloadedIn: category) }
@@ -47,12 +48,12 @@ struct ResourceSelection: ParsableArguments {
             if let all {
                 return try found(
                     access.allResources(Self.byName()).resources.filter(all),
-                    orElse: "nothing that is cached is meant: there is nothing to do")
+                    orElse: "no such resource is cached: there is nothing to do")
             }
             if let filter {
                 return try found(
                     access.allResources(Self.byName(filter)).resources,
-                    orElse: "nothing that is cached has '\(filter)' in its URL")
+                    orElse: "no cached URL contains '\(filter)'")
             }
             return try urls.flatMap { try named($0, access) }
         }
@@ -67,13 +68,13 @@ struct ResourceSelection: ParsableArguments {
     private func named(_ text: String, _ access: any CacheAccess) throws -> [Match] {
         do {
             let url = try access.url(text)
-            // A path may have a * too: what has exactly this URL is meant, and nothing else that it would match.
+            // A path may contain a * too: if exactly this URL is cached, it is meant, and nothing else that would match.
             guard Self.isPattern(text), try !access.isCached(url) else { return [.url(url, text: text)] }
             let glob = Glob(url.cacheKey.text)
             let found = try access.allResources(Self.byName()).resources.filter {
                 glob.matches(Array($0.plainURL.utf8))
             }
-            return try self.found(found, orElse: "nothing that is cached matches \(text)")
+            return try self.found(found, orElse: "no cached URL matches \(text)")
         } catch let error as CacheAccessError {
             return [.failure(error, text: text)]
         }
@@ -82,7 +83,7 @@ struct ResourceSelection: ParsableArguments {
     private func found(_ resources: [ResourceReport], orElse complaint: String) throws -> [Match] {
         guard !resources.isEmpty else { throw CacheAccessError(complaint) }
         var seen: Set<String> = []
-        // What an origin chose by other request fields goes with its URL.
+        // Variants go with their URL.
         return resources.map(\.plainURL).filter { seen.insert($0).inserted }.compactMap { text in
             (try? OriginURL(url: text)).map { .url($0, text: text) }
         }
@@ -92,7 +93,7 @@ struct ResourceSelection: ParsableArguments {
         let reports = try configuration.withDownloads { try $0.all().downloads.filter { $0.category == category } }
         guard !reports.isEmpty else {
             throw CacheAccessError(
-                "no download has the category '\(category)': reelcache history shows which there are")
+                "no download has the category '\(category)': reelcache history lists the categories")
         }
         var seen: Set<String> = []
         let urls = reports.map(\.url).filter { seen.insert($0).inserted }.compactMap { text in
@@ -100,14 +101,14 @@ struct ResourceSelection: ParsableArguments {
         }
         let cached = try configuration.withCache { access in try urls.filter { try access.isCached($0.1) } }
         guard !cached.isEmpty else {
-            throw CacheAccessError("nothing that was downloaded in the category '\(category)' is cached")
+            throw CacheAccessError("nothing downloaded in the category '\(category)' is cached")
         }
         return cached.map { .url($0.1, text: $0.0) }
     }
 }
 
 extension Batch {
-    /// Each done for itself.
+    /// Treats each match by itself.
     init(_ matches: [ResourceSelection.Match], _ body: (OriginURL, String) throws -> Value) throws {
         self.init(done: [])
         for match in matches {
@@ -130,6 +131,6 @@ private extension CacheAccess {
 }
 
 private extension ResourceReport {
-    /// Without the request fields by which its origin chose it.
+    /// Without the request fields of its variant.
     var plainURL: String { String(url.prefix { $0 != " " }) }
 }

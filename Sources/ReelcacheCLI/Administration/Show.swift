@@ -10,11 +10,18 @@ import TerminalText
 import Units
 
 struct Show: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show all that is known of a cached resource.")
+    static let configuration = CommandConfiguration(
+        abstract: "Show everything known about a cached resource.",
+        discussion: """
+            Prints its size, type, freshness and hits, and which parts of it are cached; of an HLS or DASH stream, its renditions.
 
-    @Argument(help: "A media URL, or the one that a player opens for it.")
+              reelcache show https://example.org/film.mp4
+              reelcache show https://example.org/film.m3u8 --segments
+            """)
+
+    @Argument(help: "The media URL, as its origin has it or as players open it.")
     var url: String
-    @Flag(help: "List the segments of a presentation, and which are cached.")
+    @Flag(help: "List the segments of a stream, and which of them are cached.")
     var segments = false
     @Flag(help: "Print JSON.")
     var json = false
@@ -39,7 +46,7 @@ struct Show: ParsableCommand {
         for (label, value) in rows { print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration)) }
     }
 
-    /// - Parameter ttl: what a rule says.
+    /// - Parameter ttl: the lifetime that a rule sets.
     private static func rows(_ detail: ResourceDetail, ttl: Int64?, now: Int64) -> [(String, String)] {
         let resource = detail.resource
         let freshness = Freshness.of(

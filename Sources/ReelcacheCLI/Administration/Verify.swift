@@ -5,10 +5,15 @@ import Reelcache
 
 struct Verify: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Read everything that is cached again and compare checksums.",
-        discussion: "Exits with 1 where damage was found and left, or not all was read.")
+        abstract: "Read the whole cache and compare checksums.",
+        discussion: """
+            Exits with 1 if damage was found and left in place, or if it was interrupted.
 
-    @Flag(help: "Drop what is damaged: it is fetched again when somebody wants it.")
+              reelcache verify
+              reelcache verify --repair
+            """)
+
+    @Flag(help: "Remove what is damaged: it is fetched again when it is requested.")
     var repair = false
     @Flag(help: "Print JSON.")
     var json = false
@@ -43,19 +48,19 @@ struct Verify: ParsableCommand {
             "damaged   \($0.url): \($0.chunks.of("chunk")), bytes \($0.spans.text(atMost: 3))"
         }
         lines += report.missingFiles.map { "damaged   \($0): its file is gone" }
-        lines += report.damagedRows.map { "damaged   \($0): what the index has of it cannot be" }
+        lines += report.damagedRows.map { "damaged   \($0): its entry in the index is invalid" }
         if report.orphanedFiles > 0 {
             lines.append(
-                "orphaned  \(report.orphanedFiles.of("file")) that no resource has, \(report.orphanedBytes.size)")
+                "orphaned  \(report.orphanedFiles.of("file")) of no resource, \(report.orphanedBytes.size)")
         }
-        if !report.isComplete { lines.append("ended before all was read") }
+        if !report.isComplete { lines.append("interrupted before everything was read") }
         return report.isComplete || !report.isSound ? lines + [verdict(report)] : lines
     }
 
     private static func verdict(_ report: ScrubReport) -> String {
-        if report.isSound { return "all is sound" }
+        if report.isSound { return "everything is sound" }
         return report.isRepaired
-            ? "repaired: what was damaged is fetched again when somebody wants it"
-            : "nothing was changed: reelcache verify --repair drops what is damaged"
+            ? "repaired: what was damaged is fetched again when it is requested"
+            : "nothing was changed: reelcache verify --repair removes what is damaged"
     }
 }

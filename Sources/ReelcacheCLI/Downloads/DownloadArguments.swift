@@ -10,7 +10,7 @@ import Units
 extension DownloadPriority: ExpressibleByArgument {}
 extension DownloadState: ExpressibleByArgument {}
 
-/// Values of flags, each with what to write instead where it is none.
+/// Values of options; the errors say what to write instead.
 enum DownloadArgument {
     static func size(_ text: String) throws -> Int64 {
         guard let size = ByteSize(text), size.bytes > 0 else {
@@ -22,7 +22,7 @@ enum DownloadArgument {
     /// Bytes per second.
     static func rate(_ text: String) throws -> Int64 {
         guard let size = ByteSize(text.hasSuffix("/s") ? String(text.dropLast(2)) : text), size.bytes > 0 else {
-            throw ValidationError("write what may come in a second, like 500kB or 2MB")
+            throw ValidationError("write bytes per second, like 500kB or 2MB")
         }
         return size.bytes
     }
@@ -32,9 +32,9 @@ enum DownloadArgument {
 }
 
 extension ProxyConfiguration {
-    /// URLs that a person names.
-    /// - Parameter file: with one on each line; `-` for standard input.
-    /// - Throws: where there are none, or something else is among them.
+    /// The URLs that a user names.
+    /// - Parameter file: with one URL on each line; `-` for standard input.
+    /// - Throws: if there is no URL, or if one of the texts is not a URL.
     func urls(_ arguments: [String], file: String?) throws -> [OriginURL] {
         var list = try urlList()
         for argument in arguments { list.add(argument: argument) }
@@ -67,7 +67,7 @@ extension ProxyConfiguration {
         }
         if descriptor != STDIN_FILENO { close(descriptor) }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw CacheAccessError("\(file) is not in UTF-8: write one URL on each line")
+            throw CacheAccessError("\(file) is not UTF-8: write one URL on each line")
         }
         return text
     }

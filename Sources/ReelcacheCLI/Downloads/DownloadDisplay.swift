@@ -7,8 +7,8 @@ import Foundation
 import Reelcache
 import TerminalText
 
-/// How a command tells of downloads while it waits: on a terminal as lines that are drawn again and again, else by a
-/// line for each change, or by an object for each with `--json`.
+/// Shows the progress of downloads while a command waits: on a terminal as lines that are redrawn, elsewhere as a line
+/// for each change, with `--json` as an object for each change.
 final class DownloadDisplay {
     private let isJSON: Bool
     private let isQuiet: Bool
@@ -16,11 +16,11 @@ final class DownloadDisplay {
     private let mask: URLMask?
     private var block = TerminalBlock(reflows: Terminal.reflows)
     private var drawnAt: ContinuousClock.Instant?
-    /// Lines that come above the block with its next drawing: to move it for each of thousands would take longer than
-    /// they do.
+    /// Lines to print above the block when it is next drawn: moving the block for each of thousands of lines would take
+    /// longer than the downloads do.
     private var held: [String] = []
 
-    /// - Parameter mask: what is left out of URLs; nil for nothing.
+    /// - Parameter mask: masks secrets in URLs; nil to mask nothing.
     init(isJSON: Bool, isQuiet: Bool = false, mask: URLMask? = nil) {
         (self.isJSON, self.isQuiet, self.mask) = (isJSON, isQuiet, mask)
         isDrawn = !isQuiet && Terminal.drawingSize != nil && !(isJSON && Terminal.isOne(STDOUT_FILENO))
@@ -30,8 +30,8 @@ final class DownloadDisplay {
     // MARK: Lines
 
     /// - Parameters:
-    ///   - isError: whether a failure is one of this command.
-    ///   - remark: ends its line.
+    ///   - isError: whether a failed download is a failure of this command.
+    ///   - remark: to append to the line.
     func tell(_ report: DownloadReport, _ change: FollowedDownloads.Change, isError: Bool, remark: String = "") {
         guard change != .nothing else { return }
         if isJSON { event(DownloadEvent(report)) }
@@ -43,20 +43,20 @@ final class DownloadDisplay {
         }
     }
 
-    /// A line of text, where standard output has no JSON.
+    /// Prints a line of text, unless standard output carries JSON.
     func say(_ line: String) {
         guard !isJSON && !isQuiet else { return }
         let line = mask?.masked(line) ?? line
         if block.isEmpty { print(line) } else { held.append(line) }
     }
 
-    /// On standard error.
+    /// Prints a line on standard error.
     func warn(_ line: String) {
         clear()
         Terminal.writeError("reelcache: \(mask?.masked(line) ?? line)")
     }
 
-    /// An object, where standard output has JSON.
+    /// Prints an object, if standard output carries JSON.
     func event(_ event: some Encodable) {
         guard isJSON, let line = try? ControlJSON.line(event) else { return }
         clear()
@@ -68,7 +68,7 @@ final class DownloadDisplay {
         let error: String
     }
 
-    /// Why a command ends, as a line like all others that it prints with `--json`.
+    /// Prints why a command ends, as a line of JSON like those before it.
     static func tellAsJSON(_ error: any Error, _ mask: URLMask?) {
         guard !(error is ExitCode) else { return }
         let text =
@@ -82,13 +82,13 @@ final class DownloadDisplay {
 
     private static let interval = Duration.milliseconds(100)
 
-    /// Draws them as they are, though not more often than people can read.
+    /// Draws the downloads, though not more often than people can read.
     func draw(_ followed: FollowedDownloads, note: String? = nil) {
         guard isDrawn, drawnAt.map({ .now - $0 > Self.interval }) ?? true, let size = Terminal.drawingSize else {
             return
         }
         if !held.isEmpty { clear() }
-        // The last column stays free: behind it, terminals differ.
+        // The last column stays free: terminals differ in what happens behind it.
         let screen = DownloadScreen(
             width: size.columns - 1, height: size.rows - 1, isUnicode: Terminal.isUnicode, now: Self.now, mask: mask)
         Terminal.write(block.show(screen.lines(followed, note: note), columns: size.columns))
@@ -104,7 +104,7 @@ final class DownloadDisplay {
     static var now: Int64 { Int64(time(nil)) }
 }
 
-/// What a download is, as a line of JSON says it.
+/// A download as a line of JSON.
 struct DownloadEvent: Encodable {
     private let report: DownloadReport
 

@@ -9,8 +9,14 @@ import TerminalText
 
 struct DownloadsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "downloads", abstract: "List and steer downloads.",
-        discussion: "Of the proxy that runs; else what is queued for the next one.",
+        commandName: "downloads", abstract: "List and control downloads.",
+        discussion: """
+            The downloads are those of the running proxy. Without a proxy, they wait in the queue until one is started.
+
+              reelcache downloads
+              reelcache downloads pause --all
+              reelcache downloads move 12 --first
+            """,
         subcommands: [
             DownloadsList.self, DownloadsWatch.self, DownloadsPause.self, DownloadsResume.self, DownloadsCancel.self,
             DownloadsRetry.self, DownloadsMove.self,
@@ -19,7 +25,7 @@ struct DownloadsCommand: ParsableCommand {
 }
 
 extension ProxyConfiguration {
-    /// As `withDownloads`, also where there is no cache: then there are no downloads.
+    /// As `withDownloads`; a cache that does not exist has no downloads.
     func withKnownDownloads<Result>(_ body: (any DownloadAccess) throws -> Result) throws -> Result {
         let isThere = access(cacheDirectory + "/index.sqlite", F_OK) == 0 || errno != ENOENT
         guard isThere || RunningProxy(cacheDirectory: cacheDirectory) != nil else {
@@ -29,7 +35,7 @@ extension ProxyConfiguration {
     }
 }
 
-/// The downloads of a cache that there is not.
+/// The downloads of a cache that does not exist.
 private struct NoDownloads: DownloadAccess {
     let cacheDirectory: String
 
@@ -52,13 +58,13 @@ private struct NoDownloads: DownloadAccess {
 
     private var none: CacheAccessError {
         CacheAccessError(
-            "there is no cache at \(cacheDirectory); name another with --cache-dir, or fill one through reelcache prefetch or serve"
+            "there is no cache at \(cacheDirectory): name another with --cache-dir, or create one with reelcache prefetch or serve"
         )
     }
 }
 
 extension DownloadAccess {
-    /// All that are known, each once: what has not ended in its order, then the newest first.
+    /// All known downloads, each once: those that have not ended in their order, then the others, newest first.
     func all() throws -> DownloadListing {
         var listing = try downloads()
         let known = Set(listing.downloads.map(\.id))
@@ -69,15 +75,15 @@ extension DownloadAccess {
 
 struct DownloadsList: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List what has not ended, and what has failed and can be tried again.")
+        commandName: "list", abstract: "List downloads that have not ended, and failed ones that can be retried.")
 
-    @Flag(help: "List what is completed and cancelled as well.")
+    @Flag(help: "Include completed and cancelled downloads.")
     var all = false
     @Option(
         help: ArgumentHelp(
-            "Only waiting, downloading, paused, completed, failed or cancelled ones.", valueName: "state"))
+            "List only downloads in this state.", valueName: "state"))
     var state: DownloadState?
-    @Option(help: ArgumentHelp("Only those of this category.", valueName: "name"))
+    @Option(help: ArgumentHelp("List only downloads of this category.", valueName: "name"))
     var category: String?
     @Flag(help: "Print JSON.")
     var json = false
@@ -85,7 +91,9 @@ struct DownloadsList: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        if all && state != nil { throw ValidationError("--state shows less than --all: leave one of them away") }
+        if all && state != nil {
+            throw ValidationError("--all and --state contradict each other: leave one of them out")
+        }
     }
 
     func run() throws {
@@ -116,14 +124,14 @@ struct DownloadsList: ParsableCommand {
         if totals.rate > 0 { parts.append(ProgressText.rate(totals.rate)) }
         let waits = !isFetching && totals[.waiting] + totals[.downloading] > 0
         return parts.joined(separator: ", ")
-            + (waits ? "; no proxy runs: they go on when one is started, or with reelcache prefetch" : "")
+            + (waits ? "; no proxy is running: they continue when one is started, or with reelcache prefetch" : "")
     }
 }
 
 struct DownloadsWatch: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watch", abstract: "Show downloads as they go on, until Ctrl-C.",
-        discussion: "Ctrl-C ends the showing, and pauses nothing.")
+        commandName: "watch", abstract: "Show the progress of downloads until Ctrl-C.",
+        discussion: "Ctrl-C ends the display; the downloads continue.")
 
     @Flag(help: "Print a line of JSON for each change.")
     var json = false
@@ -145,7 +153,7 @@ struct DownloadsWatch: ParsableCommand {
     private func watch(_ display: DownloadDisplay, _ directory: String) throws {
         guard let proxy = RunningProxy(cacheDirectory: directory) else {
             throw CacheAccessError(
-                "no proxy is running for the cache \(directory), so no download goes on; start one with reelcache serve, or name its --cache-dir"
+                "no proxy is running for the cache \(directory), so nothing is downloaded: start one with reelcache serve, or name its --cache-dir"
             )
         }
         let interruption = Interruption()
@@ -179,13 +187,13 @@ struct DownloadsWatch: ParsableCommand {
     }
 }
 
-// MARK: - What is done to them
+// MARK: - Changing downloads
 
-/// Which downloads, as people name them.
+/// The downloads that a command changes, as users name them.
 struct DownloadNaming: ParsableArguments {
-    @Argument(help: "Downloads by their number or URL.")
+    @Argument(help: "Downloads, by their number or URL.")
     var names: [String] = []
-    @Flag(help: "All for which it is possible.")
+    @Flag(help: "Select all downloads to which this applies.")
     var all = false
     @Flag(help: "Print JSON.")
     var json = false
@@ -193,12 +201,13 @@ struct DownloadNaming: ParsableArguments {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard names.isEmpty == all else { throw ValidationError("say which: one or more numbers or URLs, or --all") }
+        guard names.isEmpty == all else {
+            throw ValidationError("select downloads: write one or more numbers or URLs, or --all")
+        }
     }
 
     /// - Parameters:
-    ///   - prefers: of several downloads of one URL, this one is meant.
-    ///   - verb: as in "nothing to pause".
+    ///   - prefers: which of several downloads of one URL is meant.
     func run(_ action: DownloadChange.Action, prefers: @escaping (DownloadReport) -> Bool) throws {
         let configuration = try cache.configuration
         let batch = try configuration.withKnownDownloads { access in
@@ -223,12 +232,12 @@ struct DownloadNaming: ParsableArguments {
     }
 }
 
-/// Finds downloads by what people call them.
+/// Finds downloads by their number or URL.
 struct DownloadNames {
     private let reports: [DownloadReport]
     private let configuration: ProxyConfiguration
 
-    /// - Parameter names: those that will be asked for.
+    /// - Parameter names: those that will be looked up.
     init(_ access: any DownloadAccess, _ configuration: ProxyConfiguration, _ names: [String]) throws {
         reports = names.allSatisfy { Int64($0) != nil } ? [] : try access.all().downloads
         self.configuration = configuration
@@ -239,7 +248,7 @@ struct DownloadNames {
         var list = try configuration.urlList()
         list.add(argument: name)
         guard let url = list.urls.first?.absolute else {
-            throw CacheAccessError("\(list.problems.first ?? name); or name a download by its number")
+            throw CacheAccessError("\(list.problems.first ?? name); or write the number of a download")
         }
         let known = reports.filter { $0.url == url }
         guard let report = known.first(where: prefers) ?? known.first else {
@@ -256,13 +265,13 @@ extension DownloadReport? {
     }
 
     static func unknown(_ name: String) -> CacheAccessError {
-        CacheAccessError("there is no download \(name): reelcache downloads list --all shows all")
+        CacheAccessError("there is no download \(name): reelcache downloads list --all lists all of them")
     }
 }
 
 struct DownloadsPause: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pause", abstract: "Stop downloads for now. What has come stays.")
+        commandName: "pause", abstract: "Pause downloads. What has arrived is kept.")
 
     @OptionGroup var naming: DownloadNaming
 
@@ -270,7 +279,7 @@ struct DownloadsPause: ParsableCommand {
 }
 
 struct DownloadsResume: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "resume", abstract: "Let paused downloads go on.")
+    static let configuration = CommandConfiguration(commandName: "resume", abstract: "Resume paused downloads.")
 
     @OptionGroup var naming: DownloadNaming
 
@@ -279,9 +288,11 @@ struct DownloadsResume: ParsableCommand {
 
 struct DownloadsCancel: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cancel", abstract: "End downloads. What has come for them alone is removed from the cache.",
-        discussion:
-            "With --all, those that have not ended. One that has failed keeps what has come, to be retried, until it is cancelled by its name."
+        commandName: "cancel", abstract: "Cancel downloads. What arrived for them alone is removed from the cache.",
+        discussion: """
+            With --all, cancels the downloads that have not ended. A failed download keeps what has arrived, so that it can be \
+            retried, until you cancel it by its number or URL.
+            """
     )
 
     @OptionGroup var naming: DownloadNaming
@@ -291,7 +302,7 @@ struct DownloadsCancel: ParsableCommand {
 
 struct DownloadsRetry: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "retry", abstract: "Try failed downloads again, from where they were.")
+        commandName: "retry", abstract: "Retry failed downloads from where they stopped.")
 
     @OptionGroup var naming: DownloadNaming
 
@@ -300,17 +311,17 @@ struct DownloadsRetry: ParsableCommand {
 
 struct DownloadsMove: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "move", abstract: "Change when a download has its turn.")
+        commandName: "move", abstract: "Change the place of a download in the queue.")
 
-    @Argument(help: "A download by its number or URL.")
+    @Argument(help: "The download, by its number or URL.")
     var name: String
-    @Flag(help: "Before all others of its priority that wait.")
+    @Flag(help: "Move it before all waiting downloads of its priority.")
     var first = false
-    @Flag(help: "Behind them.")
+    @Flag(help: "Move it behind all waiting downloads of its priority.")
     var last = false
-    @Option(help: ArgumentHelp("To this place among them; 1 is the first.", valueName: "position"))
+    @Option(help: ArgumentHelp("Move it to this position among them; 1 is the first.", valueName: "position"))
     var to: Int?
-    @Option(help: ArgumentHelp("high, normal or low.", valueName: "priority"))
+    @Option(help: ArgumentHelp("Give it this priority.", valueName: "priority"))
     var priority: DownloadPriority?
     @Flag(help: "Print JSON.")
     var json = false
@@ -320,9 +331,10 @@ struct DownloadsMove: ParsableCommand {
     func validate() throws {
         let places = [first, last, to != nil].filter { $0 }.count
         guard places <= 1, places == 1 || priority != nil else {
-            throw ValidationError("say where to: --first, --last or --to POSITION; or --priority PRIORITY; or both")
+            throw ValidationError(
+                "say where to move it: write --first, --last or --to POSITION, or --priority PRIORITY, or both")
         }
-        if let to, to < 1 { throw ValidationError("--to \(to) is not a position; 1 is the first") }
+        if let to, to < 1 { throw ValidationError("--to \(to) is not a position: write 1 for the first, or more") }
     }
 
     func run() throws {
@@ -351,11 +363,13 @@ struct DownloadsSet: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How many run at once, \(DownloadSettings.maxActiveRange.lowerBound) to \(DownloadSettings.maxActiveRange.upperBound).",
+            "Run at most this many at once, \(DownloadSettings.maxActiveRange.lowerBound) to \(DownloadSettings.maxActiveRange.upperBound).",
             valueName: "number"))
     var maxActive: Int?
     @Option(
-        help: ArgumentHelp("What may come in a second for all together, such as 2MB; none for any.", valueName: "rate"),
+        help: ArgumentHelp(
+            "Limit all downloads together to this many bytes per second, such as 2MB; none for no limit.",
+            valueName: "rate"),
         transform: DownloadArgument.rateOrNone)
     var limitRate: Int64?
     @Flag(help: "Print JSON.")
@@ -364,12 +378,12 @@ struct DownloadsSet: ParsableCommand {
 
     func validate() throws {
         guard maxActive != nil || limitRate != nil else {
-            throw ValidationError("say what to change: --max-active NUMBER, --limit-rate RATE, or both")
+            throw ValidationError("say what to change: write --max-active NUMBER, --limit-rate RATE, or both")
         }
         if let maxActive, !DownloadSettings.maxActiveRange.contains(maxActive) {
             let range = DownloadSettings.maxActiveRange
             throw ValidationError(
-                "--max-active \(maxActive) cannot be; choose \(range.lowerBound) to \(range.upperBound)")
+                "--max-active \(maxActive) is out of range: write \(range.lowerBound) to \(range.upperBound)")
         }
     }
 
@@ -383,7 +397,7 @@ struct DownloadsSet: ParsableCommand {
         }
         guard !json else { return print(try ControlJSON.pretty(summary)) }
         print(
-            "at most \(summary.settings.maxActive.of("download")) at once, \(summary.settings.limitRate.map { "\(ProgressText.rate($0)) together" } ?? "as fast as it goes")"
+            "at most \(summary.settings.maxActive.of("download")) at once, \(summary.settings.limitRate.map { "\(ProgressText.rate($0)) together" } ?? "without a rate limit")"
         )
     }
 }
@@ -391,8 +405,10 @@ struct DownloadsSet: ParsableCommand {
 struct DownloadsClear: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clear", abstract: "Forget the downloads that have ended.",
-        discussion:
-            "What the completed ones brought stays in the cache; what failed ones have left, which nobody could go on with any more, goes."
+        discussion: """
+            What completed downloads brought stays in the cache. What failed ones left there is removed, because nothing could \
+            resume it.
+            """
     )
 
     @Flag(help: "Print JSON.")

@@ -6,18 +6,18 @@ import LocalFiles
 import Reelcache
 import Synchronization
 
-/// A copy of what a download has brought, made while it brings more, in a file without a name.
+/// A copy of a download, made in a file without a name while the download runs.
 ///
-/// Where it cannot be gone on with (another version has come, the proxy knows of no such thing, the disk does not take
-/// it), it is left, and the file is copied when the download is complete.
+/// If it cannot be continued (the resource has a new version, the proxy does not offer this, the disk is full), it is
+/// abandoned, and the file is copied when the download is complete.
 final class GrowingCopy: Sendable {
     typealias Copied = (file: UnfinishedFile, method: FileExport.Method)
 
     enum End {
         case placed(DownloadReport, FilePlacement.Placed)
-        /// It is of no use, and the download has completed.
+        /// The copy was abandoned, and the download has completed.
         case fallenBehind(DownloadReport)
-        /// It is of no use, and the download has not completed.
+        /// The copy was abandoned, and the download has not completed.
         case left
     }
 
@@ -28,18 +28,18 @@ final class GrowingCopy: Sendable {
 
     private enum Phase {
         case copying
-        /// The download has completed, as this report says.
+        /// The download has completed.
         case completed(DownloadReport)
-        /// Nobody wants it any more.
+        /// The copy is no longer wanted.
         case left
-        /// It will place nothing.
+        /// The copy will place no file.
         case useless
     }
 
     init(_ proxy: RunningProxy, _ placement: FilePlacement) { (self.proxy, self.placement) = (proxy, placement) }
 
     /// The download has completed.
-    /// - Returns: whether this goes on to place the file.
+    /// - Returns: whether this copy will place the file.
     func complete(_ report: DownloadReport) -> Bool {
         let goesOn = state.withLock { phase in
             guard case .copying = phase else { return false }
@@ -59,7 +59,7 @@ final class GrowingCopy: Sendable {
     private var isLeft: Bool { state.withLock { if case .left = $0 { true } else { false } } }
 
     /// Copies, waits for the download's end, and places the file. Blocks.
-    /// - Parameter place: gives the complete copy its place.
+    /// - Parameter place: gives the complete copy its name.
     func run(
         _ url: OriginURL, isWanted: @escaping () -> Bool,
         _ place: @escaping (DownloadReport, LentFile, Copied) throws -> FilePlacement.Placed
@@ -75,13 +75,13 @@ final class GrowingCopy: Sendable {
             try proxy.withGrowingFile(url, isWanted: goesOn) { lent, news in
                 if source < 0 {
                     source = try UnfinishedFile.open(lent.path)
-                    // What can be had at once at the end need not be copied now.
+                    // A file that can be cloned at the end need not be copied now.
                     guard try !file.clone(source, length: 0) else { throw CacheAccessError.interrupted }
                 }
                 for range in news {
                     if try file.copy(from: source, range, isWanted: { _ in goesOn() }) == .copy { method = .copy }
                     file.startWriting(range)
-                    done += Int64(range.count) // no trap: no byte is told twice, nor one beyond the length
+                    done += Int64(range.count) // no trap: no byte is reported twice, nor one beyond the length
                 }
                 guard done >= lent.length else { return true }
                 guard let report = self.awaitCompletion(isWanted) else { throw CacheAccessError.interrupted }
@@ -89,7 +89,7 @@ final class GrowingCopy: Sendable {
                 return false
             }
         } catch {
-            // Tried again from the start, where it is worth that; what is wrong then is told.
+            // The file is copied again from the start; if that fails too, it is reported.
         }
         if let (report, placed) = placed { return .placed(report, placed) }
         return state.withLock { phase in

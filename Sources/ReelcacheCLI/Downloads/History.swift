@@ -8,20 +8,25 @@ import TerminalText
 
 struct History: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show what became of downloads, the newest first.",
-        discussion: "Of the last 1,000; reelcache downloads clear forgets them.")
+        abstract: "Show the downloads that have ended, newest first.",
+        discussion: """
+            The last 1,000 are kept; reelcache downloads clear forgets them.
 
-    @Option(help: ArgumentHelp("At most so many. (default: all)", valueName: "number"))
+              reelcache history --limit 20
+              reelcache history --category podcasts
+            """)
+
+    @Option(help: ArgumentHelp("Limit the list to this many downloads. (default: all)", valueName: "number"))
     var limit: Int?
-    @Option(help: ArgumentHelp("Only those of this category.", valueName: "name"))
+    @Option(help: ArgumentHelp("List only downloads of this category.", valueName: "name"))
     var category: String?
-    @Flag(help: "Print JSON, an array with all that is known of each.")
+    @Flag(help: "Print a JSON array with everything known about each.")
     var json = false
     @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("--limit \(limit) shows nothing; choose 1 or more") }
+        if let limit, limit < 1 { throw ValidationError("--limit \(limit) shows nothing: write 1 or more") }
     }
 
     func run() throws {

@@ -6,24 +6,24 @@ import LocalFiles
 import Reelcache
 import Synchronization
 
-/// Gives finished downloads files of their own, each on a thread of its own. Copying begins while the download runs,
-/// behind what has come; the file gets its name when the download is complete.
+/// Places finished downloads as files, each on a thread of its own. Copying begins while the download runs; the file gets
+/// its name when the download is complete.
 final class Placing: Sendable {
     enum Outcome: Sendable {
         case placed(DownloadReport, FilePlacement.Placed)
         case failed(DownloadReport, String)
-        /// The command was interrupted before.
+        /// The command was interrupted before the file was placed.
         case left(DownloadReport)
     }
 
     private struct State {
         var outcomes: [Outcome] = []
-        /// Those that have completed and have no file yet.
+        /// Completed downloads without a file.
         var open: Set<Int64> = []
         var copies: [Int64: GrowingCopy] = [:]
-        /// Threads of these.
+        /// Threads that copy running downloads.
         var following = 0
-        /// Complete ones that nobody has begun to copy.
+        /// Completed downloads whose copying has not begun.
         var waiting: [DownloadReport] = []
         var working = 0
         var note: String?
@@ -33,16 +33,16 @@ final class Placing: Sendable {
     private let placement: FilePlacement
     private let interruption: Interruption
     private let state = Mutex(State())
-    /// Downloads that are copied while they run; the others are copied when they are complete.
+    /// How many downloads are copied while they run; the others are copied when they are complete.
     private static let mostGrowing = 8
-    /// Complete ones that are copied at once: it is one disk.
+    /// How many completed downloads are copied at once: there is one disk.
     private static let mostWorking = 1
 
     init(_ proxy: RunningProxy, _ placement: FilePlacement, _ interruption: Interruption) {
         (self.proxy, self.placement, self.interruption) = (proxy, placement, interruption)
     }
 
-    /// How a download is by now that is to get a file.
+    /// Takes note of the state of a download that will be placed.
     func note(_ report: DownloadReport) {
         switch report.state {
         case .completed: add(report)
@@ -52,7 +52,7 @@ final class Placing: Sendable {
         }
     }
 
-    /// What has been done since this was asked.
+    /// The outcomes since the last call.
     func takeOutcomes() -> [Outcome] {
         state.withLock { state in
             defer { state.outcomes = [] }
@@ -60,10 +60,10 @@ final class Placing: Sendable {
         }
     }
 
-    /// Whether nothing is left to be done or told.
+    /// Whether nothing is left to do or to report.
     var isIdle: Bool { state.withLock { $0.open.isEmpty && $0.outcomes.isEmpty && $0.following == 0 } }
 
-    /// What is being copied that is complete; nil where nothing is.
+    /// Which completed download is being copied; nil for none.
     var note: String? { state.withLock { $0.note } }
 
     // MARK: While it comes
@@ -84,7 +84,7 @@ final class Placing: Sendable {
             }
             switch end {
             case .placed(let report, let placed): self.tell(.placed(report, placed))
-            // As if it had not been begun.
+            // As if copying had not begun.
             case .fallenBehind(let report): self.enqueue(report)
             case .left: break
             }
@@ -143,7 +143,9 @@ final class Placing: Sendable {
             try proxy.withFile(url, isWanted: { !self.interruption.isWished }) {
                 placed = try self.place(report, $0, nil)
             }
-            guard let placed else { throw CacheAccessError("the file of \(report.url) was not given; try again") }
+            guard let placed else {
+                throw CacheAccessError("the cache did not provide the file of \(report.url): try again")
+            }
             return .placed(report, placed)
         } catch {
             if interruption.isWished { return .left(report) }
@@ -151,7 +153,7 @@ final class Placing: Sendable {
             else { return .failed(report, "\(error)") }
             return .failed(
                 report,
-                "it was no longer cached when its file was to be placed: leave --no-pin away, so that it is kept until then"
+                "it was evicted before its file was placed: leave --no-pin out, so that it is kept until then"
             )
         }
     }

@@ -10,94 +10,110 @@ import Reelcache
 
 struct Prefetch: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Download resources into the cache, to be played later without their origin.",
+        abstract: "Download media into the cache, to play it later without its origin.",
         discussion: """
-            Uses the running proxy if there is one; otherwise fetches by itself. Ctrl-C pauses: the same command goes on where it was, also \
-            after a crash. What is downloaded is pinned: it is not evicted until reelcache unpin.
+            Uses the running proxy if there is one; otherwise downloads by itself. Downloads are pinned: they are not evicted until \
+            you unpin them. Ctrl-C pauses them; the same command continues them, also after a crash.
 
-            Of a playlist (HLS, DASH) all comes that it takes to play it: the best picture with its default sound, unless --quality, --audio, \
-            --subtitles or --all say otherwise. It counts as one download. A live stream is recorded: --for 30m.
+            An HLS or DASH stream counts as one download, with its best picture and its default sound unless the options for \
+            playlists choose others. A live HLS stream is recorded for as long as --for says.
+
+              reelcache prefetch https://example.org/episode-1.mp3
+              reelcache prefetch -i season.txt -o ~/Videos --limit-rate 2MB
+              reelcache prefetch https://example.org/film.m3u8 --quality 1080p
+              reelcache prefetch https://example.org/live.m3u8 --for 30m
             """)
 
-    @Argument(help: "Media URLs, or those that a player opens for them.")
+    @Argument(help: "Media URLs, as their origins have them or as players open them.")
     var urls: [String] = []
     @Option(
         name: [.customShort("i"), .customLong("input")],
         help: ArgumentHelp(
-            "A file with one URL on each line; - for standard input. Empty lines and those that begin with # are passed over.",
+            "Read URLs from this file, one on each line; - for standard input. Empty lines and lines that begin with # are skipped.",
             valueName: "file"))
     var input: String?
     @Option(
-        help: ArgumentHelp("Only so much of the beginning of each, such as 10MB.", valueName: "size"),
+        help: ArgumentHelp(
+            "Download only the first SIZE bytes of each, such as 10MB: enough for players to start at once.",
+            valueName: "size"),
         transform: DownloadArgument.size)
     var first: Int64?
-    @Option(help: ArgumentHelp("high, normal or low: who goes first of those that wait.", valueName: "priority"))
+    @Option(
+        help: ArgumentHelp(
+            "Start downloads of high priority before others that wait, and those of low priority after them.",
+            valueName: "priority"))
     var priority = DownloadPriority.normal
     @Option(
         help: ArgumentHelp(
-            "How many connections each may have to its origin, 1 to \(DownloadOrder.maxConnections).",
+            "Use up to this many connections for each download, 1 to \(DownloadOrder.maxConnections).",
             valueName: "number"))
     var connections = 1
     @Option(
-        help: ArgumentHelp("What may come in a second for each, such as 500kB.", valueName: "rate"),
+        help: ArgumentHelp("Limit each download to this many bytes per second, such as 500kB.", valueName: "rate"),
         transform: DownloadArgument.rate)
     var limitRate: Int64?
-    @Option(help: ArgumentHelp("A word by which the history can be searched.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("Label the downloads, so that other commands find them with --category.", valueName: "name"))
     var category: String?
     @OptionGroup(title: "OPTIONS FOR PLAYLISTS") var presentation: PresentationOptions
-    @Flag(name: .customLong("no-pin"), help: "Let what is downloaded be evicted when the cache is full.")
+    @Flag(name: .customLong("no-pin"), help: "Do not pin the downloads: they may be evicted when the cache is full.")
     var noPin = false
     @Option(
         name: [.short, .customLong("output")],
         help: ArgumentHelp(
-            "Place each finished file in this directory as well, under its own name; the directory is made where it is missing. What is there is never overwritten.",
+            "Also place each finished file in this directory, which is created if it is missing. Existing files are never overwritten.",
             valueName: "directory"))
     var output: String?
-    @Flag(help: "Only put them into the queue.")
+    @Flag(help: "Queue the downloads and return at once.")
     var detach = false
     @Option(
         help: ArgumentHelp(
-            "Where no proxy runs: a private origin that may be fetched from. May be repeated.", valueName: "host|cidr"))
+            "Without a running proxy, allow this private origin, such as nas.local. May be repeated.",
+            valueName: "host|cidr"))
     var allow: [String] = []
     @Flag(help: "Print a line of JSON for each change.")
     var json = false
-    @Flag(name: .shortAndLong, help: "Say only what fails.")
+    @Flag(name: .shortAndLong, help: "Print errors only.")
     var quiet = false
     @OptionGroup var secret: SecretOptions
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
         guard !urls.isEmpty || input != nil else {
-            throw ValidationError("name one or more URLs, or a file with some: -i FILE")
+            throw ValidationError("write one or more URLs, or name a file that lists them: -i FILE")
         }
         guard 1...DownloadOrder.maxConnections ~= connections else {
-            throw ValidationError("--connections \(connections) cannot be; choose 1 to \(DownloadOrder.maxConnections)")
+            throw ValidationError(
+                "--connections \(connections) is out of range: write 1 to \(DownloadOrder.maxConnections)")
         }
         if category?.allSatisfy(\.isWhitespace) == true {
-            throw ValidationError("--category is empty: name one, or leave it out")
+            throw ValidationError("--category is empty: write a name, or leave it out")
         }
         if let output {
             guard !output.isEmpty else { throw ValidationError("name the directory for the files: -o DIR") }
             guard first == nil else {
-                throw ValidationError("--first gets no whole file that --output could place: leave one of them away")
+                throw ValidationError(
+                    "--first downloads no whole file that --output could place: leave one of them out")
             }
             guard presentation.isDefault else {
                 throw ValidationError(
-                    "a playlist is no file that --output could place: leave --output away, and use reelcache export later"
+                    "--output cannot place a stream: leave it out, and use reelcache export later"
                 )
             }
             guard !detach else {
                 throw ValidationError(
-                    "with --detach nobody waits for the files that --output would place: leave one of them away, and use reelcache export later"
+                    "--detach does not wait for the files that --output would place: leave one of them out, and use reelcache export later"
                 )
             }
         }
         guard first == nil || presentation.isDefault else {
-            throw ValidationError("--first is for files, and playlists come as a whole: leave one of the options away")
+            throw ValidationError(
+                "--first is for files, and a stream is downloaded as a whole: leave --first or the options for playlists out"
+            )
         }
         guard !(detach && !allow.isEmpty) else {
             throw ValidationError(
-                "--allow is for what this command fetches, and --detach fetches nothing: leave one of them away")
+                "--allow is for what this command fetches, and --detach fetches nothing: leave one of them out")
         }
         try cache.sources(allow.isEmpty ? [:] : ["allow": allow]).validateFlags()
     }
@@ -124,7 +140,7 @@ struct Prefetch: ParsableCommand {
                 try configuration.withProxy(carriesOutDownloads: true, isWanted: isWanted) { proxy in
                     if configuration.isOffline && proxy.processID == getpid() {
                         throw CacheAccessError(
-                            "offline is set, so that no origin is asked: set it to false in the configuration file, or use --detach"
+                            "offline is set, so no origin may be contacted: set it to false in the configuration file, or use --detach"
                         )
                     }
                     try PrefetchSession(proxy, display, placement, interruption).run(orders)
@@ -144,7 +160,7 @@ struct Prefetch: ParsableCommand {
         }
         guard !access.isFetching else { return }
         display.say(
-            "no proxy runs: \(reports.count == 1 ? "this download begins" : "these \(reports.count.grouped) downloads begin") when one is started, or with reelcache prefetch"
+            "no proxy is running: \(reports.count == 1 ? "this download starts" : "these \(reports.count.grouped) downloads start") when one is started, or with reelcache prefetch"
         )
     }
 }

@@ -8,7 +8,7 @@ import LocalFiles
 import Reelcache
 import TerminalText
 
-/// Downloads that a command has ordered and waits for.
+/// The downloads that a command has ordered and waits for.
 final class PrefetchSession {
     private let proxy: RunningProxy
     private let display: DownloadDisplay
@@ -26,8 +26,8 @@ final class PrefetchSession {
         placing = placement.map { Placing(proxy, $0, interruption) }
     }
 
-    /// Orders them, and waits until all have ended.
-    /// - Throws: `ExitCode` where not all are completed.
+    /// Orders the downloads, and waits until all have ended.
+    /// - Throws: `ExitCode` if not all have completed.
     func run(_ orders: [DownloadOrder]) throws {
         defer { display.clear() }
         try tellOfOthers(besides: Set(orders.map(\.url.absolute)))
@@ -39,7 +39,7 @@ final class PrefetchSession {
         try end()
     }
 
-    /// What this process was left by another goes on as long as it runs.
+    /// Downloads that another process left behind continue as long as this one runs.
     private func tellOfOthers(besides urls: Set<String>) throws {
         guard proxy.processID == getpid() else { return }
         let others = try proxy.downloads().downloads.filter {
@@ -47,7 +47,7 @@ final class PrefetchSession {
         }
         if !others.isEmpty {
             display.warn(
-                "\(others.count.of("download")) that had been left go\(others.count == 1 ? "es" : "") on as well")
+                "\(others.count.of("download")) left in the queue continue\(others.count == 1 ? "s" : "") as well")
         }
     }
 
@@ -75,9 +75,9 @@ final class PrefetchSession {
     private var gone: CacheAccessError {
         let count = followed.open.count
         let what =
-            count == 1 ? "1 download stays queued, and goes on" : "\(count.of("download")) stay queued, and go on"
+            count == 1 ? "1 download stays queued and continues" : "\(count.of("download")) stay queued and continue"
         return CacheAccessError(
-            "the proxy at \(proxy.baseURL) has ended: \(what) when a proxy is started, or by the same command")
+            "the proxy at \(proxy.baseURL) has ended: \(what) when a proxy is started, or with the same command")
     }
 
     private func goesOn() -> Bool {
@@ -89,7 +89,7 @@ final class PrefetchSession {
     private func note(_ report: DownloadReport) {
         let change = followed.note(report)
         let isOthers = report.state == .paused && !interruption.isWished
-        let remark = isOthers ? ", by someone else; it goes on with: reelcache downloads resume \(report.id)" : ""
+        let remark = isOthers ? ", by someone else; continue it with: reelcache downloads resume \(report.id)" : ""
         display.tell(report, change, isError: true, remark: remark)
         if change == .state, report.state == .completed { tellOfContent(report) }
         guard let placing, change != .nothing, files[report.id] == nil else { return }
@@ -98,14 +98,14 @@ final class PrefetchSession {
         placing.note(report)
     }
 
-    /// A playlist is no file to be placed.
+    /// A stream is not a file that could be placed.
     private func leave(_ report: DownloadReport, _ placing: Placing) {
         guard report.state == .completed else { return }
         files[report.id] = .failed
         var left = report
         left.state = .failed
         placing.note(left)
-        let reason = "a playlist is no file that --output could place: make one of it with reelcache export"
+        let reason = "--output cannot place a stream: write it to a file with reelcache export"
         display.event(FileEvent(id: report.id, url: report.url, error: reason))
         display.warn("\(report.url): \(reason)")
     }
@@ -121,18 +121,18 @@ final class PrefetchSession {
         display.event(OfflineEvent(isOffline: isOffline))
         if isOffline {
             display.warn(
-                "waiting: the proxy at \(proxy.baseURL) is offline, so that nothing is begun; it goes on when offline is false in the proxy's configuration"
+                "waiting: the proxy at \(proxy.baseURL) is offline; downloads continue when offline is false in its configuration"
             )
         } else {
             display.say("the proxy at \(proxy.baseURL) is no longer offline")
         }
     }
 
-    /// It has ended, and somebody cleared the history at once.
+    /// It has ended, and the history was cleared at once.
     private func noteRemoval(_ id: Int64) {
         guard var report = followed[id], !report.state.hasEnded else { return }
         (report.state, report.message) = (
-            .failed, "how it ended was forgotten before it could be told: reelcache show says what is cached"
+            .failed, "the history was cleared before its outcome was known: reelcache show tells what is cached"
         )
         note(report)
     }
@@ -159,7 +159,7 @@ final class PrefetchSession {
                     FileEvent(id: report.id, url: report.url, file: placed.path, bytes: placed.bytes, method: method))
                 display.say(
                     placed.method == nil
-                        ? "\(placed.path.printable) is there already, with the same content"
+                        ? "\(placed.path.printable) already exists with the same content"
                         : "placed \(placed.path.printable)")
             case .failed(let report, let reason):
                 files[report.id] = .failed
@@ -185,8 +185,8 @@ final class PrefetchSession {
 
     // MARK: The end
 
-    /// The same command goes on with what is paused; a process that ends would let it go on by itself when the next
-    /// begins.
+    /// Pauses the downloads, so that the same command continues them: otherwise they would continue when the next proxy
+    /// starts.
     private func pause() throws {
         let open = followed.open
         // Of more than go into one request, none has its turn when one that runs is paused.
@@ -203,7 +203,7 @@ final class PrefetchSession {
 
     private static let mostLookedUp = 100
 
-    /// Those whose turn had not come know nothing of what is cached already.
+    /// Downloads that had not started do not know what is cached already.
     private func lookedUp(_ reports: [DownloadReport]) -> [DownloadReport] {
         var left = Self.mostLookedUp
         return reports.map { report in
@@ -230,7 +230,7 @@ final class PrefetchSession {
         let note: String
     }
 
-    /// Says so where what has come is no film.
+    /// Warns if the content is not media.
     private func tellOfContent(_ report: DownloadReport) {
         guard report.segments == nil, let url = try? OriginURL(url: report.url), ReceivedContent.mayBeNoMedia(url),
             let type = try? proxy.resource(url).resource.type,
@@ -245,7 +245,7 @@ final class PrefetchSession {
         let completed: Int
         let failed: Int
         let paused: Int
-        /// Completed ones without their file, as the command was interrupted; nil where no files are wanted.
+        /// Completed downloads whose file was not placed, because the command was interrupted; nil without `--output`.
         let unplaced: Int?
     }
 
@@ -264,7 +264,7 @@ final class PrefetchSession {
             if unplaced > 0 {
                 parts.append("\(unplaced.of("completed file")) \(unplaced == 1 ? "is" : "are") not placed")
             }
-            display.warn("interrupted: \(parts.joined(separator: ", ")); the same command goes on")
+            display.warn("interrupted: \(parts.joined(separator: ", ")); the same command continues")
             throw ExitCode(1)
         }
         let bytes = completed.reduce(0) { $0 +| $1.bytes }

@@ -3,31 +3,35 @@ import Downloads
 import Playlists
 import Units
 
-/// Which renditions of a playlist are downloaded, and how much of a live stream.
+/// Which renditions of a stream are downloaded, and how long a live stream is recorded.
 struct PresentationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The picture: \(RenditionChoice.Quality.forms), or the next below it. Default: best.", valueName: "quality"),
+            "Choose the picture: \(RenditionChoice.Quality.forms), or the next lower one. (default: best)",
+            valueName: "quality"),
         transform: Self.quality)
     var quality: RenditionChoice.Quality?
     @Option(
-        help: ArgumentHelp("Languages of the sound, such as en,de; all, none, or default.", valueName: "languages"),
+        help: ArgumentHelp(
+            "Choose the languages of the sound, such as en,de, or all or none. (default: the stream's own choice)",
+            valueName: "languages"),
         transform: Self.languages)
     var audio: RenditionChoice.Languages?
     @Option(
         help: ArgumentHelp(
-            "Languages of the subtitles, such as en,de; all, or none (default).", valueName: "languages"),
+            "Choose the languages of the subtitles, such as en,de, or all. (default: none)", valueName: "languages"),
         transform: Self.languages)
     var subtitles: RenditionChoice.Languages?
-    @Flag(help: "All qualities, languages and subtitles.")
+    @Flag(help: "Download all qualities, languages and subtitles.")
     var all = false
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("Record a live stream for so long, such as 30m or 2h.", valueName: "time"),
+        help: ArgumentHelp(
+            "Record a live HLS stream for this long, such as 30m or 2h; a week at most.", valueName: "time"),
         transform: Self.time)
     var recordFor: Int64?
 
-    /// Whether none of them is given.
+    /// Whether none of these options is given.
     var isDefault: Bool { quality == nil && audio == nil && subtitles == nil && !all && recordFor == nil }
 
     var choice: RenditionChoice {
@@ -41,7 +45,8 @@ struct PresentationOptions: ParsableArguments {
 
     func validate() throws {
         guard !all || quality == nil && audio == nil && subtitles == nil else {
-            throw ValidationError("--all takes every rendition: leave it away, or --quality, --audio and --subtitles")
+            throw ValidationError(
+                "--all downloads every rendition: leave it out, or leave --quality, --audio and --subtitles out")
         }
     }
 
@@ -61,7 +66,7 @@ struct PresentationOptions: ParsableArguments {
 
     private static func time(_ text: String) throws -> Int64 {
         guard let time = TimeSpan(text), (1...DownloadOrder.longestRecording).contains(time.seconds) else {
-            throw ValidationError("write a time like 30m or 2h, a week at most")
+            throw ValidationError("write a time like 30m or 2h; a week at most")
         }
         return time.seconds
     }

@@ -21,23 +21,24 @@ struct Play: ParsableCommand {
               reelcache play --player vlc https://example.org/film.m3u8
             """)
 
-    @Argument(help: "The URL to play: a media URL, or the one that a player opens for it.")
+    @Argument(help: "The media URL, as its origin has it or as players open it.")
     var url: String
     @Argument(parsing: .postTerminator, help: "Arguments for the player.")
     var arguments: [String] = []
     @Option(
         help: ArgumentHelp(
-            "The player: the name or path of a program. (default: mpv, vlc or ffplay, the first that is installed)",
+            "Open the URL with this player: the name or path of a program. (default: mpv, vlc or ffplay, the first that is installed)",
             valueName: "program"))
     var player: String?
     @Option(
         help: ArgumentHelp(
-            "Where to listen if no proxy is running: HOST:PORT, with port 0 for any free one. (default: 127.0.0.1:7335)",
+            "Without a running proxy, listen on this address: HOST:PORT, with port 0 for any free port. (default: 127.0.0.1:7335)",
             valueName: "host:port"))
     var listen: String?
     @Option(
         help: ArgumentHelp(
-            "If no proxy is running: a private origin to allow. May be repeated.", valueName: "host|cidr"))
+            "Without a running proxy, allow this private origin, such as nas.local. May be repeated.",
+            valueName: "host|cidr"))
     var allow: [String] = []
     @OptionGroup var cache: CacheOptions
 

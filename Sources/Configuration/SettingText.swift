@@ -1,0 +1,281 @@
+/// What people read about a setting or a key of a rule: in `--help`, in `config/reelcache.yaml`, in reelcache.yaml(5) and
+/// in the guide.
+struct SettingText: Sendable {
+    /// A sentence or two in the imperative, without markup: `--help` shows them as they are.
+    let summary: String
+    /// Paragraphs with code between backticks; lines that begin with two spaces are shown as they are. May be empty.
+    let details: String
+    /// A value other than the default, in YAML.
+    let example: String
+
+    init(_ summary: String, _ details: String = "", example: String) {
+        (self.summary, self.details, self.example) = (summary, details, example)
+    }
+
+    /// - Precondition: the key has an entry.
+    static func of(setting key: String) -> SettingText { entry(settings[key], key) }
+
+    /// - Precondition: the key has an entry.
+    static func of(ruleKey key: String) -> SettingText { entry(ruleKeys[key], key) }
+
+    private static func entry(_ text: SettingText?, _ key: String) -> SettingText {
+        guard let text else { preconditionFailure("SettingText has no entry for \(key)") }
+        return text
+    }
+
+    // MARK: Settings
+
+    static let settings: [String: SettingText] = [
+        "listen": SettingText(
+            "Listen on this address: HOST:PORT, [IPV6]:PORT, or :PORT for all addresses.",
+            """
+            Whoever reaches the proxy can fetch any public URL through it, so it warns when it listens beyond this \
+            machine. To serve a network, use `mounts` with `any_origin: false`.
+            """, example: "192.168.1.10:7335"),
+        "names": SettingText(
+            "Answer to this host name, besides the proxy's addresses and localhost.",
+            """
+            Requests that name any other host are answered with 421, because the page of another site could have its \
+            own name resolve to this machine.
+            """, example: "[tv.example]"),
+        "cache_dir": SettingText(
+            "Use the cache in this directory.",
+            """
+            The directory is created if it is missing. In the configuration file the path must be absolute or begin with `~/`. One process at a time owns a cache \
+            directory.
+            """, example: "/srv/reelcache"),
+        "max_size": SettingText(
+            "Limit the space that the cache takes on the disk; at least 16MB.",
+            """
+            Space is reserved before it is written, so the cache never exceeds the limit. When it is full, the parts \
+            that were read least recently are evicted; pinned resources stay. A film larger than the cache still plays.
+            """, example: "100GB"),
+        "min_free": SettingText(
+            "Keep this much space free on the disk.",
+            "The cache then takes less than `max_size` allows.", example: "5GB"),
+        "allow": SettingText(
+            "Allow fetching from this private origin: a host name, an address, or a network such as 192.168.1.0/24.",
+            """
+            Public origins need no entry. Everything else is refused with 403, whatever name leads to it: the \
+            addresses and networks of this machine, and loopback, private and link-local addresses. Otherwise the \
+            proxy would be a way into the network that it runs in.
+            """, example: "[nas.local, 192.168.1.0/24]"),
+        "mounts": SettingText(
+            "Serve a part of an origin below a path of the proxy: /tv/=https://origin.example/vod/. Both end with /.",
+            """
+            In this example, `/tv/a.mp4` is `https://origin.example/vod/a.mp4`. Through a mount, requests of all \
+            methods reach the origin; only GET and HEAD are cached.
+            """, example: "{/tv/: https://origin.example/vod/}"),
+        "any_origin": SettingText(
+            """
+            Let players name any origin, by /https/HOST/PATH or by using the proxy as their http_proxy. Otherwise, \
+            serve mounts only.
+            """,
+            "Set this to `false` where the proxy listens beyond this machine.", example: "false"),
+        "tunnel": SettingText(
+            """
+            Let players that use the proxy as their http_proxy reach https origins with CONNECT. Nothing in a tunnel \
+            is cached.
+            """,
+            "Use `/https/HOST/PATH` for what should be cached. A tunnel leads to the same addresses that may be fetched from.",
+            example: "true"),
+        "tunnel_ports": SettingText("Let CONNECT lead to this port; 1 to 65535.", example: "[443, 8443]"),
+        "max_body": SettingText(
+            "Limit the body of a request through a mount. A larger one is answered with 413.",
+            """
+            Bodies stream through the proxy and take no room in the cache. If the length is announced and too large, \
+            nothing is sent to the origin.
+            """, example: "100MB"),
+        "offline": SettingText(
+            "Never contact an origin: play what is cached, and answer 504 for the rest.",
+            "Cached media plays even if its origin requires that it be revalidated.", example: "true"),
+        "play_pinned": SettingText(
+            """
+            Play pinned and downloaded media while its origin cannot be reached, even if the origin forbids that \
+            (no-cache, must-revalidate).
+            """,
+            "With `false`, the origin's word holds. The key `play_stale` of a rule takes precedence.",
+            example: "false"),
+        "fill": SettingText(
+            "Fetch this much beyond what players ask for: read (nothing), ahead SIZE, end or whole.",
+            """
+            The policies are:
+
+              read         nothing more
+              ahead SIZE   up to SIZE past the furthest reader; then the transfer pauses
+              end          to the end of the file, even after the player has left
+              whole        the whole file
+
+            `ahead` alone means `ahead 32MiB`. When the last player has left, the transfer goes on for as many bytes \
+            as were read, 8 MiB at most.
+            """, example: "whole"),
+        "ahead_segments": SettingText(
+            "Fetch this many segments of an HLS or DASH stream after the one being played; 0 to 20.",
+            """
+            They are then cached before the player asks for them. After a seek or a switch to another rendition, the \
+            proxy continues from the new place at once. Nothing is fetched ahead with 0, with `fill: read`, or where a \
+            rule says `metered`.
+            """, example: "5"),
+        "ignore_reload": SettingText(
+            "Answer from the cache while a response is fresh, even if the player asks to revalidate it (no-cache, max-age=0).",
+            """
+            Some players send `no-cache` with every request. With `false` they get what they ask for. The default is \
+            to ignore the request for segments that a playlist names, because their content does not change.
+            """, example: "true"),
+        "max_downloads": SettingText(
+            "Run at most this many downloads at once; 1 to 64.",
+            "`reelcache downloads set` changes it until the proxy ends.", example: "1"),
+        "download_rate": SettingText(
+            "Limit all downloads together to this many bytes per second, such as 2MB; none for no limit.",
+            "What players read is not limited. `reelcache downloads set` changes the limit until the proxy ends.",
+            example: "2MB"),
+        "linger": SettingText(
+            "Keep a transfer for this long after its last reader has left; 0s to 10m.",
+            "Players disconnect and connect again when they seek.", example: "30s"),
+        "connect_timeout": SettingText(
+            "Give up connecting to an origin after this time; 1s to 10m.",
+            "It covers looking up the name, connecting, and the TLS handshake.", example: "3s"),
+        "stall_timeout": SettingText(
+            "Give up a transfer after this long without a byte, and try again; 1s to 1h.",
+            "A player that has received nothing yet is answered with an error after one and a half times this long.",
+            example: "1m"),
+        "max_fetches": SettingText(
+            "Run at most this many transfers from origins at once; 1 to 4096.",
+            "More wait their turn, players before downloads. A paused transfer does not count.", example: "64"),
+        "max_fetches_per_host": SettingText(
+            "Run at most this many transfers from one host at once; 1 to 4096.", example: "6"),
+        "web_origins": SettingText(
+            "Let web pages of this origin, such as https://player.example, read all that the proxy serves, and learn what is cached.",
+            "Pages of other sites may read media, playlists, subtitles and keys of public origins, and nothing else.",
+            example: "[https://player.example]"),
+        "secret_parameters": SettingText(
+            "Treat this query parameter as a secret: show *** for its value in logs and listings.",
+            """
+            `*` stands for any run of characters. Names such as `token`, `sig` and `*password*` are secrets already; \
+            docs/guide/security.md lists them.
+            """, example: "[viewer, x-id-*]"),
+        "threads": SettingText("Run this many event loops, each in a thread of its own; 1 to 256.", example: "4"),
+        "ca_file": SettingText(
+            "Trust the certificates in this PEM file instead of the system's.",
+            "In the configuration file the path must be absolute or begin with `~/`.",
+            example: "/etc/ssl/certs/ca-certificates.crt"),
+        "log_level": SettingText(
+            "Log messages of this level and above: trace, debug, info, notice, warning, error or critical.",
+            "The log goes to standard error.", example: "info"),
+        "access_log": SettingText(
+            "Write a line of JSON for each request to this file; - for standard output.",
+            """
+            A line says who requested what, what was sent, and how much of it came from the cache. SIGHUP reopens the \
+            file, as logrotate needs it. In the configuration file the path must be absolute or begin with `~/`.
+            """, example: "/var/log/reelcache/access.log"),
+        "player": SettingText(
+            "Open URLs with this player: the name or path of a program.",
+            """
+            In the file it may also be a list: the program and its arguments. Only `reelcache play` uses this setting.
+            """, example: "[mpv, --fs]"),
+        "rules": SettingText(
+            "Treat the resources of some hosts and paths differently.",
+            """
+            A rule is a list of keys. `host` and `path` say which resources it is for; a rule with neither is for all. \
+            The other keys are its effects. Each effect is taken from the first rule that matches and names it, so \
+            general rules come last.
+
+            `reelcache ls`, `show`, `rm` and the others follow `key` and `ignore_query` too: any URL of a resource names it.
+            """, example: exampleRules),
+    ]
+
+    private static let exampleRules = """
+        - host: "*.cdn.example"          # edge1.cdn.example and edge2.cdn.example have the same films
+          path: [/vod/*, "*.mp4"]
+          key: https://cdn.example{path}
+          ignore_query: [token, expires, utm_*]
+          ttl: 30d
+          fill: whole
+          max_object: 10GB
+        - host: http://nas.local:8080    # without http://, the header fields would go over https only
+          headers: {X-Api-Key: a-secret, User-Agent: reelcache}
+          pin: true
+        - path: /live/*
+          bypass: true
+        - host: roaming.example
+          metered: true
+        - host: tv.example               # long segments, and a player that revalidates all of them
+          ahead_segments: 1
+          ignore_reload: true
+        - host: wiki.example             # /wiki/File:Film.webm is a web page there
+          store_pages: true
+        - host: [strict.example, "*.strict.example"]
+          ignore_no_store: true
+          play_stale: true
+        - fill: ahead 64MiB              # for everything that no rule above has a fill for
+        """
+
+    // MARK: Keys of rules
+
+    static let ruleKeys: [String: SettingText] = [
+        "host": SettingText(
+            "Apply the rule to these hosts: one pattern, or a list of patterns.",
+            """
+            `*` stands for any run of characters. A pattern with a port matches that port only. A pattern that begins \
+            with `http://` or `https://` matches that scheme only, and its default port unless `:PORT` follows, or \
+            `:*` for all ports. Quote a pattern that begins with `*`.
+            """, example: "\"*.cdn.example\""),
+        "path": SettingText(
+            "Apply the rule to these paths: one pattern, or a list of patterns.",
+            "The pattern is compared with the path without its query. `*` stands for any run of characters, `/` included.",
+            example: "[/vod/*, \"*.mp4\"]"),
+        "bypass": SettingText(
+            "With true, neither store responses nor answer from the cache.", example: "true"),
+        "ttl": SettingText(
+            "Treat a response as fresh for this long, whatever its origin says: 90m, 12h, 30d.", example: "30d"),
+        "ignore_no_store": SettingText(
+            "With true, store responses even if the origin says no-store.", example: "true"),
+        "play_stale": SettingText(
+            """
+            With true, play what is stored while the origin cannot be reached, even if the origin forbids that. With \
+            false, do not even play what is pinned or was downloaded.
+            """, example: "true"),
+        "ignore_query": SettingText(
+            "Ignore these query parameters when telling resources apart; true for all of them.",
+            "Use it for tokens that expire. `*` stands for any run of characters. The origin still receives all parameters.",
+            example: "[token, expires, utm_*]"),
+        "key": SettingText(
+            "Store the resource under this URL, so that several hosts can share it.",
+            """
+            `{scheme}`, `{host}`, `{path}` and `{query}` stand for the parts of the requested URL, `{query}` for what \
+            `ignore_query` leaves of it. Quote a key that begins with `{`.
+
+            No site can replace the media of another: a rule whose key lacks `{host}` must name its hosts, with a \
+            domain behind each `*`. A key that begins with `https://` is for https URLs only, one with `http://` for \
+            http URLs only, and one with `{scheme}` for both. `{host}` and `{scheme}` stand between slashes, before \
+            `{path}` and `{query}`.
+            """, example: "https://cdn.example{path}"),
+        "fill": SettingText(
+            "Fetch this much beyond what players ask for, as the setting of the same name does.", example: "whole"),
+        "metered": SettingText(
+            "With true, fetch nothing after the player has left, because every byte costs.",
+            """
+            Otherwise the transfer goes on for as many bytes as were read, 8 MiB at most, so that a player that \
+            returns need not wait. `metered` overrides `fill`, and no segments are fetched ahead.
+            """, example: "true"),
+        "ahead_segments": SettingText(
+            "Fetch this many segments ahead, as the setting of the same name does.", example: "1"),
+        "ignore_reload": SettingText(
+            "Ignore a player's wish to revalidate what is fresh, as the setting of the same name does.",
+            example: "true"),
+        "headers": SettingText(
+            "Send these header fields to the origin in place of the player's.",
+            """
+            They do not follow a redirect to another origin. They may be secrets, so the rule must name its hosts, with \
+            a domain behind each `*`; a host without a scheme means `https://` here.
+            """, example: "{X-Api-Key: a-secret, User-Agent: reelcache}"),
+        "pin": SettingText(
+            "With true, pin what is stored: when its transfer has ended, or when it is next played.", example: "true"),
+        "store_pages": SettingText(
+            "With true, store web pages (text/html) that arrive where media was requested.",
+            "Otherwise they are passed on and not stored: most are those of captive portals and logins.",
+            example: "true"),
+        "max_object": SettingText(
+            "Do not store resources larger than this, such as 2GB.", example: "10GB"),
+    ]
+}
