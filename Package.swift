@@ -119,10 +119,17 @@ let package = Package(
                 "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel", "LocalFiles", "Metrics",
                 "Presentations", "Reelcache", "Units", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
+        .target(name: "Completion"),
+        .target(
+            name: "Doctor",
+            dependencies: [
+                "CLinux", "CachePolicy", "Configuration", "ControlAPI", "DiskCache", "EventIO", "HTTPModel",
+                "HTTPTransport", "Metrics", "Reelcache", "Units", "Upstream",
+            ]),
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
-                "Administration", "Configuration", "LocalFiles", "TerminalText", "Units",
+                "Administration", "Completion", "Configuration", "Doctor", "LocalFiles", "TerminalText", "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 "Playlists",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -205,6 +212,8 @@ let package = Package(
                 "Reelcache", "CachePolicy", "DiskCache", "Downloads", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        .testTarget(name: "CompletionTests", dependencies: ["Completion", "TestSupport"]),
+        .testTarget(name: "DoctorTests", dependencies: ["Doctor", "TestSupport", "Upstream"]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "DurabilityTests",

@@ -15,7 +15,8 @@ struct ConfigCheck: ParsableCommand {
         commandName: "check", abstract: "Check a configuration file.",
         discussion: "Prints one line for each problem, FILE:LINE:COLUMN first, and exits with 1 if there is any.")
 
-    @Argument(help: "The file. (default: the one that serve would read)")
+    @Argument(
+        help: "The file. (default: the one that serve would read)", completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
     @Flag(help: "Print JSON.")
     var json = false

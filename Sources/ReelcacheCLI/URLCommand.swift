@@ -9,7 +9,7 @@ struct URLCommand: ParsableCommand {
             "Where the proxy serves only what is mounted, that is below a mount. Mounts and any_origin are those of the configuration file and the "
             + "environment: flags of a running proxy are not known here.")
 
-    @Argument(help: "An http or https URL.")
+    @Argument(help: "An http or https URL.", completion: .known(.urls))
     var url: String
     @OptionGroup var cache: CacheOptions
 

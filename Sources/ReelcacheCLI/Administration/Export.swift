@@ -15,9 +15,11 @@ struct Export: ParsableCommand {
             + "Where the file system can, the file shares its blocks with the cache and takes no space of its own. It gets its name when it is complete."
     )
 
-    @Argument(help: "A media URL, or the one that a player opens for it.")
+    @Argument(help: "A media URL, or the one that a player opens for it.", completion: .known(.urls))
     var url: String
-    @Option(name: [.short, .customLong("output")], help: ArgumentHelp("The file to write.", valueName: "file"))
+    @Option(
+        name: [.short, .customLong("output")], help: ArgumentHelp("The file to write.", valueName: "file"),
+        completion: .file())
     var output: String
     @Flag(help: "Replace the file if it is there.")
     var force = false

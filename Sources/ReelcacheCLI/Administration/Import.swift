@@ -11,7 +11,7 @@ struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Take a file into the cache, as if it had been fetched from a URL.")
 
-    @Argument(help: "The file.")
+    @Argument(help: "The file.", completion: .file())
     var file: String
     @Option(name: .customLong("as"), help: ArgumentHelp("The URL that players will ask for.", valueName: "url"))
     var url: String

@@ -9,13 +9,14 @@ import Reelcache
 struct ResourceSelection: ParsableArguments {
     @Argument(
         help:
-            "Media URLs, or those that a player opens for them. * stands for any run of characters: 'https://example.org/*'."
-    )
+            "Media URLs, or those that a player opens for them. * stands for any run of characters: 'https://example.org/*'.",
+        completion: .known(.urls))
     var urls: [String] = []
     @Option(help: ArgumentHelp("All whose URL contains this; upper and lower case are alike.", valueName: "text"))
     var filter: String?
     @Option(
-        help: ArgumentHelp("All that were downloaded in this category, as far as the history goes.", valueName: "name"))
+        help: ArgumentHelp("All that were downloaded in this category, as far as the history goes.", valueName: "name"),
+        completion: .known(.categories))
     var category: String?
 
     /// How many ways of saying it are used.

@@ -12,7 +12,7 @@ import Units
 struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Show all that is known of a cached resource.")
 
-    @Argument(help: "A media URL, or the one that a player opens for it.")
+    @Argument(help: "A media URL, or the one that a player opens for it.", completion: .known(.urls))
     var url: String
     @Flag(help: "List the segments of a presentation, and which are cached.")
     var segments = false

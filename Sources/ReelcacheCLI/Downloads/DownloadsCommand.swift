@@ -77,7 +77,7 @@ struct DownloadsList: ParsableCommand {
         help: ArgumentHelp(
             "Only waiting, downloading, paused, completed, failed or cancelled ones.", valueName: "state"))
     var state: DownloadState?
-    @Option(help: ArgumentHelp("Only those of this category.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only those of this category.", valueName: "name"), completion: .known(.categories))
     var category: String?
     @Flag(help: "Print JSON.")
     var json = false
@@ -183,7 +183,7 @@ struct DownloadsWatch: ParsableCommand {
 
 /// Which downloads, as people name them.
 struct DownloadNaming: ParsableArguments {
-    @Argument(help: "Downloads by their number or URL.")
+    @Argument(help: "Downloads by their number or URL.", completion: .known(.downloads))
     var names: [String] = []
     @Flag(help: "All for which it is possible.")
     var all = false
@@ -302,7 +302,7 @@ struct DownloadsMove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "move", abstract: "Change when a download has its turn.")
 
-    @Argument(help: "A download by its number or URL.")
+    @Argument(help: "A download by its number or URL.", completion: .known(.downloads))
     var name: String
     @Flag(help: "Before all others of its priority that wait.")
     var first = false

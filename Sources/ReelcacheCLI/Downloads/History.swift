@@ -13,7 +13,7 @@ struct History: ParsableCommand {
 
     @Option(help: ArgumentHelp("At most so many. (default: all)", valueName: "number"))
     var limit: Int?
-    @Option(help: ArgumentHelp("Only those of this category.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only those of this category.", valueName: "name"), completion: .known(.categories))
     var category: String?
     @Flag(help: "Print JSON, an array with all that is known of each.")
     var json = false

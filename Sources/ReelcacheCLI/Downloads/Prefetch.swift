@@ -19,13 +19,13 @@ struct Prefetch: ParsableCommand {
             --subtitles or --all say otherwise. It counts as one download. A live stream is recorded: --for 30m.
             """)
 
-    @Argument(help: "Media URLs, or those that a player opens for them.")
+    @Argument(help: "Media URLs, or those that a player opens for them.", completion: .known(.urls))
     var urls: [String] = []
     @Option(
         name: [.customShort("i"), .customLong("input")],
         help: ArgumentHelp(
             "A file with one URL on each line; - for standard input. Empty lines and those that begin with # are passed over.",
-            valueName: "file"))
+            valueName: "file"), completion: .file())
     var input: String?
     @Option(
         help: ArgumentHelp("Only so much of the beginning of each, such as 10MB.", valueName: "size"),
@@ -42,7 +42,9 @@ struct Prefetch: ParsableCommand {
         help: ArgumentHelp("What may come in a second for each, such as 500kB.", valueName: "rate"),
         transform: DownloadArgument.rate)
     var limitRate: Int64?
-    @Option(help: ArgumentHelp("A word by which the history can be searched.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("A word by which the history can be searched.", valueName: "name"),
+        completion: .known(.categories))
     var category: String?
     @OptionGroup(title: "OPTIONS FOR PLAYLISTS") var presentation: PresentationOptions
     @Flag(name: .customLong("no-pin"), help: "Let what is downloaded be evicted when the cache is full.")
@@ -51,7 +53,7 @@ struct Prefetch: ParsableCommand {
         name: [.short, .customLong("output")],
         help: ArgumentHelp(
             "Place each finished file in this directory as well, under its own name; the directory is made where it is missing. What is there is never overwritten.",
-            valueName: "directory"))
+            valueName: "directory"), completion: .directory)
     var output: String?
     @Flag(help: "Only put them into the queue.")
     var detach = false

@@ -8,15 +8,18 @@ struct PresentationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The picture: \(RenditionChoice.Quality.forms), or the next below it. Default: best.", valueName: "quality"),
+        completion: .list(["best", "worst", "2160p", "1080p", "720p", "480p"]),
         transform: Self.quality)
     var quality: RenditionChoice.Quality?
     @Option(
         help: ArgumentHelp("Languages of the sound, such as en,de; all, none, or default.", valueName: "languages"),
+        completion: .list(["all", "none", "default"]),
         transform: Self.languages)
     var audio: RenditionChoice.Languages?
     @Option(
         help: ArgumentHelp(
             "Languages of the subtitles, such as en,de; all, or none (default).", valueName: "languages"),
+        completion: .list(["all", "none"]),
         transform: Self.languages)
     var subtitles: RenditionChoice.Languages?
     @Flag(help: "All qualities, languages and subtitles.")

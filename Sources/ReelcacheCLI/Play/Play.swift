@@ -21,14 +21,15 @@ struct Play: ParsableCommand {
               reelcache play --player vlc https://example.org/film.m3u8
             """)
 
-    @Argument(help: "The URL to play: a media URL, or the one that a player opens for it.")
+    @Argument(help: "The URL to play: a media URL, or the one that a player opens for it.", completion: .known(.urls))
     var url: String
     @Argument(parsing: .postTerminator, help: "Arguments for the player.")
     var arguments: [String] = []
     @Option(
         help: ArgumentHelp(
             "The player: the name or path of a program. (default: mpv, vlc or ffplay, the first that is installed)",
-            valueName: "program"))
+            valueName: "program"),
+        completion: .list(PlayerProgram.known))
     var player: String?
     @Option(
         help: ArgumentHelp(
