@@ -80,25 +80,43 @@ struct RunningLook {
 
 /// The process that listens at a port, where this user may see that.
 private enum PortOwner {
-    static func name(port: Int) -> String? {
+    /// What is in /proc changes while it is read, and a line or a process can be missed.
+    private static let attempts = 5
+
+    static func name(port: Int) -> String? { (0..<attempts).lazy.compactMap { _ in find(port) }.first }
+
+    private static func find(_ port: Int) -> String? {
         let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { listeners($0, port) }
-        guard !sockets.isEmpty, let processes = try? FileManager.default.contentsOfDirectory(atPath: "/proc") else {
-            return nil
-        }
-        for process in processes where Int(process) != nil {
+        guard !sockets.isEmpty else { return nil }
+        // A child that is just being started has what its parent has.
+        for process in entries("/proc").compactMap({ Int($0) }).sorted() {
             let directory = "/proc/\(process)/fd"
-            let files = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-            guard
-                files.contains(where: { file in
-                    (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\(file)")).map(
-                        sockets.contains)
-                        ?? false
-                })
-            else { continue }
+            guard entries(directory).contains(where: { sockets.contains(target("\(directory)/\($0)")) }) else {
+                continue
+            }
             let command = (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)) ?? "a process"
             return "\(command.filter { $0 != "\n" }.printable) (process \(process))"
         }
         return nil
+    }
+
+    private static func entries(_ directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        }
+        return names
+    }
+
+    private static func target(_ link: String) -> String {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = bytes.withUnsafeMutableBytes {
+            readlink(link, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     }
 
     /// As `/proc/PID/fd` shows them: `socket:[1234]`.

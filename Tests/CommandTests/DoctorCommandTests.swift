@@ -175,8 +175,10 @@ import Testing
     @Test func whoHasThePortIsNamed() async throws {
         try await blocking {
             let taken = try doctor([], ["REELCACHE_LISTEN": "127.0.0.1:\(origin.port)"])
+            // A child of this process that is being started may have the socket too.
             #expect(
-                taken.has("problem", "(process \(getpid())) has 127.0.0.1:\(origin.port); stop that"), "\(taken)")
+                taken.problems.contains { $0.contains(/port: .+ \(process \d+\) has 127\.0\.0\.1:\d+; stop that/) },
+                "\(taken)")
             let other = try ProxyProcess(cacheDirectory: directory.file("other"))
             let report = try doctor([], ["REELCACHE_LISTEN": "127.0.0.1:\(other.port)"])
             #expect(report.has("problem", "a proxy of another cache has 127.0.0.1:\(other.port)"), "\(report)")
