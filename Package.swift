@@ -120,10 +120,18 @@ let package = Package(
                 "Presentations", "Reelcache", "Units", "Upstream", .product(name: "Logging", package: "swift-log"),
             ]),
         .target(name: "Manual", dependencies: ["Configuration"]),
+        .target(name: "Completion"),
+        .target(
+            name: "Doctor",
+            dependencies: [
+                "CLinux", "CachePolicy", "Configuration", "ControlAPI", "DiskCache", "EventIO", "HTTPModel",
+                "HTTPTransport", "Metrics", "Reelcache", "Units", "Upstream",
+            ]),
         .executableTarget(
             name: "ReelcacheCLI",
             dependencies: [
-                "Administration", "Configuration", "LocalFiles", "Manual", "TerminalText", "Units",
+                "Administration", "Completion", "Configuration", "Doctor", "LocalFiles", "Manual", "TerminalText",
+                "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 "Playlists",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -209,6 +217,8 @@ let package = Package(
                 "Reelcache", "CachePolicy", "DiskCache", "Downloads", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        .testTarget(name: "CompletionTests", dependencies: ["Completion", "TestSupport"]),
+        .testTarget(name: "DoctorTests", dependencies: ["Doctor", "TestSupport", "Upstream"]),
         .testTarget(name: "CommandTests", dependencies: ["TestSupport"]),
         .testTarget(
             name: "DurabilityTests",

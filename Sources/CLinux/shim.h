@@ -57,6 +57,14 @@ static inline int reel_set_terminal_size(int descriptor, unsigned short columns,
     return ioctl(descriptor, TIOCSWINSZ, &size);
 }
 
+// The kind of file system that a path is on, as statfs(2) tells it; -1 where it does not.
+#include <sys/vfs.h>
+static inline long reel_file_system(const char *path) {
+    struct statfs info;
+    return statfs(path, &info) == 0 ? (long)info.f_type : -1;
+}
+extern int mkostemp(char *path, int flags);
+
 extern int posix_openpt(int flags);
 extern int grantpt(int master);
 extern int unlockpt(int master);

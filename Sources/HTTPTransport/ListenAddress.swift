@@ -151,9 +151,18 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, &seconds, size)
     }
 
+    /// Why nobody can listen here now, as an error number; nil where somebody can. Blocks.
+    package var listenError: Int32? {
+        do throws(ListenError) {
+            close(try listen(shared: false, unsentBytes: 1 << 20))
+            return nil
+        } catch { return error.code ?? EADDRNOTAVAIL }
+    }
+
     private func failure(_ operation: String) -> ListenError {
-        var error = ListenError(address: self, operation: operation, detail: String(errno: errno))
-        error.isPortTaken = errno == EADDRINUSE
+        let code = errno
+        var error = ListenError(address: self, operation: operation, detail: String(errno: code))
+        (error.isPortTaken, error.code) = (code == EADDRINUSE, code)
         return error
     }
 
@@ -180,6 +189,8 @@ package struct ListenError: Error, CustomStringConvertible {
     package let detail: String
     /// Whether another process has the port.
     package internal(set) var isPortTaken = false
+    /// The system's error number, where it is one of the system's.
+    var code: Int32?
 
     package var description: String { "cannot listen on \(address): \(operation): \(detail)" }
 }

@@ -1,6 +1,6 @@
 /// How the files and sockets that this process may have open are shared out. Who plays what is not cached yet needs
 /// three: its own connection, the origin's, and the file.
-struct DescriptorBudget: Equatable {
+package struct DescriptorBudget: Equatable {
     /// Connections of clients.
     let clients: Int
     /// Transfers from origins that run at once, each with a connection.
@@ -21,7 +21,7 @@ struct DescriptorBudget: Equatable {
     private static let smallestShare = 8
 
     /// What a process with so many loops needs to work.
-    static func needed(loops: Int) -> Int {
+    package static func needed(loops: Int) -> Int {
         // A sixteenth of it is for moments.
         (fixed(loops) + 8 + 3 * smallestShare) * 16 / 15 + 1
     }

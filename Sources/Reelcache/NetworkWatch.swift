@@ -8,7 +8,7 @@ import Upstream
 
 extension LocalNetworks {
     /// Where this machine is now; nil where the system does not tell.
-    static func look() -> LocalNetworks? {
+    package static func look() -> LocalNetworks? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return nil }
         defer { freeifaddrs(first) }

@@ -4,13 +4,14 @@ import Reelcache
 
 /// Options of every command: the cache directory, and the configuration file that may name it.
 struct CacheOptions: ParsableArguments {
-    @Option(name: .customLong("cache-dir"), help: .setting("cache_dir"))
+    @Option(name: .customLong("cache-dir"), help: .setting("cache_dir"), completion: .directory)
     var directory: String?
     @Option(
         name: .customLong("config"),
         help: ArgumentHelp(
             "Read this configuration file. (default: $\(SettingSources.configVariable), else $XDG_CONFIG_HOME/reelcache/reelcache.yaml, "
-                + "else /etc/reelcache/reelcache.yaml)", valueName: "file"))
+                + "else /etc/reelcache/reelcache.yaml)", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
 
     func validate() throws { try sources().validateFlags() }
@@ -46,7 +47,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("max_body")) var maxBody: String?
     @Flag(inversion: .prefixedNo, help: .setting("offline")) var offline: Bool?
     @Flag(inversion: .prefixedNo, help: .setting("play_pinned")) var playPinned: Bool?
-    @Option(help: .setting("fill")) var fill: String?
+    @Option(help: .setting("fill"), completion: .list(["read", "ahead", "end", "whole"])) var fill: String?
     @Option(help: .setting("ahead_segments")) var aheadSegments: String?
     @Flag(inversion: .prefixedNo, help: .setting("ignore_reload")) var ignoreReload: Bool?
     @Option(help: .setting("max_downloads")) var maxDownloads: String?
@@ -59,9 +60,9 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("web_origins")) var webOrigin: [String] = []
     @Option(help: .setting("secret_parameters")) var secretParameter: [String] = []
     @Option(help: .setting("threads")) var threads: String?
-    @Option(help: .setting("ca_file")) var caFile: String?
-    @Option(help: .setting("log_level")) var logLevel: String?
-    @Option(help: .setting("access_log")) var accessLog: String?
+    @Option(help: .setting("ca_file"), completion: .file()) var caFile: String?
+    @Option(help: .setting("log_level"), completion: .logLevels) var logLevel: String?
+    @Option(help: .setting("access_log"), completion: .file()) var accessLog: String?
 
     // What other programs call it: the nearest flag by its letters would be another one.
     @Option(help: .hidden) var port: String?

@@ -20,7 +20,9 @@ struct ConfigCheck: ParsableCommand {
               reelcache config check ./reelcache.yaml
             """)
 
-    @Argument(help: "The file to check. (default: the one that serve would read)")
+    @Argument(
+        help: "The file to check. (default: the one that serve would read)",
+        completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
     @Flag(help: "Print JSON.")
     var json = false

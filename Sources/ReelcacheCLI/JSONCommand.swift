@@ -25,3 +25,4 @@ extension DownloadsMove: JSONCommand {}
 extension DownloadsSet: JSONCommand {}
 extension DownloadsClear: JSONCommand {}
 extension History: JSONCommand {}
+extension DoctorCommand: JSONCommand {}

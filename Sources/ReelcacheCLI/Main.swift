@@ -20,11 +20,12 @@ struct Main: ParsableCommand {
             Serve.self, Play.self, URLCommand.self, Prefetch.self, DownloadsCommand.self, History.self, Stats.self,
             List.self,
             Show.self, Pin.self, Unpin.self, Remove.self, Export.self, Import.self, Verify.self,
-            ConfigCommand.self, Generate.self,
+            ConfigCommand.self, DoctorCommand.self, Generate.self, Complete.self,
         ])
 
     static func main() {
         refuseMendedArguments()
+        CompletionScript.printIfRequested()
         do {
             var command = try parseAsRoot()
             do { try command.run() } catch {

@@ -13,7 +13,7 @@ struct URLCommand: ParsableCommand {
               mpv "$(reelcache url https://example.org/film.mp4)"
             """)
 
-    @Argument(help: "The http or https URL of the media.")
+    @Argument(help: "The http or https URL of the media.", completion: .known(.urls))
     var url: String
     @OptionGroup var cache: CacheOptions
 

@@ -22,9 +22,11 @@ struct Export: ParsableCommand {
             """
     )
 
-    @Argument(help: "The media URL, as its origin has it or as players open it.")
+    @Argument(help: "The media URL, as its origin has it or as players open it.", completion: .known(.urls))
     var url: String
-    @Option(name: [.short, .customLong("output")], help: ArgumentHelp("Write to this file.", valueName: "file"))
+    @Option(
+        name: [.short, .customLong("output")], help: ArgumentHelp("Write to this file.", valueName: "file"),
+        completion: .file())
     var output: String
     @Flag(help: "Replace the file if it exists.")
     var force = false

@@ -16,7 +16,7 @@ struct Import: ParsableCommand {
               reelcache import film.mp4 --as https://example.org/film.mp4
             """)
 
-    @Argument(help: "The file to add.")
+    @Argument(help: "The file to add.", completion: .file())
     var file: String
     @Option(name: .customLong("as"), help: ArgumentHelp("The URL that players will request.", valueName: "url"))
     var url: String

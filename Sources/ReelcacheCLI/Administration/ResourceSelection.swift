@@ -9,14 +9,15 @@ import Reelcache
 struct ResourceSelection: ParsableArguments {
     @Argument(
         help:
-            "Media URLs, as their origins have them or as players open them. In a pattern, * is any run of characters: 'https://example.org/*'."
-    )
+            "Media URLs, as their origins have them or as players open them. In a pattern, * is any run of characters: 'https://example.org/*'.",
+        completion: .known(.urls))
     var urls: [String] = []
     @Option(help: ArgumentHelp("Select all URLs that contain this text; case does not matter.", valueName: "text"))
     var filter: String?
     @Option(
         help: ArgumentHelp(
-            "Select what was downloaded in this category, as far as the history goes back.", valueName: "name"))
+            "Select what was downloaded in this category, as far as the history goes back.", valueName: "name"),
+        completion: .known(.categories))
     var category: String?
 
     /// How many ways of selecting resources are used.

@@ -19,7 +19,7 @@ struct Show: ParsableCommand {
               reelcache show https://example.org/film.m3u8 --segments
             """)
 
-    @Argument(help: "The media URL, as its origin has it or as players open it.")
+    @Argument(help: "The media URL, as its origin has it or as players open it.", completion: .known(.urls))
     var url: String
     @Flag(help: "List the segments of a stream, and which of them are cached.")
     var segments = false

@@ -83,7 +83,8 @@ struct DownloadsList: ParsableCommand {
         help: ArgumentHelp(
             "List only downloads in this state.", valueName: "state"))
     var state: DownloadState?
-    @Option(help: ArgumentHelp("List only downloads of this category.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("List only downloads of this category.", valueName: "name"), completion: .known(.categories))
     var category: String?
     @Flag(help: "Print JSON.")
     var json = false
@@ -191,7 +192,7 @@ struct DownloadsWatch: ParsableCommand {
 
 /// The downloads that a command changes, as users name them.
 struct DownloadNaming: ParsableArguments {
-    @Argument(help: "Downloads, by their number or URL.")
+    @Argument(help: "Downloads, by their number or URL.", completion: .known(.downloads))
     var names: [String] = []
     @Flag(help: "Select all downloads to which this applies.")
     var all = false
@@ -313,7 +314,7 @@ struct DownloadsMove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "move", abstract: "Change the place of a download in the queue.")
 
-    @Argument(help: "The download, by its number or URL.")
+    @Argument(help: "The download, by its number or URL.", completion: .known(.downloads))
     var name: String
     @Flag(help: "Move it before all waiting downloads of its priority.")
     var first = false

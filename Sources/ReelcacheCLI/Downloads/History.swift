@@ -18,7 +18,8 @@ struct History: ParsableCommand {
 
     @Option(help: ArgumentHelp("Limit the list to this many downloads. (default: all)", valueName: "number"))
     var limit: Int?
-    @Option(help: ArgumentHelp("List only downloads of this category.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("List only downloads of this category.", valueName: "name"), completion: .known(.categories))
     var category: String?
     @Flag(help: "Print a JSON array with everything known about each.")
     var json = false

@@ -24,13 +24,13 @@ struct Prefetch: ParsableCommand {
               reelcache prefetch https://example.org/live.m3u8 --for 30m
             """)
 
-    @Argument(help: "Media URLs, as their origins have them or as players open them.")
+    @Argument(help: "Media URLs, as their origins have them or as players open them.", completion: .known(.urls))
     var urls: [String] = []
     @Option(
         name: [.customShort("i"), .customLong("input")],
         help: ArgumentHelp(
             "Read URLs from this file, one on each line; - for standard input. Empty lines and lines that begin with # are skipped.",
-            valueName: "file"))
+            valueName: "file"), completion: .file())
     var input: String?
     @Option(
         help: ArgumentHelp(
@@ -53,7 +53,8 @@ struct Prefetch: ParsableCommand {
         transform: DownloadArgument.rate)
     var limitRate: Int64?
     @Option(
-        help: ArgumentHelp("Label the downloads, so that other commands find them with --category.", valueName: "name"))
+        help: ArgumentHelp("Label the downloads, so that other commands find them with --category.", valueName: "name"),
+        completion: .known(.categories))
     var category: String?
     @OptionGroup(title: "OPTIONS FOR PLAYLISTS") var presentation: PresentationOptions
     @Flag(name: .customLong("no-pin"), help: "Do not pin the downloads: they may be evicted when the cache is full.")
@@ -62,7 +63,7 @@ struct Prefetch: ParsableCommand {
         name: [.short, .customLong("output")],
         help: ArgumentHelp(
             "Also place each finished file in this directory, which is created if it is missing. Existing files are never overwritten.",
-            valueName: "directory"))
+            valueName: "directory"), completion: .directory)
     var output: String?
     @Flag(help: "Queue the downloads and return at once.")
     var detach = false

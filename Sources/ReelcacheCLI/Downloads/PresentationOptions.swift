@@ -9,17 +9,20 @@ struct PresentationOptions: ParsableArguments {
         help: ArgumentHelp(
             "Choose the picture: \(RenditionChoice.Quality.forms), or the next lower one. (default: best)",
             valueName: "quality"),
+        completion: .list(["best", "worst", "2160p", "1080p", "720p", "480p"]),
         transform: Self.quality)
     var quality: RenditionChoice.Quality?
     @Option(
         help: ArgumentHelp(
             "Choose the languages of the sound, such as en,de, or all or none. (default: the stream's own choice)",
             valueName: "languages"),
+        completion: .list(["all", "none", "default"]),
         transform: Self.languages)
     var audio: RenditionChoice.Languages?
     @Option(
         help: ArgumentHelp(
             "Choose the languages of the subtitles, such as en,de, or all. (default: none)", valueName: "languages"),
+        completion: .list(["all", "none"]),
         transform: Self.languages)
     var subtitles: RenditionChoice.Languages?
     @Flag(help: "Download all qualities, languages and subtitles.")

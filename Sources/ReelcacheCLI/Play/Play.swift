@@ -21,14 +21,15 @@ struct Play: ParsableCommand {
               reelcache play --player vlc https://example.org/film.m3u8
             """)
 
-    @Argument(help: "The media URL, as its origin has it or as players open it.")
+    @Argument(help: "The media URL, as its origin has it or as players open it.", completion: .known(.urls))
     var url: String
     @Argument(parsing: .postTerminator, help: "Arguments for the player.")
     var arguments: [String] = []
     @Option(
         help: ArgumentHelp(
             "Open the URL with this player: the name or path of a program. (default: mpv, vlc or ffplay, the first that is installed)",
-            valueName: "program"))
+            valueName: "program"),
+        completion: .list(PlayerProgram.known))
     var player: String?
     @Option(
         help: ArgumentHelp(

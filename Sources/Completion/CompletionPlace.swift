@@ -1,0 +1,159 @@
+/// The place of the cursor in a command line, and what can stand there.
+///
+/// | term | meaning |
+/// |---|---|
+/// | candidate | a value that the word at the cursor can become |
+/// | lead | what precedes the value in that word: `--config=` |
+/// | typed | the value as far as it is there |
+package struct CompletionPlace: Sendable {
+    /// Where candidates come from.
+    package enum Source: Sendable, Equatable {
+        case candidates([Candidate])
+        case files, directories
+        /// Names of a kind that the program knows.
+        case known(String)
+    }
+
+    package let lead: String
+    package let typed: String
+    package let source: Source
+    /// The names of the command and its subcommand.
+    package let command: [String]
+    /// The values of options that stand before, by each of their names.
+    package let options: [String: [String]]
+    /// What stands before that is neither an option nor its value.
+    package let positionals: [String]
+
+    /// - Parameters:
+    ///   - words: those between the program and the cursor's.
+    ///   - current: the word at the cursor, up to that.
+    package init(in tree: CommandTree, words: [String], current: String) {
+        var walk = CommandWalk(tree)
+        for word in words { walk.take(word) }
+        (command, options, positionals) = (walk.path, walk.options, walk.positionals)
+        if let option = walk.pending {
+            (lead, typed, source) = ("", current, Self.source(option))
+        } else if let equals = current.firstIndex(of: "="), current.hasPrefix("--"), !walk.isTerminated,
+            let option = walk.option(String(current[..<equals]))
+        {
+            let value = current.index(after: equals)
+            (lead, typed, source) = (String(current[..<value]), String(current[value...]), Self.source(option))
+        } else if current.hasPrefix("-"), !walk.isTerminated {
+            (lead, typed, source) = ("", current, .candidates(walk.flags))
+        } else {
+            (lead, typed) = ("", current)
+            let subcommands = walk.subcommands
+            source =
+                subcommands.isEmpty ? walk.positional.map(Self.source) ?? .candidates([]) : .candidates(subcommands)
+        }
+    }
+
+    private static func source(_ entry: ArgumentEntry) -> Source {
+        switch entry.values {
+        case .nothing: .candidates([])
+        case .list(let values): .candidates(values.map { Candidate($0) })
+        case .files: .files
+        case .directories: .directories
+        case .known(let kind): .known(kind)
+        }
+    }
+
+    /// Those that the word can become: what begins with it, and does not stand before it already.
+    /// - Parameter names: of the kind that `source` names.
+    package func matches(_ names: [Candidate] = []) -> [Candidate] {
+        let candidates = if case .candidates(let candidates) = source { candidates } else { names }
+        return candidates.filter { $0.value.hasPrefix(typed) && !positionals.contains($0.value) }
+            .map { Candidate(lead + $0.value, $0.note) }
+    }
+}
+
+/// A value that a word can become.
+package struct Candidate: Sendable, Equatable {
+    package let value: String
+    /// What it is, on one line.
+    package let note: String?
+
+    package init(_ value: String, _ note: String? = nil) { (self.value, self.note) = (value, note) }
+}
+
+/// Goes through the words before the cursor as the parser would, but takes what is wrong for what comes nearest.
+private struct CommandWalk {
+    private let root: CommandTree
+    private var command: CommandTree
+    private(set) var path: [String] = []
+    /// The option whose value comes next.
+    private(set) var pending: ArgumentEntry?
+    /// Whether `--` has come.
+    private(set) var isTerminated = false
+    private(set) var positionals: [String] = []
+    private(set) var options: [String: [String]] = [:]
+    private var used = Set<String>()
+
+    init(_ root: CommandTree) { (self.root, command) = (root, root) }
+
+    mutating func take(_ word: String) {
+        if let option = pending {
+            note(option, value: word)
+            pending = nil
+        } else if isTerminated {
+            positionals.append(word)
+        } else if word == "--" {
+            isTerminated = true
+        } else if word.hasPrefix("-"), word != "-" {
+            takeOption(word)
+        } else if positionals.isEmpty, let next = command[word] {
+            (command, path) = (next, path + [word])
+        } else {
+            positionals.append(word)
+        }
+    }
+
+    private mutating func takeOption(_ word: String) {
+        let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+        // Of several short ones in one word, only the last can take a value: `-qo FILE`.
+        let name = word.hasPrefix("--") ? parts[0] : "-" + String(word.suffix(1))
+        used.insert(name)
+        guard let option = option(name) else { return }
+        if word.hasPrefix("--"), parts.count == 2 { note(option, value: parts[1]) } else { pending = option }
+    }
+
+    private mutating func note(_ option: ArgumentEntry, value: String) {
+        for name in option.names { options[name, default: []].append(value) }
+    }
+
+    /// The one of that name that takes a value.
+    func option(_ name: String) -> ArgumentEntry? {
+        command.ownArguments.first { $0.kind == .option && $0.names.contains(name) }
+    }
+
+    /// Options and flags that can still be given.
+    var flags: [Candidate] {
+        command.ownArguments.filter { entry in
+            entry.isShown && entry.kind != .positional && (entry.isRepeating || used.isDisjoint(with: entry.names))
+        }.flatMap { entry in entry.names.map { Candidate($0, entry.summary) } }
+    }
+
+    /// The names of subcommands, as long as there is a choice.
+    var subcommands: [Candidate] {
+        guard let place = chosen, !isTerminated else { return [] }
+        return place.subcommands.filter { $0.isShown && $0.name != "help" || place.name == root.name && $0.isShown }
+            .map { Candidate($0.name, $0.summary) }
+    }
+
+    /// Where a subcommand is chosen: `help` takes the names of all others.
+    private var chosen: CommandTree? {
+        guard path == ["help"] else { return positionals.isEmpty ? command : nil }
+        var place: CommandTree? = root
+        for word in positionals { place = place?[word] }
+        return place
+    }
+
+    /// What the next word is that is no option.
+    var positional: ArgumentEntry? {
+        let entries = command.ownArguments.filter { $0.kind == .positional }
+        if isTerminated, let entry = entries.first(where: \.isBehindTerminator) { return entry }
+        let places = entries.filter { !$0.isBehindTerminator }
+        if positionals.count < places.count { return places[positionals.count] }
+        return places.last.flatMap { $0.isRepeating ? $0 : nil }
+    }
+}

@@ -1,0 +1,94 @@
+import CLinux
+import DiskCache
+import Foundation
+import HTTPModel
+import Reelcache
+
+// no traps: constants, and numbers of the system that are clamped.
+
+/// Looks at the disk of a cache.
+struct DiskLook {
+    let directory: DirectoryFacts
+    /// nil where nothing can be told.
+    let space: SpaceFacts?
+    let sparse: SparseFacts
+
+    init(_ configuration: ProxyConfiguration) {
+        let path = configuration.cacheDirectory
+        let place = Self.place(path)
+        // What the cache will be on, where it does not exist yet.
+        let existing = if case .missing(let above, _) = place { above } else { path }
+        var volume = statvfs()
+        let isKnown = statvfs(existing, &volume) == 0
+        let kind = FileSystemKind(
+            magic: Int64(reel_file_system(existing)) & 0xFFFF_FFFF,
+            isReadOnly: isKnown && volume.f_flag & UInt(ST_RDONLY) != 0)
+        directory = DirectoryFacts(path: path, place: place, user: geteuid(), fileSystem: kind)
+        space =
+            isKnown
+            ? SpaceFacts(
+                free: Int64(clamping: volume.f_bavail) *| Int64(clamping: volume.f_frsize),
+                cached: CachedName.bytes(in: path) ?? 0, maxSize: configuration.maxSize,
+                minFree: configuration.minFree) : nil
+        sparse =
+            if case .directory(_, _, isWritable: true) = place {
+                SparseTrial.run(in: path)
+            } else {
+                SparseFacts(
+                    holes: .untried("there is no cache yet"), tellsHoles: true,
+                    reflinks: .untried("there is no cache yet"))
+            }
+    }
+
+    private static func place(_ path: String) -> DirectoryFacts.Place {
+        var info = stat()
+        guard stat(path, &info) == 0 else {
+            guard errno == ENOENT else { return .unreachable(String(errno: errno)) }
+            let above = nearestDirectory(above: path)
+            return .missing(above: above, canBeMade: access(above, W_OK | X_OK) == 0)
+        }
+        guard info.st_mode & S_IFMT == S_IFDIR else { return .notDirectory }
+        return .directory(
+            owner: info.st_uid, mode: info.st_mode & 0o7777, isWritable: access(path, R_OK | W_OK | X_OK) == 0)
+    }
+
+    private static func nearestDirectory(above path: String) -> String {
+        var url = URL(fileURLWithPath: path).deletingLastPathComponent()
+        while url.path != "/", access(url.path, F_OK) != 0 { url.deleteLastPathComponent() }
+        return url.path
+    }
+}
+
+/// Tries on two files of its own what a cache needs. They have no names by the time that they have content.
+private enum SparseTrial {
+    private static let size = 1 << 20
+
+    static func run(in directory: String) -> SparseFacts {
+        guard let file = temporaryFile(directory), let copy = temporaryFile(directory) else {
+            let reason = String(errno: errno)
+            return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
+        }
+        defer { for descriptor in [file, copy] { close(descriptor) } }
+        let block = [UInt8](repeating: 1, count: size)
+        guard pwrite(file, block, size, 0) == size, fsync(file) == 0 else {
+            let reason = "the disk takes no test file"
+            return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
+        }
+        let reflinks = reel_clone_file(copy, file) == 0
+        let holes = fallocate(file, reel_falloc_punch_hole, 0, off_t(size / 2)) == 0
+        return SparseFacts(
+            holes: holes ? .works : .refused, tellsHoles: lseek(file, 0, seekData) == off_t(size / 2),
+            reflinks: reflinks ? .works : .refused)
+    }
+
+    /// SEEK_DATA of Linux, which glibc declares only with _GNU_SOURCE.
+    private static let seekData: Int32 = 3
+
+    private static func temporaryFile(_ directory: String) -> Int32? {
+        var name = Array((directory + "/doctor-XXXXXX").utf8CString)
+        let descriptor = mkostemp(&name, O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        unlink(name)
+        return descriptor
+    }
+}

@@ -1,0 +1,67 @@
+import CachePolicy
+import Configuration
+import Foundation
+import HTTPModel
+import Reelcache
+import Upstream
+
+/// Looks at all that goes wrong in practice, and says what it finds. The only place where the doctor acts: everything
+/// else is a function of what is seen here.
+///
+/// Nothing goes to another host unless a URL is named. Each step ends within seconds. Blocks.
+package struct Examination {
+    private let sources: SettingSources
+    private let argument: String?
+
+    /// - Parameter url: what a player is to play; nil for none.
+    package init(_ sources: SettingSources, url: String?) { (self.sources, argument) = (sources, url) }
+
+    /// In the order in which things depend on each other.
+    package func findings() -> [Finding] {
+        var findings = configurationFindings
+        let configuration = settings.proxy
+        let disk = DiskLook(configuration)
+        let visit = argument.map { URLVisit($0, configuration) }
+        findings += disk.directory.findings
+        if let space = disk.space { findings.append(space.finding) }
+        findings += disk.sparse.findings
+        findings.append(MachineLook.fileLimit(configuration).finding)
+        findings.append(MachineLook.clock(origin: visit?.date).finding)
+        findings += proxyFindings(configuration)
+        findings.append(MachineLook.names.finding)
+        findings.append(MachineLook.certificates(configuration).finding)
+        let host = configuration.baseURL.flatMap { URLComponents(string: $0)?.host } ?? "127.0.0.1"
+        findings.append(ProxyVariableFacts(sources.environment, host: host).finding)
+        return findings + (visit?.findings ?? [])
+    }
+
+    // MARK: Settings
+
+    /// What is wrong keeps nothing else from being looked at: then the defaults hold.
+    private var settings: Settings {
+        if let settings = try? sources.read() { return settings }
+        var flagsAlone = SettingSources(environment: [:])
+        flagsAlone.flags = sources.flags
+        flagsAlone.configFlag = "/dev/null"
+        return (try? flagsAlone.read()) ?? Settings()
+    }
+
+    private var configurationFindings: [Finding] {
+        do throws(SettingsError) {
+            let file = try sources.read().file
+            return [
+                .ok("configuration", file.map { "\($0) is right" } ?? "no file: defaults, variables and flags hold")
+            ]
+        } catch {
+            return error.lines.map { .problem("configuration", $0, "correct that; see reelcache config check") }
+        }
+    }
+
+    // MARK: The proxy
+
+    private func proxyFindings(_ configuration: ProxyConfiguration) -> [Finding] {
+        let running = RunningLook(configuration)
+        return [running.port.finding(configuration.listen)]
+            + running.proxy.findings(version: Proxy.version, directory: configuration.cacheDirectory)
+    }
+}

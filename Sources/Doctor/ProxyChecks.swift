@@ -1,0 +1,80 @@
+/// Who has the address at which the proxy is to listen.
+enum PortFacts: Sendable, Equatable {
+    case free
+    /// The system chooses one.
+    case any
+    /// The proxy of this cache.
+    case ours
+    /// A proxy of another cache.
+    case otherProxy(version: String)
+    /// Another program; its name and number, where they can be seen.
+    case taken(by: String?)
+    /// The system's word.
+    case refused(String)
+
+    func finding(_ address: String) -> Finding {
+        let elsewhere = "choose another address with listen"
+        return switch self {
+        case .free: .ok("port", "\(address) is free")
+        case .any: .ok("port", "the system chooses a free one")
+        case .ours: .ok("port", "the proxy listens at \(address)")
+        case .otherProxy(let version):
+            .problem(
+                "port", "a proxy of another cache has \(address) (version \(version))",
+                "stop it, \(elsewhere), or name its cache with --cache-dir")
+        case .taken(let program):
+            .problem("port", "\(program ?? "another program") has \(address)", "stop that, or \(elsewhere)")
+        case .refused(let reason): .problem("port", "cannot listen at \(address): \(reason)", elsewhere)
+        }
+    }
+}
+
+/// The proxy that owns the cache.
+enum RunningFacts: Sendable, Equatable {
+    case none
+    /// A process without a proxy.
+    case owned(pid: Int32?)
+    case silent(pid: Int32, url: String, reason: String)
+    /// - Parameters:
+    ///   - directory: what it says that it serves; nil where it does not tell.
+    ///   - isWhereWanted: whether it listens where the configuration says.
+    case answers(pid: Int32, url: String, version: String, directory: String?, isWhereWanted: Bool)
+
+    /// - Parameters:
+    ///   - version: of this program.
+    ///   - directory: of the cache.
+    func findings(version: String, directory: String) -> [Finding] {
+        let restart = "restart it (systemctl --user restart reelcache, or stop process"
+        switch self {
+        case .none: return [.ok("proxy", "none is running; start one with reelcache serve or reelcache play")]
+        case .owned(let pid):
+            return [
+                .warning(
+                    "proxy", "\(pid.map { "process \($0)" } ?? "another process") has the cache open and runs no proxy",
+                    "wait until it has ended")
+            ]
+        case .silent(let pid, let url, let reason):
+            return [
+                .problem(
+                    "proxy", "process \(pid) at \(url) does not answer: \(reason)",
+                    "see its log, then \(restart) \(pid))")
+            ]
+        case .answers(let pid, let url, let running, let served, let isWhereWanted):
+            var findings: [Finding] = []
+            if running != version {
+                findings.append(
+                    .warning("proxy", "version \(running) is running, and this is \(version)", "\(restart) \(pid))"))
+            }
+            if let served, served != directory {
+                findings.append(
+                    .warning("proxy", "it serves \(served), and not \(directory)", "name that with --cache-dir"))
+            }
+            if !isWhereWanted {
+                findings.append(
+                    .warning(
+                        "proxy", "it listens at \(url), and not where the configuration says", "\(restart) \(pid))"))
+            }
+            return findings.isEmpty ? [.ok("proxy", "version \(running) answers at \(url)")] : findings
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import CachePolicy
+import Configuration
+import Foundation
+import HTTPModel
+import Reelcache
+import Upstream
+
+/// Asks an origin for the first byte of a URL, and then the proxy.
+struct URLVisit {
+    let findings: [Finding]
+    /// What the origin says that the time is.
+    let date: Int64?
+
+    init(_ argument: String, _ configuration: ProxyConfiguration) {
+        do {
+            (findings, date) = try Self.visit(argument, configuration)
+        } catch {
+            findings = [.problem("URL", "\(error)", "name an http or https URL")]
+            date = nil
+        }
+    }
+
+    private static func visit(_ argument: String, _ configuration: ProxyConfiguration) throws -> ([Finding], Int64?) {
+        let running = RunningProxy(cacheDirectory: configuration.cacheDirectory)
+        let place = ProxyPlace(
+            url: running?.baseURL ?? configuration.baseURL, names: configuration.names,
+            mounts: try ProxyConfiguration.policy(of: configuration.mounts))
+        let url = try OriginURL(argument: argument, at: place)
+        let policy = try configuration.policy()
+        let rule = policy.resolve(url).resolvedRule
+        var rules = RuleFacts(url: policy.mask.masked(url.absolute))
+        (rules.isServed, rules.isOffline) = (policy.target(of: url) != nil, policy.isOffline)
+        (rules.bypasses, rules.largestStored) = (rule.bypasses, rule.largestStored)
+        var findings = [rules.finding]
+
+        let networks = try AddressPolicy(allow: configuration.allow).on(LocalNetworks.look() ?? .none)
+        let host = AddressFacts(url.host, networks)
+        findings.append(host.finding)
+        guard host.refused == nil, !host.addresses.isEmpty else { return (findings, nil) }
+        let probe = OriginProbe(configuration)
+        let origin = probe.ask(url.absolute, fields: rule.headers, policy: networks)
+        findings += origin.originFindings
+        if let running, let target = policy.target(of: url) {
+            let player = running.baseURL + target
+            let answer = probe.ask(player, policy: .everything)
+            findings.append(answer.proxyFinding(origin, url: policy.mask.masked(player)))
+        }
+        return (findings, origin.date)
+    }
+}
+
+extension AddressFacts {
+    init(_ host: String, _ policy: AddressPolicy) {
+        self.host = host
+        addresses = MachineLook.addresses(of: host)
+        refused = addresses.first { text in
+            IPAddress(text).map { !policy.permits(host: host, address: $0) } ?? false
+        }
+    }
+}
+
+private extension AddressPolicy {
+    /// For the proxy, wherever it listens.
+    static var everything: AddressPolicy {
+        do { return try AddressPolicy(allow: ["0.0.0.0/0", "::/0"]) } catch { preconditionFailure("\(error)") }
+    }
+}
+
+private extension AnswerFacts {
+    var date: Int64? { if case .head(let head) = self { head.date } else { nil } }
+}

@@ -1,0 +1,29 @@
+import DiskCache
+import GRDB
+
+/// A download as a glance at the database shows it; see `CachedName`.
+package struct OrderedName: Sendable, Equatable {
+    package let id: Int64
+    package let url: String
+    package let state: DownloadState
+    package let category: String?
+
+    package init(_ report: DownloadReport) {
+        (id, url, state, category) = (report.id, report.url, report.state, report.category)
+    }
+
+    private init?(_ row: StoredRow) {
+        guard let id = try? row.integer("id"), let url = try? row.text("url"),
+            let state = (try? row.text("state")).flatMap(DownloadState.init)
+        else { return nil }
+        (self.id, self.url, self.state, category) = (id, url, state, try? row.text("category"))
+    }
+
+    /// The newest first.
+    package static func all(in directory: String, limit: Int) throws -> [OrderedName] {
+        try ReadOnlyGlance.rows(
+            of: CacheStore.downloads(in: directory),
+            "SELECT id, url, state, category FROM download ORDER BY id DESC LIMIT ?1", [limit]
+        ).compactMap(OrderedName.init)
+    }
+}

@@ -1,0 +1,67 @@
+import ArgumentParser
+import Completion
+import Foundation
+
+/// What completion scripts ask: which values the word at the cursor can become. What takes longer than half a second to
+/// find out is not told.
+struct Complete: ParsableCommand {
+    enum Shell: String, ExpressibleByArgument, CaseIterable { case bash, zsh, fish }
+
+    static let configuration = CommandConfiguration(
+        commandName: "complete", abstract: "Answer a completion script.", shouldDisplay: false)
+
+    @Argument(help: "The shell that asks.")
+    var shell: Shell
+    @Argument(
+        parsing: .postTerminator,
+        help:
+            "For bash, the line up to the cursor and the word that is replaced; otherwise the words, the program's name excepted."
+    )
+    var words: [String] = []
+
+    private static let patienceMicroseconds = 500_000
+    /// Another limit in microseconds, for tests on a machine that is busy.
+    private static let patienceVariable = "REELCACHE_COMPLETION_PATIENCE"
+
+    /// The disk and another process may keep it waiting, and the shell with it. Then it ends without a word.
+    private static func limitTime() {
+        let chosen = ProcessInfo.processInfo.environment[patienceVariable].flatMap(Int.init)
+        let microseconds = min(max(1, chosen ?? patienceMicroseconds), 60_000_000)
+        signal(SIGALRM) { _ in _exit(0) }
+        var timer = itimerval()
+        // no trap: bounded above
+        timer.it_value = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
+        setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+    }
+
+    func run() throws {
+        let tree = try CommandTree(dump: Main._dumpHelp().utf8)
+        switch shell {
+        case .bash:
+            guard words.count == 2 else { return }
+            let line = BashLine(words[0], replacing: words[1])
+            answer(CompletionPlace(in: tree, words: line.words, current: line.current)) { line.reply($0.value) }
+        case .zsh, .fish:
+            let current = words.last ?? ""
+            let typed = shell == .fish ? ShellReader(word: current).text : current
+            answer(CompletionPlace(in: tree, words: words.dropLast(), current: typed)) { candidate in
+                [candidate.value, candidate.note].compactMap { $0 }.joined(separator: "\t")
+            }
+        }
+    }
+
+    private func answer(_ place: CompletionPlace, _ text: (Candidate) -> String?) {
+        var names: [Candidate] = []
+        switch place.source {
+        case .files: return print("files\t\(place.lead)\t\(place.typed)".prefix { shell == .fish || $0 != "\t" })
+        case .directories:
+            return print("directories\t\(place.lead)\t\(place.typed)".prefix { shell == .fish || $0 != "\t" })
+        case .known(let kind):
+            Self.limitTime()
+            names = KnownNames(rawValue: kind)?.candidates(for: place) ?? []
+        case .candidates: break
+        }
+        let lines = place.matches(names).compactMap(text).filter { !$0.contains("\n") }
+        print((["words"] + lines).joined(separator: "\n"))
+    }
+}

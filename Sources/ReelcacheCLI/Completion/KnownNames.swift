@@ -1,0 +1,111 @@
+import Administration
+import ArgumentParser
+import CachePolicy
+import Completion
+import Configuration
+import ControlAPI
+import DiskCache
+import Downloads
+import Foundation
+import HTTPModel
+import Logging
+import Reelcache
+
+/// Kinds of names that the cache knows. A further kind is a case here, and where its names come from.
+enum KnownNames: String {
+    case urls, downloads, categories
+
+    /// The most that a shell is given.
+    private static let limit = 300
+
+    /// Those that can stand at a place; none where they cannot be had at once. Nothing is made or locked for it.
+    func candidates(for place: CompletionPlace) -> [Candidate] {
+        guard let configuration = try? Self.configuration(place) else { return [] }
+        let proxy = RunningProxy(cacheDirectory: configuration.cacheDirectory)
+        let names: [Candidate]? =
+            switch self {
+            case .urls: try? Self.urls(place, configuration, proxy)
+            case .downloads: try? Self.downloads(place, configuration, proxy)
+            case .categories: try? Self.categories(configuration, proxy)
+            }
+        return Array((names ?? []).prefix(Self.limit))
+    }
+
+    /// By what stands before in the line, the environment and the file.
+    private static func configuration(_ place: CompletionPlace) throws -> ProxyConfiguration {
+        var sources = SettingSources()
+        func path(_ option: String) -> String? {
+            place.options[option]?.last.map { $0.hasPrefix("~/") ? HomeDirectory.path() + $0.dropFirst() : $0 }
+        }
+        sources.flags["cache_dir"] = path("--cache-dir").map { [$0] }
+        sources.configFlag = path("--config")
+        return try sources.read().proxy
+    }
+
+    // MARK: URLs
+
+    /// A URL with a secret is left out: shown, it would tell that, and masked, it would name nothing.
+    private static func urls(_ place: CompletionPlace, _ configuration: ProxyConfiguration, _ proxy: RunningProxy?)
+        throws
+        -> [Candidate]
+    {
+        let known: [CachedName]
+        if let proxy {
+            let filter = place.typed.isEmpty ? "" : "&filter=\(PercentEncoding.encodingReserved(place.typed))"
+            let page = try proxy.get("/api/v1/resources?limit=\(limit)\(filter)")
+            known = try ControlJSON.decode(ResourceListing.self, from: page).resources.map(CachedName.init)
+        } else {
+            known = try CachedName.all(
+                in: configuration.cacheDirectory, beginningWith: place.typed, limit: limit)
+        }
+        let mask = try configuration.mask
+        let isPinned: Bool? = place.command == ["pin"] ? false : place.command == ["unpin"] ? true : nil
+        return known.filter { name in
+            !name.url.contains(URLMask.replacement) && mask.masked(name.url) == name.url
+                && (isPinned ?? name.isPinned) == name.isPinned
+        }.map { Candidate($0.url, $0.cached.size) }
+    }
+
+    // MARK: Downloads
+
+    private static func downloads(
+        _ place: CompletionPlace, _ configuration: ProxyConfiguration, _ proxy: RunningProxy?
+    ) throws -> [Candidate] {
+        let mask = try configuration.mask
+        return try orders(configuration, proxy).filter { isFor(place.command.last, $0.state) }.map {
+            Candidate("\($0.id)", "\($0.state.rawValue), \(mask.masked($0.url).printable)")
+        }
+    }
+
+    /// Whether a command can do something with a download that is in this state.
+    private static func isFor(_ command: String?, _ state: DownloadState) -> Bool {
+        switch command {
+        case "pause": state == .waiting || state == .downloading
+        case "resume": state == .paused
+        case "retry": state == .failed
+        case "cancel": !state.hasEnded || state == .failed
+        case "move": !state.hasEnded
+        default: true
+        }
+    }
+
+    private static func categories(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [Candidate] {
+        Set(try orders(configuration, proxy).compactMap(\.category)).sorted().map { Candidate($0) }
+    }
+
+    private static func orders(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [OrderedName] {
+        guard let proxy else { return try OrderedName.all(in: configuration.cacheDirectory, limit: limit) }
+        let listing = try ControlJSON.decode(DownloadListing.self, from: proxy.get("/api/v1/downloads?limit=\(limit)"))
+        let history = try ControlJSON.decode(
+            DownloadList.self, from: proxy.get("/api/v1/downloads/history?limit=\(limit)"))
+        let known = Set(listing.downloads.map(\.id))
+        return (listing.downloads + history.downloads.filter { !known.contains($0.id) }).map(OrderedName.init)
+    }
+}
+
+extension CompletionKind {
+    /// Names that `reelcache complete` looks up.
+    static func known(_ names: KnownNames) -> CompletionKind { .shellCommand(names.rawValue) }
+
+    static let logLevels = list(Logger.Level.allCases.map(\.rawValue))
+}
