@@ -58,7 +58,7 @@ struct GenerateCompletions: ParsableCommand {
         for (shell, file) in [
             (CompletionShell.bash, "reelcache.bash"), (.zsh, "_reelcache"), (.fish, "reelcache.fish"),
         ] {
-            try Generate.write(Main.completionScript(for: shell), to: file, in: directory)
+            try Generate.write(CompletionScript.text(for: shell), to: file, in: directory)
         }
     }
 }

@@ -3,7 +3,7 @@ import Testing
 /// Every link in the documents leads somewhere. Addresses on the web are not asked.
 @Suite struct LinkTests {
     /// Pages of the guide that are still being written.
-    private static let yetToCome: Set = ["installing", "players", "configuration", "commands", "troubleshooting"]
+    private static let yetToCome: Set = ["installing"]
 
     @Test(arguments: Documents.all)
     func linksLeadSomewhere(path: String) throws {
