@@ -1,12 +1,12 @@
-/// Which addresses the proxy may connect to. Public ones always; this host, its networks and special blocks only where
-/// a line of `allow` names the host or the address: otherwise any web page could read the local network through the
-/// proxy.
+/// The addresses that the proxy may connect to. Public addresses are always permitted. This host, its networks and
+/// special blocks are permitted only where an entry of `allow` names the host or the address: otherwise any web
+/// page could read the local network through the proxy.
 package struct AddressPolicy: Sendable {
     private let hosts: Set<String>
     private let networks: [IPNetwork]
-    /// Where this machine is, as far as somebody has looked.
+    /// This machine's networks, as far as they have been determined.
     package var local = LocalNetworks.none
-    /// How the network leads IPv6 to IPv4, as far as somebody has asked.
+    /// The prefixes by which the network translates IPv6 to IPv4, as far as they have been discovered.
     package var translations: Set<TranslationPrefix> = []
 
     /// - Parameter allow: host names, IP addresses and CIDR blocks: `nas.local`, `127.0.0.1`, `192.168.1.0/24`,
@@ -28,19 +28,19 @@ package struct AddressPolicy: Sendable {
     }
 
     /// - Parameters:
-    ///   - host: the name in the URL, or at which a redirect points.
-    ///   - address: what the connection is really about to be made to.
+    ///   - host: the name in the URL, or in a redirect.
+    ///   - address: the address of the connection that is about to be made.
     package func permits(host: String, address: IPAddress) -> Bool {
         isPublic(address) || hosts.contains(HostName.normalized(host)) || holds(address)
     }
 
-    /// Whether an address belongs to the Internet at large, and neither to this machine nor to a network that it is on.
-    /// What is translated is judged by the IPv4 address in it as well.
+    /// Whether an address belongs to the public Internet, and neither to this machine nor to one of its networks. A
+    /// translated address is public only if the IPv4 address inside it is public, too.
     package func isPublic(_ address: IPAddress) -> Bool {
         guard !local.contains(address) else { return false }
         let translated = translated(address)
-        // That some prefix is one of translation is the word of a name server: it opens nothing where anything else
-        // could be.
+        // Only a name server states that a prefix is used for translation: that claim opens nothing in ranges that
+        // could hold anything else.
         guard address.isPublic || !translated.isEmpty && SpecialNetwork.localTranslation.contains(address) else {
             return false
         }
@@ -51,14 +51,14 @@ package struct AddressPolicy: Sendable {
         translations.compactMap { $0.embedded(in: address) }
     }
 
-    /// The same for a machine on these networks.
+    /// The same policy for a machine on these networks.
     package func on(_ local: LocalNetworks, _ translations: Set<TranslationPrefix> = []) -> AddressPolicy {
         var policy = self
         (policy.local, policy.translations) = (local, translations)
         return policy
     }
 
-    /// Whether a line of `allow` names a host by its name, or by the address that is written in its place.
+    /// Whether an entry of `allow` names a host, by its name or by the address written in its place.
     package func names(_ host: String) -> Bool {
         if hosts.contains(HostName.normalized(host)) { return true }
         return IPAddress(host).map(holds) ?? false
@@ -70,7 +70,7 @@ package struct AddressPolicy: Sendable {
     }
 }
 
-/// An entry of `allow` that names nothing.
+/// An entry of `allow` that is not a host name, address or block.
 package struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConvertible {
     package let entry: String
 

@@ -1,25 +1,25 @@
-/// What helps against an error, as a value: a program that embeds the cache changes a setting, and a command has a flag
-/// for it.
+/// The remedy for an error, as a value: a program that embeds the cache changes a setting, a command has a flag for
+/// it.
 package enum Advice: Sendable, Equatable {
-    /// Let a private host be fetched from.
+    /// Allow fetching from a private host.
     case allow(host: String)
-    /// Keep the cache elsewhere.
+    /// Keep the cache in another directory.
     case otherDirectory
-    /// End the process that has the directory, or keep the cache elsewhere.
+    /// End the process that uses the directory, or keep the cache elsewhere.
     case stopOwner
-    /// Run the later version that has made the cache, or keep it elsewhere.
+    /// Run the later version that created the cache, or keep the cache elsewhere.
     case laterVersion
-    /// Listen on another port, as another process has this one.
+    /// Listen on another port, as another process uses this one.
     case otherPort
     /// Cancel the download that is in the way.
     case cancel(download: Int64)
 
-    /// In whose words advice is given.
+    /// The terms in which advice is given.
     package enum Words: Sendable {
         case settings, flags
     }
 
-    /// The end of a sentence that says what is wrong.
+    /// The end of a sentence that states what is wrong.
     package func text(in words: Words) -> String {
         let elsewhere = words == .flags ? "choose another --cache-dir" : "choose another cache directory"
         return switch self {
@@ -33,16 +33,16 @@ package enum Advice: Sendable, Equatable {
     }
 }
 
-/// An error that says what helps as a value, for whoever tells it to choose the words.
+/// An error that carries its remedy as a value, so that the caller that reports it can choose the wording.
 package protocol AdvisedError: Error, CustomStringConvertible {
     /// What is wrong.
     var reason: String { get }
-    /// What helps, where the reason does not say so already.
+    /// The remedy, unless the reason already states it.
     var advice: Advice? { get }
 }
 
 extension AdvisedError {
-    /// One line: what is wrong, and what helps.
+    /// One line: what is wrong, and the remedy.
     package func text(in words: Advice.Words) -> String { reason + (advice.map { "; \($0.text(in: words))" } ?? "") }
 
     package var description: String { text(in: .settings) }

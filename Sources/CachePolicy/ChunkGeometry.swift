@@ -2,8 +2,9 @@ import HTTPModel
 
 /// The one place where offsets become chunks and extents.
 ///
-/// A **chunk** is the unit of presence. An **extent** is 64 chunks in a row, so that one word is its bitmap. Ranges are
-/// half-open, offsets and lengths are bytes, ordinals of chunks and extents count from 0 at the resource's first byte.
+/// A **chunk** is the unit of presence. An **extent** is 64 consecutive chunks, so that one 64-bit word is its
+/// bitmap. Ranges are half-open, offsets and lengths are in bytes, ordinals of chunks and extents count from 0 at
+/// the resource's first byte.
 ///
 ///     offset  0        chunkSize                          extentSize
 ///             |  chunk 0  |  chunk 1  |  ...  |  chunk 63  |  chunk 64  |  ...
@@ -19,7 +20,7 @@ package struct ChunkGeometry: Sendable, Hashable {
 
     private init(shift: Int) { self.shift = shift }
 
-    /// - Parameter chunkSize: a power of two of bytes, 4 KiB to 16 MiB; nil for anything else.
+    /// - Parameter chunkSize: bytes, a power of two from 4 KiB to 16 MiB; nil for anything else.
     package init?(chunkSize: Int64) {
         guard Self.allowedChunkSizes.contains(chunkSize), chunkSize.nonzeroBitCount == 1 else { return nil }
         self.init(shift: chunkSize.trailingZeroBitCount)
@@ -39,12 +40,12 @@ package struct ChunkGeometry: Sendable, Hashable {
 
     package func extent(ofChunk chunk: Int) -> Int { chunk >> Self.extentShift }
 
-    /// The place of a chunk in its extent's bitmap, 0 to 63.
+    /// The chunk's position in its extent's bitmap, 0 to 63.
     package func bit(ofChunk chunk: Int) -> Int { chunk & (Self.chunksPerExtent - 1) }
 
     // MARK: - Where a chunk or an extent lies
 
-    /// Held at `Int64.max` beyond the last offset there is.
+    /// Clamped to `Int64.max` beyond the last offset.
     package func chunkStart(_ chunk: Int) -> Int64 {
         precondition(chunk >= 0, "an ordinal is not negative")
         return chunk <= Int(Int64.max >> Int64(shift)) ? Int64(chunk) << Int64(shift) : .max
@@ -55,9 +56,9 @@ package struct ChunkGeometry: Sendable, Hashable {
         return isBeyond ? .max : chunkStart(chunk)
     }
 
-    /// The bytes of a chunk that exist: the last chunk of a resource may be short, one beyond its end is empty.
+    /// The bytes of a chunk that exist: the last chunk of a resource may be short, a chunk beyond the end is empty.
     package func chunkBytes(_ chunk: Int, length: Int64?) -> Range<Int64> {
-        // no trap: starts grow with the ordinal, which is no index of Int's size
+        // no trap: starts grow with the ordinal, which is far below Int.max
         (chunkStart(chunk)..<chunkStart(chunk + 1)).clamped(to: bounds(length))
     }
 
@@ -69,7 +70,7 @@ package struct ChunkGeometry: Sendable, Hashable {
         return range.isEmpty ? first..<first : first..<chunk(at: range.upperBound -| 1) + 1
     }
 
-    /// A range widened to whole chunks, or to the end of the resource where that comes first.
+    /// A range widened to whole chunks, or to the end of the resource if that comes first.
     ///
     ///     chunks  |     |     |     |     |  )length
     ///     range            [=====)
@@ -90,7 +91,7 @@ package struct ChunkGeometry: Sendable, Hashable {
         (chunkCount(length: length) + Self.chunksPerExtent - 1) >> Self.extentShift
     }
 
-    /// How many chunks of an extent exist, 0 to 64; 64 while the length is not known.
+    /// How many chunks of an extent exist, 0 to 64; 64 while the length is unknown.
     package func chunkCount(inExtent extent: Int, length: Int64?) -> Int {
         guard let length else { return Self.chunksPerExtent }
         let before = extent << Self.extentShift

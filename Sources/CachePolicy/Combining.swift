@@ -1,15 +1,14 @@
 import HTTPModel
 
-/// Whether parts of a response from several transfers may be put together (RFC 9110 §15.3.7.3, §8.8.2.2; RFC 9111
+/// Whether parts of a response from several transfers may be combined (RFC 9110 §15.3.7.3, §8.8.2.2; RFC 9111
 /// §3.4).
 package enum Combining {
-    /// The value for `If-Range` by which more of the very same bytes is asked for; nil where nothing strong tells them
-    /// from others.
-    /// - Parameter fields: of the stored response.
+    /// The `If-Range` value for requesting more of exactly the same bytes; nil without a strong validator.
+    /// - Parameter fields: the fields of the stored response.
     package static func condition(for fields: HeaderFields) -> String? {
         if let tag = fields["ETag"].flatMap({ EntityTag(parsing: $0) }) {
-            // RFC 9110 §13.1.5: a date is for responses without an entity tag. A weak one says that bytes may differ
-            // under the same name.
+            // RFC 9110 §13.1.5: a date is for responses without an entity tag. A weak tag means that different
+            // bytes may share it.
             return tag.isWeak ? nil : tag.fieldValue
         }
         guard let modified = fields["Last-Modified"], isStrong(lastModified: modified, date: fields["Date"]) else {
@@ -18,20 +17,20 @@ package enum Combining {
         return modified
     }
 
-    /// Whether an answer to a request for more of what is stored says that it is of the very version that is stored.
-    /// All that it says of its version has to agree; what it may leave out is little.
+    /// Whether the answer to a request for more of a stored response identifies itself as the stored version. Every
+    /// validator that it sends must agree, and it may omit little.
     ///
     /// | stored | answer | same |
     /// |---|---|---|
     /// | a tag | that tag, and no other date | yes |
-    /// | a tag | no tag: §15.3.7 has a 206 send the one that a 200 would | no |
+    /// | a tag | no tag: by §15.3.7, a 206 sends the tag that a 200 would | no |
     /// | a date | that date | yes |
-    /// | a date | neither, in a 206: §15.3.7 lets it leave the date out | yes |
+    /// | a date | neither, in a 206: §15.3.7 lets it omit the date | yes |
     /// | a date | a tag, and no date | no |
     ///
     /// - Parameters:
-    ///   - answer: fields of the answer.
-    ///   - isPart: whether it is a 206, which answers `If-Range`.
+    ///   - answer: the fields of the answer.
+    ///   - isPart: whether the answer is a 206, which honours `If-Range`.
     package static func isSameVersion(_ answer: HeaderFields, isPart: Bool, stored: HeaderFields) -> Bool {
         guard condition(for: stored) != nil else { return false }
         let hasSameDate = answer["Last-Modified"].map { isSameDate($0, stored["Last-Modified"]) }
@@ -52,9 +51,10 @@ package enum Combining {
         return a == b || HTTPDate.parse(a).map { $0 == HTTPDate.parse(b) } ?? false
     }
 
-    /// §8.8.2.2: a date is weak, as the file may have changed twice within its second, unless the response was made at
-    /// least a second later.
-    /// - Parameter date: nil where it is not known, of what was stored long ago: then the receipt was later by far.
+    /// §8.8.2.2: a date is weak, as the file may have changed twice within that second, unless the response was
+    /// generated at least a second later.
+    /// - Parameter date: nil if unknown, for a response stored long ago, which was received much later than its
+    ///   date.
     static func isStrong(lastModified: String, date: String?) -> Bool {
         guard let modified = HTTPDate.parse(lastModified) else { return false }
         guard let made = date.flatMap(HTTPDate.parse) else { return true }

@@ -1,11 +1,11 @@
 import HTTPModel
 
-/// Content codings of responses (RFC 9110 §8.4). Origins are asked for none.
+/// Content codings of responses (RFC 9110 §8.4). The proxy requests none from origins.
 package enum ContentEncoding {
     package static func isUncoded(_ fields: HeaderFields) -> Bool { codings(fields).isEmpty }
 
-    /// Whether a response is a playlist in a coding that can be taken off: then its bytes are kept as they come, though
-    /// nobody can have ranges of them.
+    /// Whether a response is a playlist in a coding that can be decoded. Its bytes are stored as they arrive, but
+    /// no ranges of them can be served.
     package static func isCodedPlaylist(_ fields: HeaderFields, at url: OriginURL) -> Bool {
         let codings = codings(fields)
         guard !codings.isEmpty, codings.allSatisfy(isDecodable) else { return false }

@@ -1,39 +1,39 @@
 import HTTPModel
 
-/// What a browser can do with a response by its type, whoever sends it.
+/// What a browser can do with a response of this type, whoever sends it.
 package struct ContentSafety: Sendable, Equatable {
-    /// Media, a playlist, subtitles or a key: what any page may read of a public origin.
+    /// Media, a playlist, subtitles or a key: content that any page may read from a public origin.
     package let isMedia: Bool
-    /// Nothing in it can run, also where it is opened in a tab of its own.
+    /// Nothing in it can run, not even if it is opened in a tab of its own.
     package let isInert: Bool
 
-    /// - Parameter fields: of the response. With several types, or none, a browser chooses one itself: then it is
-    ///   neither.
+    /// - Parameter fields: the fields of the response. With several types, or none, a browser chooses a type
+    ///   itself: the content then counts as neither media nor inert.
     package init(_ fields: HeaderFields) {
         let lines = fields.lines.filter { ASCII.equalIgnoringCase($0.name, "Content-Type") }
         let type = lines.count == 1 && !lines[0].value.contains(",") ? Self.essence(lines[0].value) : ""
-        // RFC 7303 §4.2: XML of any kind is a page to a browser, with scripts.
+        // RFC 7303 §4.2: a browser shows XML of any kind as a page, with scripts.
         let isXML = type.hasSuffix("+xml") || type.hasSuffix("/xml")
         let isAudioOrVideo = !isXML && (type.hasPrefix("audio/") || type.hasPrefix("video/"))
         isMedia = isAudioOrVideo || Self.media.contains(type)
         isInert = isAudioOrVideo || !isXML && type.hasPrefix("font/") || Self.inert.contains(type)
     }
 
-    /// Playlists, subtitles, and what media and keys are called by servers that know no better.
+    /// Playlists, subtitles, and the types that misconfigured servers give to media and keys.
     private static let media: Set<String> = [
         "application/vnd.apple.mpegurl", "application/x-mpegurl", "application/dash+xml", "application/vnd.ms-sstr+xml",
         "application/mp4", "application/ogg",
         "text/vtt", "application/x-subrip", "application/ttml+xml", "application/octet-stream", "binary/octet-stream",
     ]
 
-    /// Images but SVG, fonts, and media that are not called audio or video.
+    /// Images except SVG, fonts, and media whose type is neither audio nor video.
     private static let inert: Set<String> = [
         "application/mp4", "application/ogg", "image/apng", "image/avif", "image/bmp", "image/gif", "image/heic",
         "image/heif", "image/jpeg", "image/jxl",
         "image/png", "image/tiff", "image/vnd.microsoft.icon", "image/webp", "image/x-icon", "application/font-woff",
     ]
 
-    /// Type and subtype, in lower case; empty where it is none.
+    /// Type and subtype, in lower case; empty if the value is not a media type.
     private static func essence(_ value: String) -> String {
         let name = ASCII.trimmed(Substring(value.utf8.prefix { $0 != UInt8(ascii: ";") }))
         let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

@@ -1,35 +1,36 @@
 import HTTPModel
 
-/// Which pages' scripts may read what the proxy answers (CORS: Fetch standard §3.2).
+/// The pages whose scripts may read the proxy's answers (CORS: Fetch standard §3.2).
 ///
-/// In path form a browser takes the proxy for the media's origin, and what the origin itself says of other sites means
-/// nothing there. Then the proxy decides:
+/// In path form, a browser takes the proxy for the media's origin, so the origin's own CORS fields mean nothing
+/// there. The proxy decides instead:
 ///
 /// | | media, playlists, subtitles, keys | all else |
 /// |---|---|---|
-/// | from public addresses | every page, as any page can have them from elsewhere | pages that `web_origins` lists |
-/// | from private addresses, or with fields that a rule adds | these, and pages of hosts that `allow` names | the same |
+/// | from public addresses | every page, as any page could get them elsewhere | pages that `web_origins` lists |
+/// | from private addresses, or with fields added by a rule | these, and pages of hosts that `allow` names | the same |
 ///
-/// Else any page would read the local network through the proxy, and sites that know this user by address.
+/// Otherwise any page could read, through the proxy, the local network and sites that recognise this user by
+/// address.
 package enum CrossOrigin: Sendable, Equatable {
     case everyone
-    /// For the page of that origin, and others get another answer.
-    /// - Parameter showsCache: whether it learns what was cached.
+    /// The page of that origin may read the answer; other pages get another one.
+    /// - Parameter showsCache: whether the page may learn what was cached.
     case only(String, showsCache: Bool)
     /// - Parameter isPrivate: whether pages of other sites may not even embed it.
     case nobody(isPrivate: Bool)
 
     /// - Parameters:
-    ///   - isPublic: whether the response came from a public address, and anybody could have the same.
+    ///   - isPublic: whether the response came from a public address, where anybody could get the same.
     ///   - isMedia: whether it is media, a playlist, subtitles or a key.
-    ///   - policy: looked at only for pages of other sites.
+    ///   - policy: evaluated only for pages of other sites.
     package init(_ requester: Requester, isPublic: Bool, isMedia: Bool, policy: @autoclosure () -> AddressPolicy) {
         switch requester {
         case .trusted(let origin): self = .only(origin, showsCache: true)
         case _ where isPublic: self = isMedia ? .everyone : .nobody(isPrivate: false)
         case .own: self = .nobody(isPrivate: true)
         case .foreign(let origin):
-            // `null` is any sandboxed page.
+            // `null` stands for any sandboxed page.
             guard let origin, let page = try? OriginURL(url: origin), origin == page.origin, policy().names(page.host)
             else {
                 self = .nobody(isPrivate: true)
@@ -48,7 +49,7 @@ package enum CrossOrigin: Sendable, Equatable {
                 ("Access-Control-Allow-Origin", origin),
                 ("Access-Control-Expose-Headers", Self.exposed + (showsCache ? ", Age, Cache-Status" : "")),
                 ("Vary", "Origin"))
-        // RFC 9110 §12.5.5: a browser's cache must not give this answer to a page that may read it.
+        // RFC 9110 §12.5.5: a browser's cache must not hand this answer to a page that may read the resource.
         case .nobody(isPrivate: false): Self.lines(("Vary", "Origin"))
         case .nobody(isPrivate: true): Self.lines(("Cross-Origin-Resource-Policy", "same-origin"), ("Vary", "Origin"))
         }
@@ -56,13 +57,13 @@ package enum CrossOrigin: Sendable, Equatable {
 
     private static let exposed = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
-    /// What a browser is answered that asks before it sends a request (§3.2.2). The pages that may send one are those
-    /// that may read the answer, as far as that is known before anything is asked of the origin.
+    /// The answer to a browser's preflight request (§3.2.2). A page may send a request if it may read the answer,
+    /// as far as that is known before the origin is contacted.
     /// - Parameters:
     ///   - request: an OPTIONS request.
-    ///   - host: what the target names.
-    ///   - isOpen: whether the origin is asked without anything that a rule adds.
-    /// - Returns: nil where it is no such question.
+    ///   - host: the host that the target names.
+    ///   - isOpen: whether the request to the origin carries nothing that a rule adds.
+    /// - Returns: nil if the request is not a preflight.
     package static func preflight(
         _ request: RequestHead, host: String, isOpen: Bool, policy: AddressPolicy, _ trusted: WebOrigins
     ) -> HeaderFields? {
@@ -75,21 +76,22 @@ package enum CrossOrigin: Sendable, Equatable {
         case .everyone: fields.append("Access-Control-Allow-Origin", "*")
         case .only(let origin, let showsCache):
             fields.append("Access-Control-Allow-Origin", origin)
-            // Others have no reason to ask the cache alone.
+            // Other pages have no reason to control the cache.
             if showsCache { headers += ", Cache-Control" }
         case .nobody: return fields
         }
         fields.append("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
         fields.append("Access-Control-Allow-Headers", headers)
         fields.append("Access-Control-Max-Age", "86400")
-        // Private Network Access: a page of a public site asks something of this machine.
+        // Private Network Access: a page of a public site sends a request to this machine.
         if case .trusted = requester, request.value(of: "Access-Control-Request-Private-Network") == "true" {
             fields.append("Access-Control-Allow-Private-Network", "true")
         }
         return fields
     }
 
-    /// What players send. Others could mean anything to an origin, to which the request does not come from the page.
+    /// The fields that players send. Others could mean anything to an origin, which does not see that a page sent
+    /// them.
     private static let usual = "Range, If-Range, If-None-Match, If-Modified-Since, Accept, Authorization"
 
     private static func lines(_ lines: (String, String)...) -> HeaderFields {

@@ -1,32 +1,32 @@
-/// Why bytes that somebody waits for do not come, in one word: the same as `detail` in `Cache-Status`, among the
-/// `errors` of `/stats`, and as `failure` in the log.
+/// Why requested bytes did not arrive, as one name: the `detail` in `Cache-Status`, the key in `errors` of
+/// `/stats`, and `failure` in the log.
 package enum FailureKind: String, Sendable, CaseIterable {
-    /// The origin's address is one that may not be fetched from.
+    /// The proxy may not connect to the origin's address.
     case addressRefused = "address-refused"
-    /// This proxy has too much to do: the origin has not been asked.
+    /// This proxy is overloaded, and did not contact the origin.
     case proxyBusy = "proxy-busy"
-    /// The origin's name has no address.
+    /// The origin's name does not resolve to an address.
     case originUnresolved = "origin-unresolved"
-    /// There is no connection to the origin.
+    /// No connection to the origin could be made.
     case originUnreachable = "origin-unreachable"
-    /// The origin's certificate is not trusted, or there is no secure connection for another reason.
+    /// The origin's certificate is not trusted, or TLS failed for another reason.
     case originTLS = "origin-tls"
     /// The origin was silent for too long.
     case originTimeout = "origin-timeout"
-    /// The origin's answer broke off.
+    /// The origin's answer broke off midway.
     case originBroken = "origin-broken"
-    /// The origin wants to be left alone for now.
+    /// The origin asked to be left alone for now.
     case originBusy = "origin-busy"
-    /// The origin answers with an error.
+    /// The origin answered with an error.
     case originError = "origin-error"
     /// The origin has another version by now.
     case originChanged = "origin-changed"
-    /// The origin's answer cannot be what was asked for.
+    /// The origin's answer does not match the request.
     case originUnusable = "origin-unusable"
-    /// A web page came in the place of media.
+    /// A web page arrived in place of media.
     case page
     /// The store has no room, or the disk failed.
     case noRoom = "no-room"
-    /// No origin is asked.
+    /// The proxy is offline: it contacts no origin.
     case offline
 }

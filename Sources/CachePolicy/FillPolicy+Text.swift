@@ -1,12 +1,12 @@
 import Units
 
 extension FillPolicy {
-    /// How it is written.
+    /// The accepted spellings.
     package static let forms = "read, ahead, ahead 32MiB, end or whole"
-    /// More would be the end for all that there is.
+    /// A longer distance means the end of any resource.
     private static let furthest: Int64 = 1 << 40
 
-    /// From `read`, `ahead`, `ahead SIZE`, `end` or `whole`.
+    /// Parses `read`, `ahead`, `ahead SIZE`, `end` or `whole`.
     package init(_ text: String) throws(RuleError) {
         let words = text.split(separator: " ", maxSplits: 1)
         switch (words.first, words.dropFirst().first) {
@@ -15,7 +15,7 @@ extension FillPolicy {
         case ("ahead", let size?): self = .ahead(try Self.distance(String(size)))
         case ("end", nil): self = .end
         case ("whole", nil): self = .whole
-        default: throw RuleError("'\(text)' is no fill policy; write \(Self.forms)")
+        default: throw RuleError("'\(text)' is not a fill policy; write \(Self.forms)")
         }
     }
 
@@ -25,11 +25,11 @@ extension FillPolicy {
         return size.bytes
     }
 
-    /// - Throws: where so far ahead makes no sense.
+    /// - Throws: if the distance is out of range.
     package static func check(distance bytes: Int64) throws(RuleError) {
-        guard bytes > 0 else { throw RuleError("ahead by nothing is read; write read") }
+        guard bytes > 0 else { throw RuleError("ahead 0 means read; write read") }
         guard bytes <= furthest else {
-            throw RuleError("that far ahead is the end; write end, or ahead 1TiB at the most")
+            throw RuleError("that far ahead means end; write end, or at most ahead 1TiB")
         }
     }
 }

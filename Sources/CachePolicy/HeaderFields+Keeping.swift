@@ -1,15 +1,15 @@
 import HTTPModel
 
-/// Which fields of a response stay with it: in the index, and in memory for as long as its resource is open. An origin
-/// must not choose how much memory that is.
+/// Which fields of a response are stored with it: in the index, and in memory while its resource is open. An origin
+/// must not choose how much memory they take.
 extension HeaderFields {
-    /// For names, values and the lines themselves.
+    /// The limit for names, values and the overhead of lines.
     package static let keptBytes = 8 << 10
-    /// What a line costs beside its text.
+    /// The overhead of a line beside its text.
     private static let lineBytes = 64
 
-    /// What says what the content is, for how long it holds, and what a page may do with it. Without these a response
-    /// would be another one.
+    /// Fields that state what the content is, its lifetime, and what a page may do with it. Without them, it would
+    /// be a different response.
     private static let essential: FieldNames = [
         "access-control-allow-credentials", "access-control-allow-origin", "access-control-expose-headers",
         "cache-control", "content-disposition",
@@ -20,12 +20,12 @@ extension HeaderFields {
         "referrer-policy", "vary", "x-content-type-options", "x-frame-options",
     ]
 
-    /// Whether all that must not be missing has room.
+    /// Whether all essential fields fit.
     package var canBeKept: Bool {
         lines.lazy.filter(Self.isEssential).map(Self.bytes).reduce(0, +) <= Self.keptBytes
     }
 
-    /// The essential ones, and of the others as many, in their order, as there is room for.
+    /// The essential fields, and as many of the others as fit, in their order.
     package var worthKeeping: HeaderFields {
         var left = Self.keptBytes - lines.lazy.filter(Self.isEssential).map(Self.bytes).reduce(0, +)
         return HeaderFields(

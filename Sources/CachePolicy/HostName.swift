@@ -1,14 +1,15 @@
 import HTTPModel
 
-/// The name of a host, as settings and URLs spell it.
+/// The name of a host, as written in settings and URLs.
 package enum HostName {
-    /// The one spelling that all spellings of a name share: in lower case, and without the dot that makes it absolute.
+    /// The normalised spelling of a name: in lower case, and without the dot that makes it absolute.
     package static func normalized(_ host: String) -> String {
         let name = ASCII.lowercased(host)
         return name.utf8.last == UInt8(ascii: ".") ? String(name.dropLast()) : name
     }
 
-    /// A name whose last label is a number is an address gone wrong (RFC 3986 §3.2.2, WHATWG URL "ends in a number").
+    /// Whether a text is a host name. A name whose last label is a number is a malformed address (RFC 3986 §3.2.2,
+    /// WHATWG URL "ends in a number").
     package static func isOne(_ text: String) -> Bool {
         let labels = normalized(text).utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard let last = labels.last, !last.allSatisfy(ASCII.isDigit) else { return false }

@@ -23,7 +23,7 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         (high, low) = v6
     }
 
-    /// The address as it was made.
+    /// The address as the initializers take it.
     package enum Number {
         case v4(UInt32)
         case v6(high: UInt64, low: UInt64)
@@ -36,8 +36,9 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Four decimal numbers, or the forms of RFC 4291 §2.2, in brackets or without; nil for anything else. Numbers with
-    /// leading zeros, which some take for octal, zones, and the short forms of inet_aton are refused.
+    /// Parses four decimal numbers, or the forms of RFC 4291 §2.2, with or without brackets; nil for anything else.
+    /// It rejects numbers with leading zeros (which some parsers take for octal), zones, and the short forms of
+    /// inet_aton.
     package init?(_ text: String) {
         var bytes = text.utf8[...]
         let isBracketed = bytes.first == UInt8(ascii: "[") && bytes.last == UInt8(ascii: "]")
@@ -66,7 +67,7 @@ extension IPAddress {
         [24, 16, 8, 0].map { String(v4 >> UInt32($0) & 0xFF) }.joined(separator: ".") // no trap: known numbers
     }
 
-    /// RFC 5952 §4: the first of the longest runs of two or more zero groups is left out.
+    /// RFC 5952 §4: `::` replaces the first of the longest runs of two or more zero groups.
     private var colonSeparated: String {
         // no trap: known numbers
         let groups = [high, low].flatMap { half in [48, 32, 16, 0].map { half >> UInt64($0) & 0xFFFF } }
@@ -117,7 +118,7 @@ extension IPAddress {
         }?.0
     }
 
-    /// Groups of 16 bits; an IPv4 address may be the last two of a whole text. None for an empty text.
+    /// Groups of 16 bits; in a whole text, an IPv4 address may replace the last two. An empty text has no groups.
     private static func groups(_ text: Substring.UTF8View, isHead: Bool = false) -> [UInt64]? {
         if text.isEmpty { return [] }
         var groups: [UInt64] = []
@@ -148,12 +149,12 @@ extension IPAddress {
 // MARK: - Reach
 
 extension IPAddress {
-    /// Whether the address belongs to the Internet at large, as opposed to this host, its networks, and blocks kept for
-    /// special uses: what the registries of special-purpose addresses (RFC 6890,
-    /// https://www.iana.org/assignments/iana-ipv4-special-registry and .../iana-ipv6-special-registry) do not call
-    /// globally reachable. An IPv6 address that stands for an IPv4 one is judged as that.
+    /// Whether the address belongs to the public Internet, as opposed to this host, its networks, and blocks
+    /// reserved for special uses: those that the registries of special-purpose addresses (RFC 6890,
+    /// https://www.iana.org/assignments/iana-ipv4-special-registry and .../iana-ipv6-special-registry) do not list
+    /// as globally reachable. An IPv6 address that stands for an IPv4 address is judged as the latter.
     ///
-    /// Whether it is one of this machine's own, only `AddressPolicy` knows.
+    /// Only `AddressPolicy` decides whether it is an address of this machine.
     package var isPublic: Bool {
         let address = unwrapped
         switch address.family {
@@ -166,7 +167,7 @@ extension IPAddress {
         }
     }
 
-    /// How many bits are set before the first that is not: of a netmask, the length of the prefix.
+    /// The number of leading bits that are set: for a netmask, the length of the prefix.
     package var leadingOnes: Int {
         switch family {
         case .v4: (~UInt32(truncatingIfNeeded: low)).leadingZeroBitCount
@@ -174,7 +175,7 @@ extension IPAddress {
         }
     }
 
-    /// Loopback, and fe80::/10 (RFC 4291 §2.5): no packet from there leaves this machine, or its link.
+    /// Loopback and fe80::/10 (RFC 4291 §2.5): packets from these addresses do not leave this machine, or its link.
     var staysOnLink: Bool { family == .v6 && (high == 0 && low == 1 || high >> 54 == 0x3FA) }
 
     /// ::ffff:0:0/96 (RFC 4291 §2.5.5.2)
@@ -183,8 +184,7 @@ extension IPAddress {
     /// 64:ff9b::/96, the prefix of NAT64 (RFC 6052 §2.1)
     private var isTranslated: Bool { family == .v6 && high == 0x0064_FF9B_0000_0000 && low >> 32 == 0 }
 
-    /// The IPv4 address that packets to this address end up at, where it is mapped or translated; else the address
-    /// itself.
+    /// For a mapped or translated address, the IPv4 address at which packets arrive; otherwise the address itself.
     package var unwrapped: IPAddress {
         isMapped || isTranslated ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self
     }

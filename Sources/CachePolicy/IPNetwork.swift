@@ -5,18 +5,19 @@ struct IPNetwork: Sendable, Hashable {
     private let base: IPAddress
     private let prefixLength: Int
 
-    /// - Parameter prefixLength: held at the address's own length; nil for that.
+    /// - Parameter prefixLength: clamped to the address's own length; nil for that length.
     init(base: IPAddress, prefixLength: Int? = nil) {
         let width = base.family == .v4 ? 32 : 128
         self.base = base
         self.prefixLength = min(max(prefixLength ?? width, 0), width)
     }
 
-    /// Whether all addresses of a family are in it: no network, but a way to all, as some tunnels have it.
+    /// Whether it contains all addresses of a family: not a network, but a default route, as some tunnels have it.
     var isEverything: Bool { prefixLength == 0 }
 
-    /// `address` or `address/bits`; bits of the address beyond the prefix do not matter. A block of mapped IPv4
-    /// addresses becomes the block of these IPv4 addresses, as the addresses themselves do when they are judged.
+    /// Parses `address` or `address/bits`; bits of the address beyond the prefix are ignored. A block of mapped
+    /// IPv4 addresses becomes the block of those IPv4 addresses, just as single addresses are unwrapped before they
+    /// are judged.
     init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(String(Substring(parts[0]))) else { return nil }
@@ -29,7 +30,8 @@ struct IPNetwork: Sendable, Hashable {
 
     func contains(_ address: IPAddress) -> Bool {
         guard address.family == base.family else { return false }
-        // Shifting a word by its width or more leaves 0, so that bits beyond the prefix fall out, and all do for /0.
+        // Shifting a word by its width or more yields 0, so bits beyond the prefix are dropped, and with /0 all of
+        // them are.
         switch base.family {
         case .v4: return (address.low ^ base.low) >> UInt64(32 - prefixLength) == 0 // no trap: at most 32
         // no trap: at most 64

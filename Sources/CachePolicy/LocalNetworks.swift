@@ -1,15 +1,15 @@
-/// The addresses of this machine and the networks that it is on. What is at them is private, whatever range they are
-/// of: a service on a public address of this machine may trust those who connect from here, and so may a neighbour on
-/// its network.
+/// The addresses of this machine and its networks. Whatever their range, these addresses are private: a service on
+/// a public address of this machine may trust clients that connect from here, and so may a neighbour on its
+/// network.
 package struct LocalNetworks: Sendable, Equatable {
     private let networks: Set<IPNetwork>
-    /// Whether this machine has an IPv6 address that reaches further than its link.
+    /// Whether this machine has an IPv6 address that reaches beyond its link.
     package let hasIPv6: Bool
 
-    /// What is known before anybody has looked: nothing.
+    /// The value before the interfaces have been read: no networks.
     package static let none = LocalNetworks([])
 
-    /// - Parameter interfaces: addresses of this machine, each with the length of its network's prefix.
+    /// - Parameter interfaces: the addresses of this machine, each with the length of its network's prefix.
     package init(_ interfaces: [(address: IPAddress, prefixLength: Int)]) {
         networks = Set(
             interfaces.map { IPNetwork(base: $0.address, prefixLength: $0.prefixLength) }.filter { !$0.isEverything }

@@ -1,16 +1,16 @@
 import HTTPModel
 
 extension Mount {
-    /// From `/tv/=https://origin/vod/`.
+    /// Parses `/tv/=https://origin/vod/`.
     package init(parsing text: String) throws(OriginURLError) {
         guard let sign = text.firstIndex(of: "=") else {
             throw OriginURLError(
-                reason: "'\(text)' says not what is mounted; write it like /tv/=https://origin.example/vod/")
+                reason: "'\(text)' does not name the origin to mount; write it like /tv/=https://origin.example/vod/")
         }
         try self.init(path: String(text[..<sign]), url: String(text[sign...].dropFirst()))
     }
 
-    /// - Parameter url: where the resources are.
+    /// - Parameter url: the URL below which the resources are.
     package init(path: String, url: String) throws(OriginURLError) {
         try Self.check(path)
         let origin: OriginURL
@@ -31,17 +31,17 @@ extension Mount {
             let name = path.split(separator: "/").joined(separator: "/")
             throw OriginURLError(
                 reason:
-                    "'\(path)' is no place for a mount: begin and end it with /\(name.isEmpty ? "" : ", such as /\(name)/")"
+                    "'\(path)' is not a mount path: begin and end it with /\(name.isEmpty ? "" : ", such as /\(name)/")"
             )
         }
         let segments = path.dropFirst().dropLast().split(separator: "/", omittingEmptySubsequences: false)
         guard path == "/" || segments.allSatisfy(isPlain) else {
             throw OriginURLError(
                 reason:
-                    "'\(path)' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/")
+                    "'\(path)' is not a mount path: write each part with letters, digits, -, . and _, such as /tv/")
         }
         guard !isReserved(path) else {
-            throw OriginURLError(reason: "'\(path)' is the proxy's own: mount at another place, such as /tv/")
+            throw OriginURLError(reason: "'\(path)' is reserved for the proxy: mount at another path, such as /tv/")
         }
     }
 
@@ -49,6 +49,6 @@ extension Mount {
         !segment.isEmpty && segment != "." && segment != ".." && segment.utf8.allSatisfy(PercentEncoding.isUnreserved)
     }
 
-    /// As it is read.
+    /// The form that `init(parsing:)` reads.
     package var text: String { path + "=" + origin.absolute }
 }

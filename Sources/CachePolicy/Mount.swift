@@ -1,6 +1,6 @@
 import HTTPModel
 
-/// A path of the proxy behind which a part of one origin is: with `/tv/` for `https://origin/vod/`, the target
+/// A path of the proxy that stands for a part of one origin: with `/tv/` for `https://origin/vod/`, the target
 /// `/tv/film.mp4` means `https://origin/vod/film.mp4`.
 package struct Mount: Sendable, Hashable {
     /// Begins and ends with "/".
@@ -13,30 +13,30 @@ package struct Mount: Sendable, Hashable {
         self.origin = origin
     }
 
-    /// What the proxy keeps for itself, also where a mount's path is "/". A mount at or below one of these would never
-    /// be reached.
+    /// Paths that the proxy reserves for itself, even if a mount's path is "/". A mount at or below one of them
+    /// would never be reached.
     private static let reserved = ["/api/", "/healthz/", "/http/", "/https/", "/metrics/", "/stats/"]
 
-    /// Whether the proxy answers such a target itself, or reads a URL in it, whatever is mounted.
+    /// Whether the proxy answers a target itself, or reads a URL in it, whatever is mounted.
     package static func isReserved(_ target: String) -> Bool {
         let path = String(target.prefix { $0 != "?" && $0 != "#" })
         if path.hasPrefix("/http:") || path.hasPrefix("/https:") || OriginURL.isTarget(path) { return true }
         return reserved.contains { path.hasPrefix($0) || path == $0.dropLast() }
     }
 
-    /// - Parameter target: in origin form, that is below `path`.
-    /// - Throws: where it would lead out of the mount at an origin that reads it loosely.
+    /// - Parameter target: in origin form, below `path`.
+    /// - Throws: if the target would lead out of the mount at an origin that parses it leniently.
     func url(for target: String) throws(OriginURLError) -> OriginURL {
         let sent = target.dropFirst(path.count).prefix { $0 != "#" }
         guard !Self.climbs(sent.prefix { $0 != "?" }.utf8) else {
-            throw OriginURLError(reason: "the path holds a \"..\" segment: write the path that it leads to")
+            throw OriginURLError(reason: "the path contains a \"..\" segment: write the path that it leads to")
         }
-        // Scheme, host and port are the mount's, and a path follows them: nothing in it can become another host.
+        // Scheme, host and port are the mount's, and a path follows them: no target can change the host.
         return OriginURL(
             scheme: origin.scheme, host: origin.host, port: origin.port, pathAndQuery: origin.pathAndQuery + sent)
     }
 
-    /// Whether a segment is "..", as any origin may understand it: percent-encoded, between backslashes, before a
+    /// Whether a segment is "..", as any origin may interpret it: percent-encoded, between backslashes, before a
     /// parameter.
     private static func climbs(_ path: Substring.UTF8View) -> Bool {
         decoded(path).split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }.contains { segment in
@@ -44,7 +44,7 @@ package struct Mount: Sendable, Hashable {
         }
     }
 
-    /// A percent sign that begins no encoded byte stands for itself.
+    /// Decodes percent-encoding; a percent sign that does not begin an encoded byte stays as it is.
     private static func decoded(_ path: Substring.UTF8View) -> [UInt8] {
         var decoded: [UInt8] = []
         var rest = path
@@ -62,10 +62,9 @@ package struct Mount: Sendable, Hashable {
 }
 
 extension Sequence<Mount> {
-    /// What a target means that is below one of these mounts: below the one with the longest path. Nil where it is
-    /// below none.
+    /// The URL for a target, by the mount with the longest path that the target is below. Nil if it is below none.
     /// - Parameter target: in origin form, with its query.
-    /// - Throws: where it would lead out of the mount.
+    /// - Throws: if the target would lead out of the mount.
     package func url(for target: String) throws(OriginURLError) -> OriginURL? {
         guard !Mount.isReserved(target) else { return nil }
         let path = target.prefix { $0 != "?" && $0 != "#" }

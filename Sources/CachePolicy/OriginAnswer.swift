@@ -1,14 +1,14 @@
 import HTTPModel
 
-/// The head of an origin's answer, as far as it says which bytes of which version come.
+/// The head of an origin's answer: the parts that tell which bytes of which version it carries.
 package struct OriginAnswer: Sendable {
     package let status: Int
     package let fields: HeaderFields
-    /// Bytes of the body; nil where it is not told.
+    /// Bytes of the body; nil if unknown.
     package let contentLength: Int64?
-    /// nil where there is none that can be used.
+    /// nil if there is no usable one.
     package let contentRange: ContentRange?
-    /// Whether all servers that it came from are at public addresses.
+    /// Whether all servers that it came from have public addresses.
     package let isPublic: Bool
 
     package init(
@@ -18,55 +18,54 @@ package struct OriginAnswer: Sendable {
         (self.contentRange, self.isPublic) = (contentRange, isPublic)
     }
 
-    /// The length of the whole that it is, or is a part of; nil where it does not tell.
+    /// The length of the whole resource; nil if unknown.
     package var total: Int64? { status == 206 ? contentRange?.total : contentLength }
 }
 
 /// A version of which bytes are stored.
 package struct KnownVersion: Sendable {
     package let fields: HeaderFields
-    /// nil while the end of a body of unknown length has not been seen.
+    /// nil until the end of a body of unknown length has been seen.
     package let length: Int64?
-    /// The `If-Range` by which more of it is asked for (`Combining.condition`); nil where nothing strong tells it from
-    /// others.
+    /// The `If-Range` value for requesting more of it (`Combining.condition`); nil without a strong validator.
     package let condition: String?
     /// Whether it came from a public address.
     package let isPublic: Bool
 
-    /// - Parameter condition: `Combining.condition` of the fields, where that is known already.
+    /// - Parameter condition: `Combining.condition` of the fields, if it is already known.
     package init(fields: HeaderFields, length: Int64?, condition: String?, isPublic: Bool = false) {
         (self.fields, self.length, self.condition, self.isPublic) = (fields, length, condition, isPublic)
     }
 }
 
 extension Combining {
-    /// What an answer to a request for more of a known version brings.
+    /// The bytes that an answer to a request for more of a known version carries.
     package enum Brought: Sendable, Equatable {
-        /// Bytes of this very version, from where they were asked for.
+        /// Bytes of exactly this version, from the requested offset.
         case part(Range<Int64>)
-        /// All of this very version, from its first byte.
+        /// All of exactly this version, from its first byte.
         case whole
-        /// What is stored is no longer what the origin has.
+        /// The origin no longer has the stored version.
         case anotherVersion
-        /// The answer cannot be what was asked for.
+        /// The answer does not match the request.
         case unusable(String)
-        /// Another status: an error, for the most part.
+        /// Another status, usually an error.
         case status
     }
 
-    /// Whether an answer brings bytes of a known version, from `offset` on or from the start.
+    /// Whether an answer carries bytes of a known version, from `offset` or from the start.
     ///
-    /// | answer | brings |
+    /// | answer | result |
     /// |---|---|
     /// | 206 of the version, from `offset` | that part |
     /// | 206 of another version or length | another version |
-    /// | 206 that is encoded, or says of its bytes what cannot be | nothing |
+    /// | 206 that is encoded, or describes its bytes impossibly | nothing |
     /// | 200 of the version, and of its length | the whole |
-    /// | 200 of another, or one that nothing strong tells | another version |
-    /// | 416 | another version: what was asked for lay within the length |
+    /// | 200 of another version, or without a strong validator | another version |
+    /// | 416 | another version: the requested range was within the stored length |
     ///
-    /// From a server at a private address nothing is added to what came from public ones, which pages of all sites may
-    /// read: the name has come to stand for another.
+    /// Bytes from a server at a private address are never added to bytes from public ones, which pages of all sites
+    /// may read: the name now stands for another server.
     package static func brought(by answer: OriginAnswer, of known: KnownVersion, from offset: Int64) -> Brought {
         if known.isPublic, !answer.isPublic { return .anotherVersion }
         switch answer.status {
@@ -76,7 +75,7 @@ extension Combining {
                 isSameVersion(answer.fields, isPart: false, stored: known.fields), known.condition != nil
             else { return .anotherVersion }
             return .whole
-        // RFC 9110 §15.5.17: asked within the length that it had, it is of another one now.
+        // RFC 9110 §15.5.17: the requested range was within the known length, so the length has changed.
         case 416: return .anotherVersion
         default: return .status
         }
@@ -85,7 +84,7 @@ extension Combining {
     private static func part(_ answer: OriginAnswer, of known: KnownVersion, from offset: Int64) -> Brought {
         // RFC 9110 §8.4: a range counts bytes of the encoded form.
         guard ContentEncoding.isUncoded(answer.fields) else { return .unusable("the part is encoded") }
-        // §15.3.7.1: without one nobody knows which part it is.
+        // §15.3.7.1: without a Content-Range, the part cannot be located.
         guard let part = answer.contentRange, let range = part.range else {
             return .unusable(OriginAnswer.lacksRange)
         }
@@ -93,37 +92,36 @@ extension Combining {
             isSameVersion(answer.fields, isPart: true, stored: known.fields)
         else { return .anotherVersion }
         guard range.lowerBound == offset else {
-            return .unusable("asked from byte \(offset), it answers from \(range.lowerBound)")
+            return .unusable("it answers from byte \(range.lowerBound) instead of \(offset)")
         }
-        // §14.4: of a body that is longer or shorter than its Content-Range, nobody knows which bytes it has. A range
-        // that ends elsewhere than asked is one to be used all the same: up to what was asked, and what it lacks is
-        // asked for again.
+        // §14.4: a body that is longer or shorter than its Content-Range cannot be located. A range that ends
+        // elsewhere than requested is usable: its bytes are taken up to the requested end, and missing ones are
+        // requested again.
         guard answer.contentLength.map({ $0 == range.upperBound -| range.lowerBound }) ?? true else {
-            return .unusable("a 206 whose Content-Length is not that of its Content-Range")
+            return .unusable("a 206 whose Content-Length contradicts its Content-Range")
         }
         return .part(range)
     }
 }
 
 extension Freshening {
-    /// What an origin says of a stored version when it is asked whether that still holds.
+    /// An origin's verdict on a stored version that is being validated.
     package enum Verdict: Sendable, Equatable {
-        /// It does.
+        /// The stored version is still valid.
         case holds
-        /// A 304 about another version than the one that was asked about: the origin is to be asked without a
-        /// condition.
+        /// A 304 about a version other than the stored one: the request must be repeated without a condition.
         case isAboutAnother
-        /// It has a bad moment (RFC 9111 §4.3.3): what is stored stays as it was.
+        /// A passing error (RFC 9111 §4.3.3): the stored response stays as it was.
         case error
-        /// What is stored is gone, or no longer as long as it was; the answer is one like a first.
+        /// The stored version is gone, or its length has changed; the answer is treated as a first one.
         case gone
-        /// The answer is one about another version, or about none, like a first.
+        /// The answer is about another version, or an unidentified one; it is treated as a first one.
         case another
-        /// The answer cannot be what was asked for.
+        /// The answer does not match the request.
         case unusable(String)
     }
 
-    /// - Parameter isConditional: whether it was asked with a condition.
+    /// - Parameter isConditional: whether the request had a condition.
     package static func verdict(of answer: OriginAnswer, on known: KnownVersion, isConditional: Bool) -> Verdict {
         switch answer.status {
         case 304:
@@ -132,7 +130,7 @@ extension Freshening {
             // RFC 9111 §4.3.4
             return isAbout(answer.fields, stored: known.fields) ? .holds : .isAboutAnother
         case 200, 206:
-            // The condition was not heeded; the bytes are the same all the same.
+            // The origin ignored the condition, but the version may still be the same.
             let isSame =
                 known.condition != nil && known.condition == Combining.condition(for: answer.fields)
                 && answer.total == known.length

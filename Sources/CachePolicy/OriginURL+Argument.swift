@@ -1,19 +1,19 @@
-/// Where players reach a proxy, and what is below its own paths there.
+/// The address at which players reach a proxy, and the mounts below it.
 package struct ProxyPlace: Sendable {
     private let url: OriginURL?
     private let names: Set<String>
     let mounts: [Mount]
 
     /// - Parameters:
-    ///   - url: where it listens: `http://host:port`; nil where nobody knows the port.
-    ///   - names: hosts that lead to it, at whatever port.
+    ///   - url: the URL at which it listens: `http://host:port`; nil if the port is unknown.
+    ///   - names: host names that lead to it, at any port.
     package init(url: String?, names: [String] = [], mounts: [Mount] = []) {
         self.url = url.flatMap { try? OriginURL(url: $0) }
         self.names = Set(names.map(HostName.normalized))
         self.mounts = mounts
     }
 
-    /// Whether a URL is the proxy's own. All addresses of this machine are where one of them is.
+    /// Whether a URL points to the proxy. If the proxy listens on one address of this machine, they all count.
     func has(_ other: OriginURL) -> Bool {
         if names.contains(HostName.normalized(other.host)) { return true }
         guard let url, url.scheme == other.scheme, url.port == other.port else { return false }
@@ -22,13 +22,14 @@ package struct ProxyPlace: Sendable {
 }
 
 extension OriginURL {
-    /// From what people give a command: a media URL, or the one that a player opens for it, such as
+    /// Reads an argument of a command: a media URL, or the proxy's URL for it, such as
     /// `http://127.0.0.1:7335/https/host/path`, or `http://127.0.0.1:7335/tv/path` below a mount.
     ///
-    /// The latter only at the proxy, or with `/https/` on this machine: elsewhere such a path may be an origin's own.
-    /// - Parameter place: of the proxy, if one runs, else where it would be.
+    /// The proxy's form is recognised only at the proxy's address, or with `/https/` on this machine: elsewhere,
+    /// the path may belong to an origin.
+    /// - Parameter place: the address of the running proxy, or else where it would run.
     package init(argument: String, at place: ProxyPlace) throws(OriginURLError) {
-        // People copy names of files. In a host a space stays wrong.
+        // Users paste file names. A space in a host is still an error.
         let url = try OriginURL(url: argument.replacing(" ", with: "%20"))
         let isProxied = place.has(url)
         if isProxied || url.scheme == .http && url.isOfThisMachine, OriginURL.isTarget(url.pathAndQuery) {

@@ -1,22 +1,23 @@
 import HTTPModel
 
-/// What a reference means to whoever found it in an answer about this URL (RFC 3986 §5.2).
+/// Resolves references found in an answer from this URL (RFC 3986 §5.2).
 extension OriginURL {
-    /// - Returns: nil where it leads to what cannot be fetched: another scheme, no host, characters that no URL has.
+    /// - Returns: nil if the reference cannot be fetched: another scheme, no host, characters that are invalid in a
+    ///   URL.
     package func resolving(_ reference: String) -> OriginURL? {
         resolvingName(reference) ?? resolvingAny(reference)
     }
 
-    /// Nearly all references in playlists name something below the directory of the base, and mean just what they say:
-    /// joined to it, they need not be parsed. Nil for all others.
+    /// The fast path: most references in playlists are plain names below the base's directory, which can be
+    /// appended without parsing. Nil for all others.
     private func resolvingName(_ reference: String) -> OriginURL? {
         guard Self.isPlainName(reference.utf8), let length = lengthOfPlainDirectory else { return nil }
         let directory = Substring(pathAndQuery.utf8.prefix(length))
         return OriginURL(scheme: scheme, host: host, port: port, pathAndQuery: String(directory) + reference)
     }
 
-    /// Whether a reference begins with a name, has neither a scheme nor a dot segment, and nothing in it has to be
-    /// encoded or left out.
+    /// Whether a reference begins with a name, has neither a scheme nor a dot segment, and needs no encoding or
+    /// trimming.
     private static func isPlainName(_ reference: String.UTF8View) -> Bool {
         guard let first = reference.first, first != slash, first != questionMark else { return false }
         // A name that begins with a dot may be a dot segment.
@@ -34,7 +35,7 @@ extension OriginURL {
         }
     }
 
-    /// Bytes of the path up to its last slash, with it; nil where there may be a dot segment among them.
+    /// The length in bytes of the path up to and including its last slash; nil if there may be a dot segment in it.
     private var lengthOfPlainDirectory: Int? {
         var length: Int?
         var count = 0
@@ -52,7 +53,7 @@ extension OriginURL {
     private static var slash: UInt8 { UInt8(ascii: "/") }
     private static var questionMark: UInt8 { UInt8(ascii: "?") }
 
-    /// The same for any reference, step by step.
+    /// Resolves any reference, step by step.
     func resolvingAny(_ reference: String) -> OriginURL? {
         let reference = PercentEncoding.encodingNonASCII(ASCII.trimmed(reference.utf8)).prefix { $0 != "#" }
         if Self.hasScheme(reference) { return (try? OriginURL(url: String(reference)))?.withoutDotSegments }
@@ -65,18 +66,18 @@ extension OriginURL {
         case nil: return self
         case "/": target = reference
         case "?": target = path + reference
-        // §5.2.3: in place of what follows the last slash.
+        // §5.2.3: replaces the part after the last slash.
         default: target = path.prefix(through: path.lastIndex(of: "/") ?? path.startIndex) + reference
         }
         return (try? OriginURL(url: scheme.rawValue + "://" + authority + target))?.withoutDotSegments
     }
 
-    /// §4.2: a colon before the first slash; `./a:b` is written where a path is meant.
+    /// §4.2: a colon before the first slash ends a scheme; a path with one is written `./a:b`.
     private static func hasScheme(_ reference: Substring) -> Bool {
         reference.prefix { $0 != "/" && $0 != "?" }.contains(":")
     }
 
-    /// §5.2.4, on the path alone: dots in a query mean nothing.
+    /// §5.2.4, applied to the path only: dots in a query have no meaning.
     private var withoutDotSegments: OriginURL {
         let path = pathAndQuery.prefix { $0 != "?" }
         let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
@@ -84,7 +85,7 @@ extension OriginURL {
         for segment in segments where segment != "." {
             if segment != ".." { kept.append(segment) } else { _ = kept.popLast() }
         }
-        // What ends in a dot segment names a directory.
+        // A path that ends in a dot segment names a directory.
         if let last = segments.last, last == "." || last == ".." { kept.append("") }
         return OriginURL(
             scheme: scheme, host: host, port: port,

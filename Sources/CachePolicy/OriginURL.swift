@@ -1,4 +1,4 @@
-/// Where a resource is: what a client asks the proxy for, taken apart and checked.
+/// The location of a resource: the URL that a client requests from the proxy, parsed and checked.
 package struct OriginURL: Sendable, Hashable {
     package enum Scheme: String, Sendable, CaseIterable {
         case http, https
@@ -12,7 +12,7 @@ package struct OriginURL: Sendable, Hashable {
     }
 
     package let scheme: Scheme
-    /// In lower case; an IPv6 address stands in brackets.
+    /// In lower case; an IPv6 address is in brackets.
     package let host: String
     /// 1 to 65535; nil for the scheme's default.
     package let port: Int?
@@ -26,18 +26,18 @@ package struct OriginURL: Sendable, Hashable {
         self.pathAndQuery = pathAndQuery
     }
 
-    /// From the target of a request to the proxy: `/https/host[:port]/path?query`, `/https://host[:port]/path?query`,
-    /// or `/http` likewise.
+    /// Parses the target of a request to the proxy: `/https/host[:port]/path?query`,
+    /// `/https://host[:port]/path?query`, or `/http` likewise.
     package init(target: String) throws(OriginURLError) {
         self = try OriginURLParser(Self.decodedTarget(target) ?? target).parseTarget()
     }
 
-    /// From a URL as people write it: `https://host[:port]/path?query#fragment`.
+    /// Parses a URL as people write it: `https://host[:port]/path?query#fragment`.
     package init(url: String) throws(OriginURLError) {
         self = try OriginURLParser(url).parseURL()
     }
 
-    /// Whether two URLs have scheme, host and port in common (RFC 9110 §4.3.1).
+    /// Whether two URLs have the same scheme, host and port (RFC 9110 §4.3.1).
     package static func areSameOrigin(_ a: String, _ b: String) -> Bool {
         guard let a = try? OriginURL(url: a), let b = try? OriginURL(url: b) else { return false }
         return areSameOrigin(a, b)
@@ -47,7 +47,7 @@ package struct OriginURL: Sendable, Hashable {
         a.scheme == b.scheme && a.host == b.host && a.port == b.port
     }
 
-    /// Host and port as they stand in a URL and in `Host`.
+    /// Host and port as written in a URL and in `Host`.
     package var authority: String { port.map { "\(host):\($0)" } ?? host }
 
     /// `https://host[:port]/path?query`
@@ -57,7 +57,7 @@ package struct OriginURL: Sendable, Hashable {
     package var proxyPath: String { "/" + scheme.rawValue + "/" + authority + pathAndQuery }
 }
 
-/// Why a URL cannot be fetched, in one line that tells what to write instead.
+/// Why a URL cannot be fetched, in one line that states what to write instead.
 package struct OriginURLError: Error, Sendable, Equatable, CustomStringConvertible {
     package let reason: String
 

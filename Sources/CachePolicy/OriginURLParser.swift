@@ -1,12 +1,13 @@
 import HTTPModel
 
-/// Reads a URL from left to right (RFC 3986 §3), on bytes: what two readers could understand in two ways is refused.
+/// Parses a URL from left to right (RFC 3986 §3), byte by byte. It rejects anything that two parsers could
+/// interpret in two ways.
 struct OriginURLParser {
     private var rest: ArraySlice<UInt8>
 
     init(_ text: String) { rest = Array(text.utf8)[...] }
 
-    /// `/https/host/path` and `/https://host/path`. Whoever merges slashes on the way makes the latter
+    /// Parses `/https/host/path` and `/https://host/path`. Intermediaries that merge slashes turn the latter into
     /// `/https:/host/path`.
     func parseTarget() throws(OriginURLError) -> OriginURL {
         var parser = self
@@ -19,7 +20,7 @@ struct OriginURLParser {
         return try parser.parse(after: scheme)
     }
 
-    /// Clients encode the brackets of an IPv6 address where they stand in a path (RFC 3986 §3.3).
+    /// Clients encode the brackets of an IPv6 address inside a path (RFC 3986 §3.3).
     private mutating func decodeBrackets() {
         guard rest.starts(with: "%5B".utf8) || rest.starts(with: "%5b".utf8) else { return }
         let authority = String(decoding: take { !Self.endsAuthority($0) }, as: UTF8.self).lowercased()
@@ -35,8 +36,8 @@ struct OriginURLParser {
         return try parser.parse(after: scheme)
     }
 
-    /// What people leave out: `example.org/film.mp4`, `localhost:8000/film.mp4`. A scheme has no dot in practice, and
-    /// is followed by no digit.
+    /// Whether the scheme is missing, as people often omit it: `example.org/film.mp4`, `localhost:8000/film.mp4`.
+    /// In practice, a scheme contains no dot, and no digit follows its colon.
     private var beginsWithHost: Bool {
         var parser = self
         let name = Self.lowercased(parser.take(while: Self.isSchemeCharacter))
@@ -52,7 +53,7 @@ struct OriginURLParser {
     private mutating func parse(after scheme: OriginURL.Scheme) throws(OriginURLError) -> OriginURL {
         let authority = take { !Self.endsAuthority($0) }
         guard !authority.contains(UInt8(ascii: "@")) else {
-            throw OriginURLError(reason: "credentials in the URL are not supported: remove what stands before the @")
+            throw OriginURLError(reason: "credentials in the URL are not supported: remove the part before the @")
         }
         let (host, port) = try Self.split(authority)
         return OriginURL(
@@ -81,7 +82,7 @@ struct OriginURLParser {
         byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
     }
 
-    /// The port is what follows the colon; colons in brackets belong to an address.
+    /// The port follows the colon; colons in brackets belong to an address.
     private static func split(_ authority: ArraySlice<UInt8>) throws(OriginURLError) -> (
         ArraySlice<UInt8>, ArraySlice<UInt8>?
     ) {
@@ -101,7 +102,7 @@ struct OriginURLParser {
             return name
         }
         guard bytes.allSatisfy({ $0 < 0x80 }) else { throw .badHost(name, "write it in its ASCII form, xn--...") }
-        guard bytes.allSatisfy(isHostCharacter) else { throw .badHost(name, "it holds a character that no name has") }
+        guard bytes.allSatisfy(isHostCharacter) else { throw .badHost(name, "it contains an invalid character") }
         return name
     }
 
@@ -111,10 +112,10 @@ struct OriginURLParser {
     }
 
     private static func port(_ bytes: ArraySlice<UInt8>?) throws(OriginURLError) -> Int? {
-        // RFC 3986 §6.2.3: a colon with nothing behind it is the default port.
+        // RFC 3986 §6.2.3: an empty port means the default.
         guard let bytes, !bytes.isEmpty else { return nil }
         guard let port = ASCII.decimal(bytes), 1...65535 ~= port else {
-            throw OriginURLError(reason: "the port \(printable(bytes)) is not a number of 1 to 65535")
+            throw OriginURLError(reason: "the port \(printable(bytes)) is not a number from 1 to 65535")
         }
         return Int(port)
     }
@@ -125,7 +126,7 @@ struct OriginURLParser {
         let sent = take { $0 != UInt8(ascii: "#") }
         guard sent.allSatisfy({ $0 > ASCII.space && $0 != 0x7F }) else {
             throw OriginURLError(
-                reason: "the URL holds a space or a control character: percent-encode it, a space as %20")
+                reason: "the URL contains a space or a control character: percent-encode it, a space as %20")
         }
         let path =
             sent.allSatisfy { $0 < 0x80 }
@@ -161,7 +162,7 @@ extension OriginURLError {
     fileprivate static let notAbsolute = OriginURLError(reason: "the URL must begin with http:// or https://")
 
     fileprivate static func noScheme(_ text: ArraySlice<UInt8>) -> OriginURLError {
-        // What stands before an @ may be a password.
+        // The part before an @ may be a password.
         let shown =
             text.count > 64 || text.contains(UInt8(ascii: "@"))
             ? "" : ", as in https://\(OriginURLParser.printable(text))"

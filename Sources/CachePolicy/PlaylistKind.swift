@@ -1,13 +1,13 @@
 import HTTPModel
 
-/// Kinds of playlists of segmented media: HLS (RFC 8216 and draft-pantos-hls-rfc8216bis) and DASH (ISO/IEC 23009-1), by
-/// their names and by what they begin with.
+/// Kinds of playlists of segmented media: HLS (RFC 8216 and draft-pantos-hls-rfc8216bis) and DASH (ISO/IEC
+/// 23009-1), identified by media type or by their first bytes.
 package enum PlaylistKind: Sendable, Equatable, CaseIterable {
     case hls, dash
 
-    /// From a `Content-Type` (RFC 8216 §4, RFC 9110 §8.3); nil for what is no playlist's, or is used for other things
-    /// as well.
-    /// - Parameter mediaType: with parameters or without, in any case of letters.
+    /// Identifies a `Content-Type` (RFC 8216 §4, RFC 9110 §8.3); nil for types that are not of playlists, or are
+    /// used for other content as well.
+    /// - Parameter mediaType: with or without parameters; case does not matter.
     package init?(mediaType: String) {
         let essence = ASCII.trimmed(mediaType.prefix { $0 != ";" })
         guard let kind = Self.mediaTypes[ASCII.lowercased(essence)] else { return nil }
@@ -20,12 +20,11 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
         "audio/x-mpegurl": .hls, "application/dash+xml": .dash,
     ]
 
-    /// How many of the first bytes decide what a text is: room for comments before a root element.
+    /// How many of the first bytes are examined: enough for comments before a root element.
     package static let sniffedBytes = 4096
 
-    /// From what a body begins with: `#EXTM3U`, or XML with the root `MPD`.
-    /// - Parameter beginning: decoded (no content coding); the first `sniffedBytes` are enough, and more are not
-    ///   looked at.
+    /// Identifies the beginning of a body: `#EXTM3U`, or XML with the root `MPD`.
+    /// - Parameter beginning: decoded (no content coding); only the first `sniffedBytes` are examined.
     package static func sniff(_ beginning: some Collection<UInt8>) -> PlaylistKind? {
         let bytes = Array(beginning.prefix(sniffedBytes))
         let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes[...]
@@ -33,21 +32,21 @@ package enum PlaylistKind: Sendable, Equatable, CaseIterable {
         return rootName(text).map(localName) == "MPD" ? .dash : nil
     }
 
-    /// Whether a playlist can begin with a byte: what cannot need not be looked at any further.
+    /// Whether a playlist can begin with a byte. If not, nothing more needs to be examined.
     package static func mayBegin(with byte: UInt8) -> Bool {
         byte == UInt8(ascii: "#") || byte == UInt8(ascii: "<") || byte == byteOrderMark[0] || ASCII.isXMLSpace(byte)
     }
 
-    /// UTF-8's.
+    /// The byte order mark in UTF-8.
     package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// RFC 8216 §4.3.1.1: the tag is a line of its own. Some write attributes behind it.
+    /// RFC 8216 §4.3.1.1: the tag has a line to itself. Some servers append attributes to it.
     package static func isM3U(_ text: ArraySlice<UInt8>) -> Bool {
         guard text.starts(with: "#EXTM3U".utf8) else { return false }
         return text.dropFirst(7).first.map { $0 <= ASCII.space } ?? true
     }
 
-    /// The name of the first element, behind a declaration, comments and processing instructions.
+    /// The name of the first element, after a declaration, comments and processing instructions.
     private static func rootName(_ text: ArraySlice<UInt8>) -> String? {
         var rest = text.drop(while: ASCII.isXMLSpace)
         while rest.starts(with: "<?".utf8) || rest.starts(with: "<!--".utf8) {

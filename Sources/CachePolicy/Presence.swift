@@ -1,5 +1,5 @@
-/// Some of the 64 chunks of one extent, as a set: those that are in the file (the range bitmap), and those of which
-/// something else holds. Bit 0 is the extent's first chunk.
+/// A set of chunks of one extent, which has up to 64: those that are present in the file (the extent's bitmap), or
+/// those with some other property. Bit 0 is the extent's first chunk.
 package struct Presence: Sendable, Hashable {
     package var bits: UInt64
 

@@ -1,19 +1,20 @@
 extension ProxyPolicy {
-    /// What a player asks the proxy for, to get a resource; nil for one that is not served. Where it is mounted more
-    /// than once, the mount that says most of its URL.
+    /// The target that a player requests from the proxy to get a resource; nil if the resource is not served. If
+    /// several mounts cover it, the one with the longest origin path is used.
     package func target(of url: OriginURL) -> String? {
         if servesAnyOrigin { return url.proxyPath }
         let nearest = mounts.filter { $0.holds(url) }.sorted {
             $0.origin.pathAndQuery.count > $1.origin.pathAndQuery.count
         }
         let targets = nearest.map { $0.path + url.pathAndQuery.dropFirst($0.origin.pathAndQuery.count) }
-        // Such as /stats below a mount at /, which is the proxy's own, or what another mount has there.
+        // Skips targets that lead elsewhere, such as /stats below a mount at /, which the proxy reserves, or a path
+        // that another mount covers.
         return targets.first { (try? mounts.url(for: $0)) == url }
     }
 
-    /// What a client hears that asks for any other where only what is mounted is served.
+    /// The refusal for clients that request another origin although only mounts are served.
     package static let mountsAloneReason =
-        "this proxy serves what is mounted on it and no other origin: ask for a path below a mount"
+        "this proxy serves only the origins mounted on it: request a path below a mount"
 }
 
 private extension Mount {

@@ -1,42 +1,44 @@
-/// What a proxy serves, and how it handles what it serves. It may become another while the proxy runs.
+/// What a proxy serves, and how it handles it. The policy may change while the proxy runs.
 package struct ProxyPolicy: Sendable, Equatable {
-    /// Never asks an origin: what is cached plays, whatever its origin said, and nothing else does.
+    /// Whether no origin is contacted: cached media plays regardless of its origin's directives, and nothing else
+    /// does.
     package var isOffline = false
-    /// Plays what somebody has pinned or downloaded while its origin cannot be asked, although the origin forbade that.
+    /// Whether pinned or downloaded media plays while its origin cannot be reached, even if the origin forbids
+    /// that.
     package var playsPinned = true
-    /// Where no rule says otherwise.
+    /// The fill policy, unless a rule sets one.
     package var fill = FillPolicy.standard
-    /// How many segments of a stream are fetched after the one that a player reads, where no rule says otherwise.
+    /// How many segments of a stream are fetched after the one that a player reads, unless a rule sets it.
     package var aheadSegments = ResolvedRule.standardAheadSegments
-    /// Whether requests that want what is fresh to be asked for again get it as it is, where no rule says otherwise; nil:
+    /// Whether requests that demand revalidation of a fresh response get it as it is, unless a rule sets it; nil:
     /// only segments that a playlist names.
     package var ignoresReload: Bool?
     package var rules: [Rule] = []
     package var mounts: [Mount] = []
-    /// Whether players may name any origin; else only what is mounted is served.
+    /// Whether players may name any origin; if not, only mounts are served.
     package var servesAnyOrigin = true
-    /// The ports to which CONNECT makes tunnels; nil where it makes none.
+    /// The ports to which CONNECT opens tunnels; nil if it is refused.
     package var tunnelPorts: Set<Int>?
-    /// Bytes that the body of a request through a mount may have; nil for any number, as bodies stream through.
+    /// The greatest request body through a mount, in bytes; nil for no limit, as bodies are streamed.
     package var largestMountBody: Int64?
-    /// What is left out of URLs in logs and listings.
+    /// The secrets that are masked in URLs in logs and listings.
     package var mask = URLMask.standard
-    /// Pages that may read all that the proxy gives them, and learn what is cached.
+    /// The sites whose pages may read everything that the proxy serves them, and learn what is cached.
     package var webOrigins = WebOrigins.none
-    /// In whose words clients are told what helps: a command that is its own proxy has flags.
+    /// The terms in which clients are given advice: a command that runs its own proxy has flags.
     package var adviceWords = Advice.Words.settings
 
     package init() {}
 
-    /// What a URL is found by, and how it is handled.
+    /// The cache key of a URL, and how the resource is handled.
     package func resolve(_ url: OriginURL) -> (key: CacheKey, resolvedRule: ResolvedRule) {
         let effects = rules.effects(on: url)
         return (effects.key(of: url), effects.resolvedRule(under: self))
     }
 
-    /// Looks for what a person calls by a URL: under the key that the rules give it, then under the URL itself, which
-    /// may have been read off a list of keys.
-    /// - Parameter look: what is there under a key; nil for nothing.
+    /// Finds a resource by the URL that a person gives: first under the key that the rules give it, then under the
+    /// URL itself, which may have been copied from a list of keys.
+    /// - Parameter look: looks a key up; nil if there is nothing under it.
     package func find<Value, Failure: Error>(_ url: OriginURL, _ look: (CacheKey) throws(Failure) -> Value?)
         throws(Failure) -> Value?
     {

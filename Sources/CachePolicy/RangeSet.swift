@@ -1,24 +1,25 @@
 import HTTPModel
 
-/// What a request for several ranges gets (RFC 9110 §14.2, §15.3.7.2, §17.15).
+/// The answer to a request for several ranges (RFC 9110 §14.2, §15.3.7.2, §17.15).
 package enum RangeSet: Sendable, Equatable {
-    /// At least one; several go out as `multipart/byteranges`, one does not.
+    /// At least one; several are sent as `multipart/byteranges`, a single one is not.
     case parts([Range<Int64>])
-    /// The field is ignored: that many parts cost more than they save, and whoever asks for them means no good.
+    /// The field is ignored: so many parts cost more than they save, and a client that requests them is probably
+    /// malicious.
     case whole
-    /// None of the ranges has a byte in it: 416.
+    /// No range contains a byte of the resource: 416.
     case unsatisfiable
 
-    /// Ranges in one field; of more the field is ignored.
+    /// The limit of ranges in one field; with more, the field is ignored.
     package static let mostAsked = 64
-    /// Parts in one answer, after ranges close to each other were joined; with more the whole is sent.
+    /// The limit of parts in one answer, after close ranges were joined; with more, the whole is sent.
     package static let mostParts = 32
-    /// What a part takes beside its bytes, about. A gap that is shorter is sent along (§15.3.7.2).
+    /// The approximate overhead of a part. A shorter gap is sent along (§15.3.7.2).
     package static let partOverhead: Int64 = 100
 
     /// - Parameters:
-    ///   - specs: in the order in which they were asked for, which is also that of the parts.
-    ///   - length: of the representation.
+    ///   - specs: in the requested order, which is also that of the parts.
+    ///   - length: the length of the representation.
     package init(_ specs: [ByteRangeSpec], length: Int64) {
         guard specs.count <= Self.mostAsked else {
             self = .whole
@@ -29,7 +30,7 @@ package enum RangeSet: Sendable, Equatable {
         self = parts.isEmpty ? .unsatisfiable : parts.count <= Self.mostParts ? .parts(parts) : .whole
     }
 
-    /// Ranges that overlap, or are close to each other, as one, in the place of the first of them that was asked for.
+    /// Joins ranges that overlap or are close to each other, at the position of the one that was requested first.
     ///
     ///     asked   3 [===)   2 [====)          1 [==)
     ///                    4 [==)
@@ -42,18 +43,19 @@ package enum RangeSet: Sendable, Equatable {
                 continue
             }
             let end = max(last.range.upperBound, range.upperBound)
-            // no trap: not before the last one's end
+            // no trap: the range does not start before the last one does
             parts[parts.count - 1] = (min(last.place, place), last.range.lowerBound..<end)
         }
         return parts.sorted { $0.place < $1.place }.map(\.range)
     }
 
-    /// The one to ask an origin for while the length is not known: if that is outside of the representation, all are.
-    /// - Returns: nil where the field is ignored in any case.
+    /// The range to request from an origin while the length is unknown: if it is outside of the representation, all
+    /// are.
+    /// - Returns: nil if the field is ignored in any case.
     package static func opening(_ specs: [ByteRangeSpec]) -> ByteRangeSpec? {
         guard specs.count <= mostAsked else { return nil }
         let first = specs.min { ($0.first ?? .max) < ($1.first ?? .max) }
-        // From the start there is something, unless there is nothing at all. Else only a suffix is sure to be inside.
+        // A range from 0 contains a byte unless the resource is empty. Otherwise only a suffix is sure to.
         return first?.first == 0
             ? first
             : specs.max { ($0.suffix ?? 0) < ($1.suffix ?? 0) }.flatMap { ($0.suffix ?? 0) > 0 ? $0 : nil } ?? first

@@ -1,10 +1,10 @@
-/// What has come of a URL, where that is not what people mean by the film.
+/// Content received from a URL that is not the film that people expect.
 package enum ReceivedContent: Sendable, Equatable {
     case page
     case playlist
 
-    /// - Parameter type: its `Content-Type`.
-    /// - Returns: nil for media, and for what nobody can tell.
+    /// - Parameter type: the response's `Content-Type`.
+    /// - Returns: nil for media, and for unidentified content.
     package init?(type: String, _ url: OriginURL) {
         if StrayPage.isPage(type: type) {
             self = .page
@@ -15,15 +15,15 @@ package enum ReceivedContent: Sendable, Equatable {
         }
     }
 
-    /// Whether it is worth looking: what is named like a film and not refused as a page is one.
+    /// Whether a check is worthwhile: a URL named like a film whose answer was not rejected as a page is a film.
     package static func mayBeNoMedia(_ url: OriginURL) -> Bool {
         !StrayPage.expectsMedia(at: url) || StrayPage.isPlaylist(type: "", url)
     }
 
     package func text(_ type: String) -> String {
         switch self {
-        case .page: "what came is a web page (\(type)), not a film: give the URL of the media itself"
-        case .playlist: "what came is a playlist (\(type)), not the film: the parts that it names are not fetched"
+        case .page: "received a web page (\(type)), not a film: give the URL of the media itself"
+        case .playlist: "received a playlist (\(type)), not the film: the parts that it lists are not fetched"
         }
     }
 }

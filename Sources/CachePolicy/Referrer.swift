@@ -1,10 +1,10 @@
 import HTTPModel
 
-/// What an origin is told of the page that a player is on, as browsers tell it where no policy says otherwise (Referrer
-/// Policy §3.7, strict-origin-when-cross-origin): its own pages by their URL, others by their origin, and nothing of a
-/// page that came by https where it is asked by http.
+/// The `Referer` that an origin receives for the page that a player is on, as browsers send it without a policy
+/// (Referrer Policy §3.7, strict-origin-when-cross-origin): the full URL to the page's own origin, only the origin
+/// to others, and nothing from an https page to an http target.
 package enum Referrer: Sendable, Equatable {
-    /// As the player has sent it, to whom the proxy is no more than the way.
+    /// As the player sent it, for a player to which the proxy is only an intermediary.
     case asSent
     case page(String)
     case none
@@ -17,18 +17,18 @@ package enum Referrer: Sendable, Equatable {
         }
     }
 
-    /// The field for an origin that the player knows by a name of the proxy's: `http://PROXY/https/host/page` is
-    /// `https://host/page` there.
+    /// The field for an origin that the player addresses by a proxy URL: `http://PROXY/https/host/page` becomes
+    /// `https://host/page`.
     /// - Parameters:
-    ///   - value: the field as the player has sent it.
-    ///   - mounts: below which the proxy has pages of origins.
-    ///   - isOwn: whether a URL is the proxy's.
+    ///   - value: the field as the player sent it.
+    ///   - mounts: the mounts below which the proxy serves pages of origins.
+    ///   - isOwn: whether a URL points to the proxy.
     package init(_ value: String, for target: OriginURL, mounts: [Mount], isOwn: (OriginURL) -> Bool) {
         let page = (try? OriginURL(url: value)).flatMap { Self.page($0, mounts, isOwn) }
         self = page.flatMap { Self.told(of: $0, to: target) }.map(Referrer.page) ?? .none
     }
 
-    /// The field where a request goes on to another origin.
+    /// The field after a redirect to another origin.
     package init(redirected value: String, to url: String) {
         guard let page = try? OriginURL(url: value), let target = try? OriginURL(url: url) else {
             self = .none

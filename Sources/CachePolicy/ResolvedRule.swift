@@ -1,57 +1,58 @@
 import HTTPModel
 
-/// How a resource is handled: what the rules that match it say, and defaults for the rest.
+/// How a resource is handled: the settings of the rules that match it, and defaults for the rest.
 package struct ResolvedRule: Sendable, Equatable {
-    /// Neither stored nor answered from what is.
+    /// Whether responses bypass the cache: they are neither stored nor answered from it.
     package var bypasses = false
-    /// Seconds that a response is fresh, whatever its origin says.
+    /// Seconds for which a response is fresh, regardless of its origin's directives.
     package var ttl: Int64?
     package var ignoresNoStore = false
-    /// What plays while its origin cannot be asked, although the origin forbade that.
+    /// Which responses play while the origin cannot be reached, even if it forbids that.
     package var stalePlay = StalePlay.kept
     package var fill = FillPolicy.standard
-    /// Whether each byte costs: then nothing is fetched on the chance that a player comes back, nor to the end for one
+    /// Whether each byte costs money: then nothing is fetched in case a player returns, nor to the end for a player
     /// that has left.
     package var isMetered = false
     /// How many segments of a stream are fetched after the one that a player reads; 0 for none.
     package var aheadSegments = ResolvedRule.standardAheadSegments
-    /// Whether what is fresh answers although the request wants it to be asked for again (`no-cache`); nil: only where
-    /// it is a segment that a playlist names.
+    /// Whether a fresh response is served although the request demands revalidation (`no-cache`); nil: only if it
+    /// is a segment that a playlist names.
     package var ignoresReload: Bool?
-    /// Fields for the origin, in place of the client's of that name. They go to the origin of the URL, and along no
-    /// redirect to another.
+    /// Fields for the origin, which replace the client's fields of the same name. They are sent to the URL's
+    /// origin, and not along a redirect to another.
     package var headers = HeaderFields()
-    /// Whether what is stored is pinned.
+    /// Whether stored responses are pinned.
     package var pins = false
-    /// Stores web pages that come where media was asked for.
+    /// Whether web pages that arrive in place of media are stored.
     package var storesPages = false
-    /// Bytes; what is longer passes by. Nil for any length.
+    /// The greatest stored length in bytes; longer responses bypass the cache. Nil for no limit.
     package var largestStored: Int64?
 
     package init() {}
 
     package static let standardAheadSegments = 3
-    /// More would be fetched in vain with each seek.
+    /// With more segments, each seek would waste too many.
     package static let mostAheadSegments = 20
 }
 
-/// What plays while its origin cannot be asked, although the origin forbade that (`no-cache`, `must-revalidate`).
+/// Which responses play while their origin cannot be reached, even if it forbids that (`no-cache`,
+/// `must-revalidate`).
 package enum StalePlay: Sendable, Equatable {
-    /// Nothing: the origin's word holds.
+    /// Nothing: the origin's directives apply.
     case nothing
-    /// What somebody has pinned or downloaded.
+    /// Responses that the user pinned or downloaded.
     case kept
-    /// Whatever is stored.
+    /// Any stored response.
     case everything
 }
 
-/// How much of a resource is fetched beyond what is asked for.
+/// How much of a resource is fetched beyond what is requested.
 package enum FillPolicy: Sendable, Equatable {
-    /// Only what is asked for.
+    /// Only what is requested.
     case read
-    /// So many bytes past the furthest reader.
+    /// This many bytes beyond the furthest reader.
     case ahead(Int64)
-    /// To the resource's end, whether or not somebody reads on.
+    /// To the resource's end, whether or not anybody continues to read.
     case end
     /// All of it.
     case whole

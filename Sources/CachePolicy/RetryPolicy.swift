@@ -1,11 +1,11 @@
-/// How long to wait before a broken transfer is tried again: twice as long each time, spread so that clients do not
-/// come at once.
+/// How long to wait before a broken transfer is retried: twice as long after each attempt, with jitter, so that
+/// clients do not all return at once.
 package struct RetryPolicy: Sendable, Equatable {
-    /// Attempts in all, the first included.
+    /// The number of attempts, including the first.
     package var maxAttempts = 4
-    /// Seconds, at most, after the first attempt.
+    /// The longest wait after the first attempt, in seconds.
     package var base: Double = 0.25
-    /// Seconds, at most, after any.
+    /// The longest wait after any attempt, in seconds.
     package var ceiling: Double = 8
 
     package init(maxAttempts: Int = 4, base: Double = 0.25, ceiling: Double = 8) {
@@ -14,11 +14,11 @@ package struct RetryPolicy: Sendable, Equatable {
         self.ceiling = ceiling
     }
 
-    /// Seconds to wait after an attempt has failed; nil when it was the last.
+    /// Seconds to wait after a failed attempt; nil if it was the last.
     ///
     /// - Parameters:
-    ///   - attempt: which attempt failed, from 1.
-    ///   - random: 0 up to, but not including, 1. The wait lies between half and the whole of `base · 2^(attempt-1)`.
+    ///   - attempt: the number of the failed attempt, from 1.
+    ///   - random: from 0 up to, but not including, 1. The wait is between half and all of `base · 2^(attempt-1)`.
     package func delay(attempt: Int, random: Double) -> Double? {
         guard attempt < maxAttempts else { return nil }
         let doublings = min(max(attempt - 1, 0), 1000)

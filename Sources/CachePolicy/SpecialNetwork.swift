@@ -1,20 +1,20 @@
-/// A block of addresses that is no part of the Internet at large.
+/// A block of addresses that is not part of the public Internet.
 struct SpecialNetwork: Sendable {
     let network: IPNetwork
-    /// What the registry calls it.
+    /// The block's name in the registry.
     let name: String
 
     private init(_ text: String, _ name: String) {
-        guard let network = IPNetwork(text) else { preconditionFailure("\(text) is no network") }
+        guard let network = IPNetwork(text) else { preconditionFailure("\(text) is not a network") }
         (self.network, self.name) = (network, name)
     }
 
-    /// All that is assigned for global use (RFC 4291 §2.4). What lies outside is loopback, link-local, unique local,
-    /// multicast, for discarding (100::/64), for segment routing (5f00::/16), for the NAT64 of a network
-    /// (64:ff9b:1::/48), or unassigned.
+    /// All that is assigned for global use (RFC 4291 §2.4). Outside of it are loopback, link-local, unique local,
+    /// multicast, discard (100::/64), segment routing (5f00::/16), local NAT64 (64:ff9b:1::/48) and unassigned
+    /// addresses.
     static let globalUnicast = SpecialNetwork("2000::/3", "global unicast").network
 
-    /// For translation by prefixes of networks' own, and nothing else (RFC 8215).
+    /// Reserved for translation with networks' own prefixes (RFC 8215).
     static let localTranslation = SpecialNetwork("64:ff9b:1::/48", "NAT64, RFC 8215").network
 
     static let v4 = [
@@ -22,11 +22,11 @@ struct SpecialNetwork: Sendable {
         SpecialNetwork("10.0.0.0/8", "private use, RFC 1918"),
         SpecialNetwork("100.64.0.0/10", "shared by carriers, RFC 6598"),
         SpecialNetwork("127.0.0.0/8", "loopback, RFC 1122"),
-        // Clouds serve their credentials here.
+        // Cloud providers serve credentials here.
         SpecialNetwork("169.254.0.0/16", "link-local, RFC 3927"),
         SpecialNetwork("172.16.0.0/12", "private use, RFC 1918"),
-        // With the two anycast addresses in it that are global: they lead to the network's own servers (RFC 7723, RFC
-        // 8155).
+        // Including its two globally reachable anycast addresses: they lead to the network's own servers (RFC 7723,
+        // RFC 8155).
         SpecialNetwork("192.0.0.0/24", "protocol assignments, RFC 6890"),
         SpecialNetwork("192.0.2.0/24", "documentation, RFC 5737"),
         SpecialNetwork("192.88.99.0/24", "6to4 relays, deprecated, RFC 7526"),
@@ -39,7 +39,7 @@ struct SpecialNetwork: Sendable {
     ]
 
     static let v6 = [
-        // Teredo, benchmarks, ORCHID and anycast; nothing in it is a server of the Web.
+        // Teredo, benchmarks, ORCHID and anycast; it contains no web servers.
         SpecialNetwork("2001::/23", "protocol assignments, RFC 2928"),
         SpecialNetwork("2001:db8::/32", "documentation, RFC 3849"),
         SpecialNetwork("3fff::/20", "documentation, RFC 9637"),

@@ -1,50 +1,50 @@
 import HTTPModel
 
-/// Whether a response may be kept (RFC 9111 §3), for GET.
+/// Whether a response to GET may be stored (RFC 9111 §3).
 package enum Storing: Sendable, Equatable {
     case store
     case pass(Reason)
 
-    /// Why not, as `Cache-Status` tells it.
+    /// Why not, as stated in `Cache-Status`.
     package enum Reason: String, Sendable {
-        /// Not a whole 200, nor a part of one.
+        /// Neither a whole 200 nor a part of one.
         case status
         case noStore = "no-store"
-        /// The request said so (§5.2.1.5).
+        /// The request forbids it (§5.2.1.5).
         case requestNoStore = "request-no-store"
         case varyAny = "vary"
         case encoded
         case tooLong = "max-object"
-        /// A web page in the place of media (`StrayPage`).
+        /// A web page in place of media (`StrayPage`).
         case page
-        /// What would have to be kept with it is too long.
+        /// The fields that must be stored with it are too long.
         case fields
         case rule
     }
 
     /// - Parameters:
-    ///   - fields: of the response.
-    ///   - total: the length of the whole, where it is known.
-    ///   - expectsMedia: whether media was asked for.
-    ///   - isCodedPlaylist: whether it is a playlist in a coding that can be taken off, and all of it comes.
+    ///   - fields: the fields of the response.
+    ///   - total: the length of the whole resource, if known.
+    ///   - expectsMedia: whether media was requested.
+    ///   - isCodedPlaylist: whether it is a complete playlist in a coding that can be decoded.
     package static func decide(
         status: Int, fields: HeaderFields, total: Int64?, request: RequestDirectives, expectsMedia: Bool,
         isCodedPlaylist: Bool = false, _ resolvedRule: ResolvedRule
     ) -> Storing {
         if resolvedRule.bypasses { return .pass(.rule) }
-        // §3: of final status codes this cache understands those of media. Errors of an origin are not kept, however
-        // long they hold.
+        // §3: this cache understands only the final status codes of media. An origin's errors are never stored,
+        // whatever their lifetime.
         guard status == 200 || status == 206 else { return .pass(.status) }
         let response = CacheControl(parsing: fields.combined("Cache-Control"))
-        // §5.2.2.5: also where the directive comes with arguments, or where others contradict it. §5.2.2.3: but with
-        // `must-understand` it is meant for caches that do not know the status. `private`, `s-maxage` and
-        // `Authorization` bind shared caches (§3.5, §5.2.2.7, §5.2.2.10); `Set-Cookie` forbids nothing (§7.3) and is
-        // not kept.
+        // §5.2.2.5: even if the directive has arguments, or other directives contradict it. §5.2.2.3: together with
+        // `must-understand`, it is meant for caches that do not know the status. `private`, `s-maxage` and
+        // `Authorization` restrict shared caches (§3.5, §5.2.2.7, §5.2.2.10); `Set-Cookie` forbids nothing (§7.3)
+        // and is not stored.
         if response.noStore && !response.mustUnderstand && !resolvedRule.ignoresNoStore { return .pass(.noStore) }
         if request.control.noStore && !resolvedRule.ignoresNoStore { return .pass(.requestNoStore) }
-        // §4.1: nothing would ever match it.
+        // §4.1: no request would ever match it.
         if Variant.names(in: fields) == nil { return .pass(.varyAny) }
-        // RFC 9110 §8.4: ranges count bytes of the encoded form, which another answer may not share.
+        // RFC 9110 §8.4: ranges count bytes of the encoded form, which may differ in another answer.
         guard ContentEncoding.isUncoded(fields) || isCodedPlaylist else { return .pass(.encoded) }
         if expectsMedia, !resolvedRule.storesPages, StrayPage.isPage(fields) { return .pass(.page) }
         guard fields.canBeKept else { return .pass(.fields) }

@@ -1,21 +1,21 @@
 import HTTPModel
 
-/// A *stray page* is a web page that comes where media was asked for: that of a captive portal, a login form, a "not
-/// found" with status 200. It says nothing about the media, and must neither be stored in its place nor put an end to
-/// what is stored.
+/// A *stray page* is a web page that arrives where media was requested: from a captive portal, a login form, a "not
+/// found" with status 200. It tells nothing about the media, so it must neither be stored in its place nor
+/// invalidate what is stored.
 package enum StrayPage {
     /// Whether a response is a web page, by its `Content-Type`.
     package static func isPage(_ fields: HeaderFields) -> Bool { fields["Content-Type"].map(isPage(type:)) ?? false }
 
-    /// The type of a response that is a web page, without its parameters: what an origin writes there is not for logs
-    /// and terminals.
+    /// The media type of a response that is a web page, without parameters, because an origin's text there does not
+    /// belong in logs and on terminals.
     package static func pageType(_ fields: HeaderFields) -> String? {
         fields["Content-Type"].map(essence).flatMap { pageTypes.contains($0) ? $0 : nil }
     }
 
     static func isPage(type: String) -> Bool { pageTypes.contains(essence(of: type)) }
 
-    /// Whether something is a playlist, by its `Content-Type` or by the extension in its URL.
+    /// Whether content is a playlist, by its `Content-Type` or by the extension in its URL.
     static func isPlaylist(type: String, _ url: OriginURL) -> Bool {
         playlistTypes.contains(essence(of: type)) || isPlaylist(url)
     }
@@ -25,17 +25,18 @@ package enum StrayPage {
         fileExtension(of: url).map(playlistExtensions.contains) ?? false
     }
 
-    /// Whether what a URL names, or what a browser asks for, is media. Other URLs may well be those of pages.
+    /// Whether the URL names media, or the browser requests media. Other URLs may well be those of pages.
     /// - Parameter request: the client's fields.
     package static func expectsMedia(at url: OriginURL, _ request: HeaderFields = HeaderFields()) -> Bool {
         if let name = fileExtension(of: url), mediaExtensions.contains(name) || playlistExtensions.contains(name) {
             return true
         }
-        // Fetch metadata (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header): the element that it is for.
+        // Fetch metadata (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header): the element that requests
+        // the resource.
         return request["Sec-Fetch-Dest"].map { mediaDestinations.contains(ASCII.lowercased($0)) } ?? false
     }
 
-    /// Whether what is stored is known to be media, so that a page cannot be its next version.
+    /// Whether a stored response is known to be media, so that a page cannot be its next version.
     package static func isMedia(_ stored: HeaderFields) -> Bool {
         guard let type = stored["Content-Type"].map(essence) else { return false }
         return mediaTypes.contains(type) || playlistTypes.contains(type)
@@ -61,7 +62,7 @@ package enum StrayPage {
 
     private static let mediaDestinations: Set<String> = ["audio", "track", "video"]
 
-    /// Beside `video/*`, `audio/*` and `image/*`.
+    /// In addition to `video/*`, `audio/*` and `image/*`.
     private static let mediaTypes: Set<String> = [
         "application/octet-stream", "binary/octet-stream", "application/mp4", "application/ogg",
         "application/x-matroska", "application/mxf",

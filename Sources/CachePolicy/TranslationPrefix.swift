@@ -1,5 +1,5 @@
-/// A prefix by which a network leads IPv6 to IPv4 (NAT64): packets to an address below it end up at the IPv4 address
-/// that is in it.
+/// A prefix with which a network translates IPv6 to IPv4 (NAT64): packets to an address below it arrive at the IPv4
+/// address embedded in it.
 ///
 ///     bits     0      32      40      48      56      64      72      80      88      96     104    127
 ///     /32      prefix │ IPv4                          │ u │ suffix
@@ -11,20 +11,21 @@
 ///
 /// RFC 6052 §2.2; `u` is one octet, 0.
 package struct TranslationPrefix: Sendable, Hashable {
-    /// With nothing behind the prefix.
+    /// The address with zeros after the prefix.
     private let base: IPAddress
     /// In octets.
     private let length: Int
 
     private static let lengths = [4, 5, 6, 7, 8, 12]
-    /// The place of `u`.
+    /// The position of `u`.
     private static let reserved = 8
 
-    /// The name that name servers of such a network give IPv6 addresses, of its only two IPv4 addresses (RFC 7050 §8).
+    /// A name with only two IPv4 addresses, to which name servers of such a network add IPv6 addresses (RFC 7050
+    /// §8).
     package static let probe = "ipv4only.arpa"
     private static let probed: Set<IPAddress> = [IPAddress(v4: 0xC000_00AA), IPAddress(v4: 0xC000_00AB)]
 
-    /// The prefixes that an address of the probe tells (RFC 7050 §3): none where the network translates nothing.
+    /// The prefixes that an address of the probe reveals (RFC 7050 §3); none if the network does not translate.
     package static func told(by address: IPAddress) -> [TranslationPrefix] {
         guard address.family == .v6 else { return [] }
         return lengths.map { TranslationPrefix(of: address, length: $0) }.filter { prefix in
@@ -39,7 +40,7 @@ package struct TranslationPrefix: Sendable, Hashable {
         )
     }
 
-    /// The IPv4 address that packets to an address end up at; nil where the address is not below the prefix.
+    /// The IPv4 address at which packets to an address arrive; nil if the address is not below the prefix.
     func embedded(in address: IPAddress) -> IPAddress? {
         guard address.family == .v6 else { return nil }
         let octets = address.octets
@@ -50,7 +51,7 @@ package struct TranslationPrefix: Sendable, Hashable {
 }
 
 extension IPAddress {
-    /// All 16 of an IPv6 address.
+    /// The 16 octets of an IPv6 address.
     fileprivate var octets: [UInt8] {
         [high, low].flatMap { half in
             // no trap: known numbers

@@ -1,13 +1,13 @@
 import HTTPModel
 
-/// Takes the secrets out of URLs that are shown: `https://***@host/film.mp4?id=7&token=***`.
+/// Masks the secrets in URLs that are shown: `https://***@host/film.mp4?id=7&token=***`.
 ///
-/// A secret is what stands before the `@` of an authority, and the value of a parameter whose name is known to carry
-/// one, in a query, in a fragment, or in a path (`/hdntl=…/`, `;jsessionid=…`). It works on any text that has URLs in
-/// it, such as a line of a log or of JSON, also where a URL stands percent-encoded inside another one.
+/// A secret is the part of an authority before the `@`, or the value of a parameter with the name of a known
+/// secret, in a query, in a fragment, or in a path (`/hdntl=…/`, `;jsessionid=…`). It works on any text that
+/// contains URLs, such as a line of a log or of JSON, even if a URL is percent-encoded inside another one.
 package struct URLMask: Sendable, Equatable {
-    /// Names of parameters that carry secrets, in lower case; `*` is any run of characters. `docs/dev/security.md`
-    /// lists them.
+    /// Names of parameters that carry secrets, in lower case; `*` matches any run of characters.
+    /// `docs/dev/security.md` lists them.
     package static let standardNames = [
         "*access_key*", "*access-key*", "*accesskey*", "*api_key*", "*api-key*", "*apikey*", "*bearer*", "*credential*",
         "*jwt*", "*passwd*",
@@ -18,7 +18,7 @@ package struct URLMask: Sendable, Equatable {
         "username", "verify", "x-auth*",
     ]
 
-    /// What stands in the place of a secret.
+    /// The text that replaces a secret.
     package static let replacement = "***"
 
     package static let standard = URLMask(globs: standardNames.map(Glob.init))
@@ -27,15 +27,14 @@ package struct URLMask: Sendable, Equatable {
 
     private init(globs: [Glob]) { names = globs }
 
-    /// - Parameter names: those of further parameters, with `*` for any run of characters; upper and lower case are
-    ///   alike.
-    /// - Throws: for what is no name of a parameter.
+    /// - Parameter names: further parameter names; `*` matches any run of characters, and case does not matter.
+    /// - Throws: for a name that is not a parameter's.
     package init(adding names: [String]) throws(RuleError) {
         for name in names { _ = try IgnoredQuery.ParameterPattern(name) }
         self.names = Self.standard.names + names.map { Glob(ASCII.lowercased($0)) }
     }
 
-    /// The text with its secrets masked. What is masked already stays as it is.
+    /// Returns the text with its secrets masked. Masked ones stay as they are.
     package func masked(_ text: String) -> String {
         guard
             text.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "%") })
@@ -43,7 +42,7 @@ package struct URLMask: Sendable, Equatable {
         return String(decoding: masked(Array(text.utf8)), as: UTF8.self)
     }
 
-    /// The same for UTF-8.
+    /// Masks UTF-8 text.
     package func masked(_ text: [UInt8]) -> [UInt8] {
         var scanner = SecretScanner(text, isSecret: isSecret)
         var (masked, copied): ([UInt8], Int) = ([], 0)
@@ -59,19 +58,20 @@ package struct URLMask: Sendable, Equatable {
 }
 
 extension OriginURL {
-    /// For logs and listings: without what opens the resource.
+    /// The URL for logs and listings, without the secrets that open the resource.
     package func masked(by mask: URLMask) -> String { mask.masked(absolute) }
 }
 
-/// Finds what is secret in a text with URLs, from left to right.
+/// Finds the secrets in a text with URLs, from left to right.
 ///
 ///     https://user:pass@host/a;sid=1/b?x=2&token=3#y
 ///             └─────────┘          └         └───    secrets
 private struct SecretScanner {
-    /// A character of a URL, decoded as often as it is percent-encoded: `&`, `%26` and `%2526` are all an ampersand.
+    /// A character of a URL, decoded as often as it was percent-encoded: `&`, `%26` and `%2526` are all an
+    /// ampersand.
     private struct Unit {
         let byte: UInt8
-        /// How often it is encoded.
+        /// How many times it is encoded.
         let depth: Int
         let end: Int
     }
@@ -88,7 +88,7 @@ private struct SecretScanner {
 
     init(_ text: [UInt8], isSecret: @escaping ([UInt8]) -> Bool) { (self.text, self.isSecret) = (text, isSecret) }
 
-    /// The place of the next secret.
+    /// The range of the next secret.
     mutating func next() -> Range<Int>? {
         while position < text.count {
             let unit = unit(at: position)
@@ -133,7 +133,7 @@ private struct SecretScanner {
 
     // MARK: Parameters
 
-    /// The value of the parameter that begins here, where its name says that it is a secret.
+    /// The value of the parameter that begins here, if its name marks it as a secret.
     private func value() -> Range<Int>? {
         var (name, place): ([UInt8], Int) = ([], position)
         while place < text.count, name.count <= Self.longestName {
@@ -150,7 +150,7 @@ private struct SecretScanner {
         return nil
     }
 
-    /// - Parameter depth: of the equals sign. What is encoded more often is a part of the value.
+    /// - Parameter depth: of the equals sign. Characters that are encoded more often belong to the value.
     private func endOfValue(from start: Int, depth: Int) -> Int {
         let ends = isInQuery ? "&#" : "&#/;?"
         var place = start
@@ -160,7 +160,7 @@ private struct SecretScanner {
             if unit.depth <= depth && ends.utf8.contains(unit.byte) { return place }
             place = unit.end
         }
-        // In `https://host/a?token=b: no such host` the colon is the sentence's.
+        // In `https://host/a?token=b: no such host`, the colon belongs to the sentence.
         while place > start + 1, ":,.;)'".utf8.contains(text[place - 1]) { place -= 1 }
         return place
     }
@@ -168,14 +168,14 @@ private struct SecretScanner {
     // MARK: Characters
 
     private func unit(at place: Int) -> Unit {
-        // In JSON a quote that is part of a URL stands behind a backslash.
+        // In JSON, a backslash precedes a quote that is part of a URL.
         if text[place] == ASCII.backslash {
             let isSlash = place + 1 < text.count && text[place + 1] == UInt8(ascii: "/")
             return Unit(byte: isSlash ? text[place + 1] : ASCII.backslash, depth: 0, end: min(place + 2, text.count))
         }
         guard text[place] == UInt8(ascii: "%") else { return Unit(byte: text[place], depth: 0, end: place + 1) }
         var (digits, depth) = (place + 1, 1)
-        // `%2526` is `%26`, encoded once more.
+        // `%2526` is `%26`, encoded again.
         while digits + 3 < text.count, text[digits] == UInt8(ascii: "2"), text[digits + 1] == UInt8(ascii: "5"),
             let high = ASCII.hexValue(text[digits + 2]), ASCII.hexValue(text[digits + 3]) != nil, high < 8
         {
@@ -189,7 +189,7 @@ private struct SecretScanner {
         return Unit(byte: high << 4 | low, depth: depth, end: digits + 2)
     }
 
-    /// White space, control characters and quotes, none of them encoded or escaped.
+    /// White space, control characters and quotes that are neither encoded nor escaped.
     private static func endsURL(_ unit: Unit) -> Bool {
         unit.depth == 0 && (unit.byte <= ASCII.space || unit.byte == 0x7F || unit.byte == ASCII.quote)
     }

@@ -1,14 +1,16 @@
 import HTTPModel
 
-/// The request fields by which an origin chose among its answers, as they were in the request (RFC 9111 §4.1).
+/// The request fields by which an origin selected one of its answers, with their values in the request (RFC 9111
+/// §4.1).
 ///
-/// A resource with several such answers keeps the first under its own key, and each further one under a key of its own
-/// (`variantKey`).
+/// The first answer of a resource is stored under the resource's own key, each further variant under a key of its
+/// own (`variantKey`).
 package struct Variant: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         /// In lower case.
         package let name: String
-        /// As it compares; nil where the request had none. Credentials stand here as a fingerprint.
+        /// In the form in which values are compared; nil if the request lacked the field. Credentials are replaced
+        /// by a fingerprint.
         package let value: String?
 
         package init(name: String, value: String?) {
@@ -16,22 +18,22 @@ package struct Variant: Sendable, Equatable {
             self.value = value
         }
 
-        /// Bytes, not `String ==`: that takes different bytes for equal where Unicode calls them canonically
-        /// equivalent.
+        /// Compares bytes, because `String ==` treats different bytes as equal if they are canonically equivalent
+        /// in Unicode.
         package static func == (a: Field, b: Field) -> Bool {
             a.name.utf8.elementsEqual(b.name.utf8) && a.value.map { Array($0.utf8) } == b.value.map { Array($0.utf8) }
         }
     }
 
-    /// In the order of their names.
+    /// Sorted by name.
     package let fields: [Field]
 
     package init(_ fields: [Field] = []) { self.fields = fields.sorted { $0.name < $1.name } }
 
     package var isEmpty: Bool { fields.isEmpty }
 
-    /// The fields that a response names in `Vary`, in lower case; nil where it is `*`, so that no request matches, or
-    /// names more than anybody chooses by.
+    /// The fields that a response names in `Vary`, in lower case; nil if it is `*`, so that no request matches, or
+    /// names too many.
     static func names(in response: HeaderFields) -> Set<String>? {
         let names = response.all("Vary").flatMap { $0.split(separator: ",") }.map {
             ASCII.lowercased(ASCII.trimmed($0))
@@ -43,23 +45,23 @@ package struct Variant: Sendable, Equatable {
 
     private static let mostNames = 64
 
-    /// Those of a response to a request.
+    /// The variant of a response to a request.
     /// - Parameters:
-    ///   - request: the fields as they went to the origin: what this proxy says itself, the same in all requests,
-    ///     selects nothing.
-    ///   - fingerprint: stands for a credential's value, which is not kept.
+    ///   - request: the fields as they were sent to the origin. Fields that the proxy sets itself are the same in
+    ///     all requests and select nothing.
+    ///   - fingerprint: computes the replacement of a credential's value, which is not stored.
     package init(response: HeaderFields, request: HeaderFields, fingerprint: (String) -> String) {
         var names = Self.names(in: response) ?? []
         for name in Self.own { names.remove(name) }
-        // Not of RFC 9111, which lets a private cache give it to anyone: what one user's credentials opened is not for
-        // another's.
+        // Stricter than RFC 9111, which lets a private cache serve the response to anyone: a response to one user's
+        // credentials is not for another user.
         if !CacheControl(parsing: response.combined("Cache-Control")).isPublic {
             names.formUnion(Self.credentials.filter { request[$0] != nil })
         }
         self.init(names.map { Field(name: $0, value: Self.value(of: $0, in: request, fingerprint)) })
     }
 
-    /// The proxy's own, and those that never go to an origin from a client.
+    /// Fields that the proxy sets itself, and fields that it never forwards.
     private static let own: Set<String> = [
         "accept-encoding", "host", "range", "if-range", "connection", "content-length",
     ]
@@ -68,29 +70,29 @@ package struct Variant: Sendable, Equatable {
         guard let value = request.combined(name) else { return nil }
         let normalized = normalized(value, isList: name.hasPrefix("accept"))
         guard credentials.contains(name) || normalized.utf8.count > longestValue else { return normalized }
-        // No value begins with a space, so that none passes for the fingerprint of another.
+        // No value begins with a space, so no value can equal the fingerprint of another.
         return " " + fingerprint(normalized)
     }
 
     private static let credentials = Set(HeaderFields.credentials.map { ASCII.lowercased($0) })
     private static let longestValue = 256
 
-    /// §4.1: what the field's syntax says does not matter is left out: in lists the white space around commas, and
-    /// empty elements. Of other fields, and inside of quotes, it might.
+    /// §4.1: drops what has no meaning in the field's syntax: in lists, white space around commas and empty
+    /// elements. In other fields, and inside quotes, it might matter.
     private static func normalized(_ value: String, isList: Bool) -> String {
         guard isList, !value.utf8.contains(ASCII.quote) else { return String(ASCII.trimmed(value)) }
         let elements = value.utf8.split(separator: ASCII.comma).map { ASCII.trimmed($0) }
         return elements.filter { !$0.isEmpty }.map { String(Substring($0)) }.joined(separator: ",")
     }
 
-    /// The same fields, as another request has them.
+    /// The variant with the same fields, as another request has them.
     package func of(_ request: HeaderFields, fingerprint: (String) -> String) -> Variant {
         Variant(fields.map { Field(name: $0.name, value: Self.value(of: $0.name, in: request, fingerprint)) })
     }
 
-    /// The key of the answer that was chosen by these fields, where the resource's own key has another: a space, which
-    /// no URL has, and the fields. No two selections have one key: what joins names and values is encoded inside of
-    /// them, and a field that the request did not have has no "=".
+    /// The key of the answer that these fields selected, if another answer is stored under the resource's own key:
+    /// that key, a space, which does not occur in URLs, and the fields. Each selection has a unique key: separators
+    /// inside names and values are encoded, and a field that the request lacked has no "=".
     package func variantKey(of key: CacheKey) -> CacheKey {
         let text = fields.map { field in
             PercentEncoding.encodingReserved(field.name)

@@ -1,6 +1,6 @@
 import HTTPModel
 
-/// The sites whose pages may read what the proxy answers, and learn what is cached: `https://player.example`.
+/// The sites whose pages may read the proxy's answers and learn what is cached: `https://player.example`.
 package struct WebOrigins: Sendable, Equatable {
     private let origins: Set<String>
 
@@ -8,7 +8,7 @@ package struct WebOrigins: Sendable, Equatable {
 
     private init(origins: Set<String>) { self.origins = origins }
 
-    /// - Throws: for what is no origin.
+    /// - Throws: for a text that is not an origin.
     package init(_ texts: [String]) throws(RuleError) {
         var origins: Set<String> = []
         for text in texts {
@@ -26,27 +26,27 @@ package struct WebOrigins: Sendable, Equatable {
     func contain(_ origin: String) -> Bool { origins.contains(origin) }
 }
 
-/// Who sends a request, as far as browsers tell. They send `Sec-Fetch-Site` to https and to this machine only; `Origin`
-/// with each request whose answer a script could read.
+/// The sender of a request, as far as browsers reveal it. They send `Sec-Fetch-Site` only to https and to this
+/// machine; and `Origin` with each request whose answer a script could read.
 package enum Requester: Sendable, Equatable {
     /// A program, a person who typed the URL, or a page of the target's own site.
     case own
     /// A page that `web_origins` lists, by its origin.
     case trusted(String)
-    /// A page of another site; nil where it does not say which.
+    /// A page of another site; nil if the browser does not name it.
     case foreign(String?)
 
     package init(_ request: RequestHead, _ trusted: WebOrigins = .none) {
         let site = request.value(of: "Sec-Fetch-Site")
         let isElsewhere = site != nil && site != "same-origin" && site != "none"
         guard let origin = request.value(of: "Origin") else {
-            // A page can keep its address to itself, but not give another one.
+            // A page can withhold its address, but cannot forge it.
             self =
                 isElsewhere
                 ? Self.page(request.value(of: "Referer").flatMap { try? OriginURL(url: $0) }?.origin, trusted) : .own
             return
         }
-        // `Host` is known to be the proxy's own. The scheme is not: TLS may end before the proxy.
+        // `Host` has been checked to be the proxy's own. The scheme is unknown: TLS may end before the proxy.
         if !isElsewhere, let page = try? OriginURL(url: origin), let host = request.value(of: "Host"),
             ASCII.equalIgnoringCase(page.authority, host)
         {
@@ -64,6 +64,6 @@ package enum Requester: Sendable, Equatable {
 }
 
 extension OriginURL {
-    /// As browsers write it in `Origin` (RFC 6454 §6.2).
+    /// The origin as browsers write it in `Origin` (RFC 6454 §6.2).
     var origin: String { scheme.rawValue + "://" + authority }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value that all loops use, and that may become another while they run.
+/// A value shared by all loops, which may change while they run.
 package final class Current<Value: Sendable>: Sendable {
     private let stored: Mutex<Value>
     private let changes = Atomic<Int>(0)
@@ -15,12 +15,12 @@ package final class Current<Value: Sendable>: Sendable {
         }
     }
 
-    /// Makes it another, with nobody else changing it meanwhile.
+    /// Changes the value, excluding all other changes meanwhile.
     package func change(_ body: (inout sending Value) -> Void) {
         stored.withLock { body(&$0) }
         changes.wrappingAdd(1, ordering: .releasing)
     }
 
-    /// Another number after each change: what was worked out from the value is to be worked out anew.
+    /// A number that differs after each change: results derived from the value must then be computed again.
     package var version: Int { changes.load(ordering: .acquiring) }
 }

@@ -3,22 +3,23 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// One thread and one libevent `event_base`: everything that touches a socket of this loop runs here.
+/// One thread and one libevent `event_base`: all work on sockets of this loop runs here.
 ///
-/// *Loop-bound* objects (connections, transfers, watchers, timers) are plain classes that are not `Sendable`, so the
-/// compiler keeps them on the thread that made them. Other threads reach them by `post`.
+/// *Loop-bound* objects (connections, transfers, watchers, timers) are plain classes that are not `Sendable`, so
+/// the compiler keeps them on the thread that created them. Other threads reach them through `post`.
 ///
-/// `@unchecked Sendable` because other threads only write to an eventfd and free events (libevent locks its base), what
-/// is local to the loop is touched on its thread alone (checked by `assertOnLoop`), and the inbox is inside a `Mutex`.
+/// `@unchecked Sendable` because other threads only write to an eventfd and free events (libevent locks its base),
+/// state that is local to the loop is used only on its thread (checked by `assertOnLoop`), and the inbox is inside
+/// a `Mutex`.
 package final class EventLoop: @unchecked Sendable {
     package let index: Int
     let base: OpaquePointer
     private let inbox = Mutex(Inbox())
     private var deferred: [() -> Void] = []
-    /// Runs what is pending: active by `bell`, or by itself where the loop's own thread asks for it.
+    /// Runs pending work: activated by `bell`, or directly by work on the loop's own thread.
     private var wake: OpaquePointer!
-    /// An eventfd by which other threads wake the loop. libevent's own way writes to one with the base's lock held, and
-    /// the thread that it wakes runs into that lock.
+    /// An eventfd with which other threads wake the loop. libevent's own mechanism writes to one while it holds the
+    /// base's lock, for which the woken thread would then have to wait.
     private let bell: Int32
     private var thread: pthread_t?
 
@@ -30,16 +31,18 @@ package final class EventLoop: @unchecked Sendable {
 
     private static let threadsEnabled: Bool = evthread_use_pthreads() == 0
 
-    /// - Parameter index: the loop's place in its group; names its thread.
-    /// - Throws: `EventLoopError` where libevent cannot make an event base.
+    /// - Parameter index: the loop's index in its group, also used in the name of its thread.
+    /// - Throws: `EventLoopError` if libevent cannot create an event base.
     package init(index: Int = 0) throws(EventLoopError) {
         guard Self.threadsEnabled, let configuration = event_config_new() else {
             throw EventLoopError(operation: "event_config_new", code: errno)
         }
         defer { event_config_free(configuration) }
-        // Work that posts more work is served in one pass without it, and sockets would wait until there is none left.
+        // Without this, work that posts more work would be served in one pass, and sockets would wait until none is
+        // left.
         event_config_set_max_dispatch_interval(configuration, nil, 16, 0)
-        // epoll, whatever the environment says (EVENT_NOEPOLL): an eventfd that is never read would keep others busy.
+        // Demands epoll, whatever the environment sets (EVENT_NOEPOLL): with other methods, an eventfd that is
+        // never read would keep the loop busy.
         event_config_require_features(configuration, Int32(EV_FEATURE_ET.rawValue))
         guard let base = event_base_new_with_config(configuration) else {
             throw EventLoopError(operation: "event_base_new", code: errno)
@@ -52,7 +55,7 @@ package final class EventLoop: @unchecked Sendable {
         }
         self.index = index
         self.base = base
-        // Edge-triggered: a write wakes again though nobody has read what was written before.
+        // Edge-triggered: a write wakes the loop even if earlier writes were never read.
         wake = event_new(
             base, bell, Int16(EV_READ | EV_PERSIST | EV_ET),
             { _, _, context in
@@ -67,7 +70,7 @@ package final class EventLoop: @unchecked Sendable {
         close(bell)
     }
 
-    /// Starts the loop's thread. The thread keeps the loop alive until `stop`.
+    /// Starts the loop's thread, which keeps the loop alive until `stop`.
     package func start() {
         let context = Unmanaged.passRetained(self).toOpaque()
         var id = pthread_t()
@@ -85,7 +88,8 @@ package final class EventLoop: @unchecked Sendable {
         thread = id
     }
 
-    /// Ends the loop and joins its thread. What was posted before has run. Not to be called on the loop itself.
+    /// Ends the loop and joins its thread. Work that was posted before still runs. Must not be called on the loop
+    /// itself.
     package func stop() {
         guard let thread else { return }
         post {
@@ -97,8 +101,8 @@ package final class EventLoop: @unchecked Sendable {
         Unmanaged.passUnretained(self).release()
     }
 
-    /// Runs `work` on the loop, soon, in the order of the calls. From any thread.
-    /// What is posted after `stop` does not run.
+    /// Runs `work` on the loop soon, in the order of the calls. From any thread. Work that is posted after `stop`
+    /// does not run.
     package func post(_ work: @escaping @Sendable () -> Void) {
         let mustWake = inbox.withLock { inbox in
             guard !inbox.isStopped else { return false }
@@ -110,7 +114,7 @@ package final class EventLoop: @unchecked Sendable {
         if isCurrent { event_active(wake, 0, 0) } else { eventfd_write(bell, 1) }
     }
 
-    /// Runs `work` once the callback that is running now has returned. On the loop only.
+    /// Runs `work` after the current callback has returned. On the loop only.
     package func afterCallback(_ work: @escaping () -> Void) {
         assertOnLoop()
         if deferred.isEmpty { event_active(wake, 0, 0) }
@@ -119,7 +123,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Runs `work` on the loop and waits for its result. From another thread only.
     package func sync<Result: Sendable>(_ work: @escaping @Sendable () -> Result) -> Result {
-        precondition(!isCurrent, "sync on the loop itself would wait for ever")
+        precondition(!isCurrent, "sync on the loop itself would wait forever")
         let box = SyncBox<Result>()
         post { box.put(work()) }
         return box.take()
@@ -154,13 +158,13 @@ package final class EventLoop: @unchecked Sendable {
         pthread_setspecific(currentKey, loop.map { UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()) })
     }
 
-    /// The loop whose thread this is, if it is one's.
+    /// The loop of the current thread, if there is one.
     package static var current: EventLoop? {
         pthread_getspecific(currentKey).map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 }
 
-/// libevent refused to make something.
+/// libevent failed to create something.
 package struct EventLoopError: Error, CustomStringConvertible {
     package let operation: String
     package let code: Int32
@@ -172,8 +176,8 @@ func exchange<Value>(_ value: inout Value, with new: Value) -> Value {
     return value
 }
 
-/// One value handed from the loop to a thread that waits for it.
-/// `@unchecked Sendable` because the semaphore orders the write before the read.
+/// One value handed from the loop to a thread that waits for it. `@unchecked Sendable` because the semaphore orders
+/// the write before the read.
 private final class SyncBox<Value>: @unchecked Sendable {
     private var value: Value?
     private var semaphore = sem_t()

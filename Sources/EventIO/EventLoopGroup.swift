@@ -1,4 +1,4 @@
-/// The loops of a process: as many as it may use cores, unless told otherwise.
+/// The loops of a process: one for each core that it may use, unless configured otherwise.
 package final class EventLoopGroup: Sendable {
     package let loops: [EventLoop]
 

@@ -1,6 +1,6 @@
-/// A loop-bound object on its way through other threads, to be used on its own loop again.
+/// A loop-bound object that passes through other threads, to be used on its own loop again.
 ///
-/// `@unchecked Sendable` because the value is reached on its loop only, which `value` checks.
+/// `@unchecked Sendable` because the value is accessed only on its loop, which `value` checks.
 package struct LoopBound<Value>: @unchecked Sendable {
     package let loop: EventLoop
     private let stored: Value
@@ -11,7 +11,7 @@ package struct LoopBound<Value>: @unchecked Sendable {
     }
 
     package var value: Value {
-        precondition(loop.isCurrent, "a loop-bound value was reached off its loop")
+        precondition(loop.isCurrent, "a loop-bound value was used off its loop")
         return stored
     }
 

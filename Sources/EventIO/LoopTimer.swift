@@ -1,7 +1,7 @@
 import CEvent
 import Glibc
 
-/// Calls back once, after a time. Loop-bound; scheduling again replaces the earlier time.
+/// Calls back once, after a delay. Loop-bound; scheduling it again replaces the earlier time.
 package final class LoopTimer {
     private var event: OpaquePointer!
     /// Its base must outlive the event.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Time that never goes back, for deadlines and durations.
+/// A clock that never goes back, for deadlines and durations.
 package enum MonotonicClock {
     /// Nanoseconds since an arbitrary start.
     package static func nanoseconds() -> UInt64 {

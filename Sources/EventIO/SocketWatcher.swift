@@ -1,6 +1,6 @@
 import CEvent
 
-/// Tells when a socket can be read or written. Loop-bound; does not own the descriptor.
+/// Reports when a socket can be read or written. Loop-bound; does not own the descriptor.
 package final class SocketWatcher {
     package enum Interest { case read, write }
 
@@ -9,8 +9,8 @@ package final class SocketWatcher {
     private var isArmed = false
 
     /// - Parameters:
-    ///   - interest: what to wait for. Level-triggered, until `disarm`.
-    ///   - handler: called on the loop, as often as the socket is ready.
+    ///   - interest: the event to wait for. Level-triggered, until `disarm`.
+    ///   - handler: called on the loop, as long as the socket is ready.
     package init(_ fd: Int32, _ interest: Interest, on loop: EventLoop, handler: @escaping () -> Void) {
         self.handler = handler
         let what = (interest == .read ? EV_READ : EV_WRITE) | EV_PERSIST

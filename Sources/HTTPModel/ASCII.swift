@@ -1,8 +1,8 @@
-/// The characters and the decimal numbers that HTTP's grammar is made of (RFC 9110 §5.6).
+/// The characters and decimal numbers of HTTP's grammar (RFC 9110 §5.6).
 ///
-/// What takes one byte is inlinable, because loops over URLs and fields in other modules call it for each. What takes
-/// text is there for `String` and `Substring` as such: the generic form, called from another module, would ask the
-/// runtime for its types at each step.
+/// Functions on one byte are inlinable, because loops over URLs and fields in other modules call them for each
+/// byte. Functions on text exist for `String` and `Substring` separately: a generic form, called from another
+/// module, would look its types up at run time at each step.
 package enum ASCII {
     @inlinable package static var tab: UInt8 { 0x09 }
     @inlinable package static var lineFeed: UInt8 { 0x0A }
@@ -26,15 +26,15 @@ package enum ASCII {
 
     @inlinable package static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
-    /// OWS, the white space that may surround values (RFC 9110 §5.6.3).
+    /// OWS, the optional white space around values (RFC 9110 §5.6.3).
     @inlinable package static func isOptionalSpace(_ byte: UInt8) -> Bool { byte == space || byte == tab }
 
-    /// White space of XML (XML 1.0 §2.3, production S), and of lines of HLS playlists.
+    /// White space in XML (XML 1.0 §2.3, production S), and in lines of HLS playlists.
     @inlinable package static func isXMLSpace(_ byte: UInt8) -> Bool {
         isOptionalSpace(byte) || byte == lineFeed || byte == carriageReturn
     }
 
-    /// What may stand in a field value: visible characters, spaces, tabs and `obs-text` (RFC 9110 §5.5).
+    /// Characters of a field value: visible characters, spaces, tabs and `obs-text` (RFC 9110 §5.5).
     @inlinable package static func isFieldContent(_ byte: UInt8) -> Bool {
         byte >= space && byte != 0x7F || byte == tab
     }
@@ -53,7 +53,7 @@ package enum ASCII {
         value < 10 ? 0x30 &+ value : 0x41 &+ value &- 10
     }
 
-    /// Names of fields, units and directives are compared without regard to case, letters of ASCII only.
+    /// Compares names of fields, units or directives, ignoring the case of ASCII letters only.
     @inlinable package static func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
         a.count == b.count && zip(a, b).allSatisfy { lowercased($0) == lowercased($1) }
     }
@@ -73,12 +73,12 @@ package enum ASCII {
         }
     }
 
-    /// Whether `text` begins with `prefix`, without regard to case.
+    /// Whether `text` begins with `prefix`, ignoring case.
     package static func begins(_ text: String, with prefix: String) -> Bool {
         equalIgnoringCase(text.utf8.prefix(prefix.utf8.count), prefix.utf8)
     }
 
-    /// A copy of `text` in which the letters of ASCII, and only these, are in lower case.
+    /// A copy of `text` with ASCII letters, and only these, in lower case.
     package static func lowercased(_ text: String) -> String { lowercased(text[...]) }
 
     package static func lowercased(_ text: Substring) -> String {
@@ -109,7 +109,7 @@ package enum ASCII {
         return tail[...last]
     }
 
-    /// `1*DIGIT`, held at `Int64.max` where it would not fit; nil where it is anything else, a sign included.
+    /// Parses `1*DIGIT`, clamped to `Int64.max`; nil for anything else, including a sign.
     @inlinable package static func saturatingDecimal(_ digits: some Collection<UInt8>) -> Int64? {
         guard !digits.isEmpty, digits.allSatisfy(isDigit) else { return nil }
         return digits.reduce(into: Int64(0)) { sum, digit in
@@ -119,7 +119,8 @@ package enum ASCII {
         }
     }
 
-    /// `1*DIGIT` that fits; nil otherwise. `Int64.max` itself does not: no number in HTTP means it.
+    /// Parses `1*DIGIT` if the number fits; nil otherwise. `Int64.max` itself does not fit: no number in HTTP means
+    /// it.
     @inlinable package static func decimal(_ digits: some Collection<UInt8>) -> Int64? {
         guard let value = saturatingDecimal(digits), value < .max else { return nil }
         return value

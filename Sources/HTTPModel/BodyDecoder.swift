@@ -1,19 +1,19 @@
-/// Finds a request's body in what its connection sends, and its end (RFC 9112 §6.3 and §7.1).
+/// Locates a request's body, and its end, in the bytes that its connection sends (RFC 9112 §6.3 and §7.1).
 ///
-/// Chunks are read as strictly as heads, line ends included: what another server could take for something else is
-/// refused. Chunk extensions and trailer fields are passed over, as nothing here has a use for them (RFC 9112 §7.1.1,
-/// §7.1.2).
+/// Chunks are parsed as strictly as heads, including line ends: anything that another server could interpret
+/// differently is rejected. Chunk extensions and trailer fields are skipped, as the proxy has no use for them (RFC
+/// 9112 §7.1.1, §7.1.2).
 package struct BodyDecoder: Sendable {
     package enum Step: Equatable {
-        /// Where bytes of the body are in what was given. What is before them is framing.
+        /// The range of body bytes in the input. Bytes before it are framing.
         case content(Range<Int>)
-        /// All that was given is used up, and the body goes on.
+        /// All input is consumed, and the body continues.
         case incomplete
-        /// The body is over; what follows these bytes is the next request.
+        /// The body has ended; the next request follows the consumed bytes.
         case end(consumed: Int)
     }
 
-    /// What the next byte is part of.
+    /// The part to which the next byte belongs.
     private enum Place {
         case content
         case sizeStart, size, beforeExtension, chunkExtension, sizeLineFeed
@@ -22,14 +22,14 @@ package struct BodyDecoder: Sendable {
         case end
     }
 
-    /// RFC 9112 §7.1.1 asks for a limit to what extensions may cost.
+    /// RFC 9112 §7.1.1 demands a limit on the length of extensions.
     private static let maxLineBytes = 256
     private static let maxTrailerBytes = 8192
 
     private var place: Place
-    /// Bytes to come of the body or of the chunk; in a size line what has been read of the number.
+    /// Bytes left of the body or of the chunk; in a size line, the number read so far.
     private var left: Int64 = 0
-    /// Bytes of the size line, or of all trailer fields, so far.
+    /// Bytes read so far of the size line, or of all trailer fields.
     private var framingBytes = 0
 
     package init(_ framing: BodyFraming) {
@@ -40,7 +40,7 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// Bytes of the body still to come; nil where it comes in chunks and is not over.
+    /// Bytes left of the body; nil for a chunked body that has not ended.
     package var remaining: Int64? {
         switch place {
         case .content: left
@@ -49,7 +49,7 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// Whether the body ends in these bytes, which come next.
+    /// Whether the body ends within these bytes, which are the next to arrive.
     package func ends(within bytes: UnsafeRawBufferPointer) -> Bool {
         if let remaining { return remaining <= Int64(bytes.count) }
         var decoder = self, rest = bytes
@@ -60,9 +60,9 @@ package struct BodyDecoder: Sendable {
     }
 
     /// The next step.
-    /// - Parameter bytes: what has come since the bytes of the step before. A body may end without a further byte, so
-    ///   it is worth asking with none.
-    /// - Throws: what is wrong with the chunks; where the body ends is not known then.
+    /// - Parameter bytes: the bytes after those of the previous step. A body may end without another byte, so a
+    ///   call with no bytes may be useful, too.
+    /// - Throws: if the chunks are malformed; the end of the body is then unknown.
     package mutating func next(in bytes: UnsafeRawBufferPointer) throws(RequestFault) -> Step {
         var position = 0
         while true {
@@ -86,7 +86,7 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// One byte of the framing.
+    /// Consumes one byte of framing.
     private mutating func take(_ byte: UInt8) throws(RequestFault) {
         switch place {
         case .sizeStart, .size, .beforeExtension, .chunkExtension, .sizeLineFeed: try takeOfSizeLine(byte)
@@ -95,7 +95,7 @@ package struct BodyDecoder: Sendable {
             try expect(ASCII.lineFeed, byte, then: .sizeStart)
             framingBytes = 0
         case .trailerStart, .trailerName, .trailerValue, .trailerLineFeed, .lastLineFeed: try takeOfTrailer(byte)
-        case .content, .chunk, .end: preconditionFailure("these bytes are no framing")
+        case .content, .chunk, .end: preconditionFailure("these bytes are not framing")
         }
     }
 
@@ -125,7 +125,7 @@ package struct BodyDecoder: Sendable {
     private mutating func takeDigit(_ byte: UInt8) throws(RequestFault) {
         guard let digit = ASCII.hexValue(byte) else { throw .badChunk }
         if place == .sizeStart { left = 0 }
-        // Numbers beyond 60 bits mean no chunk, but somebody's overflow.
+        // Numbers beyond 60 bits are not sizes of chunks, but attempts at an overflow.
         guard left >> 56 == 0 else { throw .badChunk }
         left = left << 4 | Int64(digit)
         place = .size

@@ -1,8 +1,8 @@
-/// How a request says where its body ends (RFC 9112 §6.3).
+/// How a request delimits its body (RFC 9112 §6.3).
 package enum BodyFraming: Sendable, Equatable {
     case empty
-    /// By its length in bytes, which is not 0.
+    /// By its length in bytes, never 0.
     case length(Int64)
-    /// It comes in chunks, each with its size before it (RFC 9112 §7.1).
+    /// As chunks, each preceded by its size (RFC 9112 §7.1).
     case chunked
 }

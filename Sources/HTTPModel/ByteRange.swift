@@ -1,20 +1,19 @@
 import Glibc
 
-/// One range of bytes as a request names it (RFC 9110 §14.1.2). Positions are offsets; `last` is inclusive, as on the
-/// wire.
+/// One range of bytes in a request (RFC 9110 §14.1.2). Positions are offsets; `last` is inclusive, as on the wire.
 package enum ByteRangeSpec: Sendable, Equatable {
     case bounded(first: Int64, last: Int64)
     case from(Int64)
-    /// The last so many bytes.
+    /// The last bytes, this many.
     case suffix(Int64)
 
-    /// The bytes of a representation of `length` bytes that are meant, half-open; nil where there are none (§14.1.2).
+    /// The bytes that it means in a representation of `length` bytes, half-open; nil if there are none (§14.1.2).
     ///
     ///     bounded(2, 5)      |  [=======)    |       2..<6
     ///     bounded(2, 999)    |  [============)       2..<length
     ///     suffix(4)          |        [======)       length-4..<length
     ///
-    /// Of an empty representation nothing can be asked for: a `Content-Range` cannot state an empty range.
+    /// Every range is unsatisfiable for an empty representation, as a `Content-Range` cannot state an empty range.
     package func resolve(length: Int64) -> Range<Int64>? {
         guard length > 0 else { return nil }
         switch self {
@@ -31,18 +30,18 @@ package enum ByteRangeSpec: Sendable, Equatable {
     }
 }
 
-/// What a `Range` field asks for (RFC 9110 §14.2).
+/// The ranges that a `Range` field requests (RFC 9110 §14.2).
 package enum RangeRequest: Sendable, Equatable {
-    /// No field, or a unit other than bytes: to be ignored (§14.2).
+    /// No field, or a unit other than bytes, which is ignored (§14.2).
     case none
     case single(ByteRangeSpec)
-    /// Two or more, in the order in which they were asked for.
+    /// Two or more, in the requested order.
     case multiple([ByteRangeSpec])
-    /// Not the grammar of §14.1.1, or a range that ends before it begins.
+    /// Invalid by the grammar of §14.1.1, or a range that ends before it begins.
     case malformed
 
-    /// Numbers beyond `ByteNumber.greatest` are held there, as no file has a byte so far out; empty elements of the
-    /// list are passed over (§5.6.1.2).
+    /// Clamps numbers to `ByteNumber.greatest`, as no file has a byte beyond it, and skips empty elements of the
+    /// list (§5.6.1.2).
     package static func parse(_ value: String?) -> RangeRequest {
         guard let value else { return .none }
         if let spec = value.utf8.withContiguousStorageIfAvailable(ByteRangeSpec.init(usual:)) ?? nil {
@@ -52,7 +51,7 @@ package enum RangeRequest: Sendable, Equatable {
         guard let equals = field.firstIndex(of: UInt8(ascii: "=")) else { return .malformed }
         let unit = field[..<equals]
         guard !unit.isEmpty, unit.allSatisfy(ASCII.isToken) else { return .malformed }
-        // RFC 9110 §14.1: names of units have no case.
+        // RFC 9110 §14.1: names of units are case-insensitive.
         guard ASCII.equalIgnoringCase(unit, "bytes".utf8) else { return .none }
         return parse(set: field[field.index(after: equals)...])
     }
@@ -74,8 +73,8 @@ package enum RangeRequest: Sendable, Equatable {
 }
 
 extension ByteRangeSpec {
-    /// The forms that players send, `bytes=first-last` and `bytes=first-`, without a copy; nil leaves the rest to the
-    /// grammar.
+    /// Parses the forms that players send, `bytes=first-last` and `bytes=first-`, without copying; nil leaves other
+    /// forms to the full grammar.
     fileprivate init?(usual field: UnsafeBufferPointer<UInt8>) {
         let unit: StaticString = "bytes="
         guard field.count > unit.utf8CodeUnitCount,
@@ -94,7 +93,7 @@ extension ByteRangeSpec {
         self = .bounded(first: first, last: last)
     }
 
-    /// One to eighteen digits, which are always below `ByteNumber.greatest`.
+    /// Parses one to eighteen digits, which are always below `ByteNumber.greatest`.
     private static func digits(_ field: UnsafeBufferPointer<UInt8>, _ place: inout Int) -> Int64? {
         let start = place
         var number: Int64 = 0
@@ -105,7 +104,7 @@ extension ByteRangeSpec {
         return place > start ? number : nil
     }
 
-    /// `first-last`, `first-` or `-count` (RFC 9110 §14.1.1).
+    /// Parses `first-last`, `first-` or `-count` (RFC 9110 §14.1.1).
     fileprivate init?(_ text: Substring.UTF8View) {
         guard let dash = text.firstIndex(of: UInt8(ascii: "-")) else { return nil }
         let before = text[..<dash]

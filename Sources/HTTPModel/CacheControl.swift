@@ -1,5 +1,5 @@
 /// The directives of `Cache-Control` that matter to a private cache (RFC 9111 §5.2, RFC 5861, RFC 8246). Times are
-/// seconds.
+/// in seconds.
 package struct CacheControl: Sendable, Equatable {
     package var noStore = false
     package var noCache = false
@@ -13,13 +13,12 @@ package struct CacheControl: Sendable, Equatable {
     package var sMaxAge: Int64?
     package var staleIfError: Int64?
     package var staleWhileRevalidate: Int64?
-    /// Of a request: how stale a response may be; `Int64.max` without a number (RFC 9111 §5.2.1.2).
+    /// In a request: how stale a response may be; `Int64.max` without a number (RFC 9111 §5.2.1.2).
     package var maxStale: Int64?
-    /// Of a request: for how long it has to be fresh yet (RFC 9111 §5.2.1.3).
+    /// In a request: how much longer the response must be fresh (RFC 9111 §5.2.1.3).
     package var minFresh: Int64?
 
-    /// - Parameter field: all field lines, joined by commas; nil where there is none. Unknown directives are passed
-    ///   over.
+    /// - Parameter field: all field lines, joined by commas; nil if absent. Unknown directives are ignored.
     package init(parsing field: String?) {
         guard let field else { return }
         var scanner = FieldScanner(field)
@@ -31,8 +30,8 @@ package struct CacheControl: Sendable, Equatable {
         }
     }
 
-    /// RFC 9111 §5.2: a token or a quoted string, whichever the directive's definition says; nil where the directive
-    /// has none. What stands there instead, such as a space before the "=", counts as an argument that says nothing.
+    /// RFC 9111 §5.2: a token or a quoted string, whichever the directive defines; nil if the directive has no
+    /// argument. Malformed text, such as a space before the "=", counts as an empty argument.
     private static func takeArgument(_ scanner: inout FieldScanner) -> String? {
         if scanner.take(UInt8(ascii: "=")) {
             return scanner.takeQuotedString() ?? String(Substring(scanner.take(while: ASCII.isToken)))
@@ -41,8 +40,8 @@ package struct CacheControl: Sendable, Equatable {
         return scanner.isAtEnd || scanner.rest.first == ASCII.comma ? nil : ""
     }
 
-    /// `no-cache` and `private` with names of fields are taken as if they had none: stricter, and allowed (RFC 9111
-    /// §5.2.2.4).
+    /// `no-cache` and `private` with field names are treated as if they had none, which is stricter and allowed
+    /// (RFC 9111 §5.2.2.4).
     private mutating func note(_ name: String, _ argument: String?) {
         switch name {
         case "no-store": noStore = true
@@ -53,9 +52,9 @@ package struct CacheControl: Sendable, Equatable {
         case "only-if-cached": onlyIfCached = true
         case "public": isPublic = true
         case "must-understand": mustUnderstand = true
-        // Without a number: however stale it is.
+        // Without a number: however stale.
         case "max-stale": Self.note(argument ?? String(Int64.max), in: &maxStale)
-        // Of this one the greatest number is the strictest, and one that is no number asks for nothing.
+        // For this directive, the greatest number is the strictest, and an invalid one demands nothing.
         case "min-fresh":
             minFresh = argument.flatMap { ASCII.saturatingDecimal($0.utf8) }.map { max($0, minFresh ?? 0) } ?? minFresh
         case "max-age": Self.note(argument, in: &maxAge)
@@ -66,8 +65,8 @@ package struct CacheControl: Sendable, Equatable {
         }
     }
 
-    /// RFC 9111 §4.2.1: of repeated directives the strictest counts, and one that is no number of seconds counts as 0,
-    /// so that what it says is stale. A number too great to hold means "long enough" (§1.2.2).
+    /// RFC 9111 §4.2.1: of repeated directives, the strictest counts, and an invalid number of seconds counts as 0,
+    /// so that the response is stale. A number too great to represent means "long enough" (§1.2.2).
     private static func note(_ argument: String?, in seconds: inout Int64?) {
         let stated = argument.flatMap { ASCII.saturatingDecimal($0.utf8) } ?? 0
         seconds = min(seconds ?? stated, stated)

@@ -1,6 +1,6 @@
-/// How this cache handled a request, for `Cache-Status` (RFC 9211), the log and the dashboard alike.
+/// How this cache handled a request, as shown in `Cache-Status` (RFC 9211), the log and the dashboard.
 package struct CacheStatus: Sendable, Equatable {
-    /// Why a request went to the origin (RFC 9211 §2.2).
+    /// Why a request was forwarded to the origin (RFC 9211 §2.2).
     package enum Forward: String, Sendable, CaseIterable {
         case bypass, method
         case uriMiss = "uri-miss"
@@ -8,15 +8,15 @@ package struct CacheStatus: Sendable, Equatable {
         case miss, request, stale, partial
     }
 
-    /// Answered without the origin. A request that was forwarded is no hit (RFC 9211 §2.1): then only `fwd` is sent.
+    /// Answered without the origin. A forwarded request is not a hit (RFC 9211 §2.1): then only `fwd` is sent.
     package var isHit: Bool
     package var forward: Forward?
-    /// The status that the origin gave.
+    /// The status of the origin's answer.
     package var forwardStatus: Int?
     package var isStored: Bool
-    /// Joined to the transfer of another request.
+    /// Collapsed into the transfer of another request.
     package var isCollapsed: Bool
-    /// Seconds of freshness that are left; negative when stale.
+    /// Seconds of freshness left; negative if stale.
     package var ttl: Int64?
     package var key: String?
     package var detail: String?
@@ -47,14 +47,15 @@ package struct CacheStatus: Sendable, Equatable {
             forward: reason, forwardStatus: status, isStored: isStored, isCollapsed: isCollapsed, detail: detail)
     }
 
-    /// As it stands in the field: `reelcache; fwd=uri-miss; stored; collapsed`.
+    /// The field's value: `reelcache; fwd=uri-miss; stored; collapsed`.
     package var fieldValue: String {
         var bytes: [UInt8] = []
         write(to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The same, onto the end of a head that is being laid out: each answer has one, and no string is made for it.
+    /// Appends the field's value to a head under construction, without an intermediate string, as every answer has
+    /// one.
     package func write(to bytes: inout [UInt8]) {
         bytes += "reelcache".utf8
         if let forward {
@@ -77,7 +78,7 @@ package struct CacheStatus: Sendable, Equatable {
         if let detail { bytes += "; detail=\(Self.string(detail))".utf8 }
     }
 
-    /// An Integer of RFC 9651 §3.3.1 has 15 digits at most.
+    /// An Integer of RFC 9651 §3.3.1 has at most 15 digits.
     private static func write(integer value: Int64, to bytes: inout [UInt8]) {
         let most: Int64 = 999_999_999_999_999
         if value < 0 { bytes.append(UInt8(ascii: "-")) }

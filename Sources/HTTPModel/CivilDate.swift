@@ -1,9 +1,9 @@
 // no traps: years have four digits, and days come from HTTPDate, which holds them within those years.
 
-/// A day of the proleptic Gregorian calendar, to and from days since 1970-01-01.
+/// A day of the proleptic Gregorian calendar, converted to and from days since 1970-01-01.
 ///
-/// Years are counted from March, so that the leap day is a year's last and months have a regular pattern, and in eras
-/// of 400 years, which are all equally long (146,097 days). After H. Hinnant, "chrono-Compatible Low-Level Date
+/// Years begin in March, so that the leap day is a year's last and months follow a regular pattern. They are
+/// counted in eras of 400 years, which all have 146,097 days. After H. Hinnant, "chrono-Compatible Low-Level Date
 /// Algorithms".
 package struct CivilDate: Equatable {
     package var year: Int64
@@ -13,10 +13,10 @@ package struct CivilDate: Equatable {
     package var day: Int64
 
     private static let daysPerEra: Int64 = 146_097
-    /// From 0000-03-01, where era 0 begins, to 1970-01-01.
+    /// Days from 0000-03-01, where era 0 begins, to 1970-01-01.
     private static let daysBefore1970: Int64 = 719_468
 
-    /// - Parameter year: of four digits.
+    /// - Parameter year: a year of four digits.
     package init(year: Int64, month: Int64, day: Int64) {
         self.year = year
         self.month = month
@@ -44,7 +44,8 @@ package struct CivilDate: Equatable {
         return era * Self.daysPerEra + dayOfEra - Self.daysBefore1970
     }
 
-    /// Whether there is such a day: the 30th of February becomes another one on its way through the count of days.
+    /// Whether the day exists: the 30th of February becomes another day when it is converted to a count of days and
+    /// back.
     package var exists: Bool {
         (1...12).contains(month) && (1...31).contains(day) && CivilDate(daysSince1970: daysSince1970) == self
     }

@@ -1,4 +1,4 @@
-/// What tells one version of a stored representation from another (RFC 9110 §8.8).
+/// The validators of a stored representation, which distinguish its versions (RFC 9110 §8.8).
 package struct RepresentationValidators: Sendable, Equatable {
     package var etag: EntityTag?
     /// Seconds since 1970.
@@ -18,8 +18,8 @@ package enum Precondition: Sendable, Equatable {
     case failed
 }
 
-/// Decides conditional requests for a stored representation (RFC 9110 §13). To be asked only where the answer would be
-/// 2xx.
+/// Evaluates conditional requests against a stored representation (RFC 9110 §13). For use only if the answer would
+/// otherwise be 2xx.
 package enum Conditional {
     /// In the order of §13.2.2.
     package static func evaluate(_ request: RequestHead, against stored: RepresentationValidators) -> Precondition {
@@ -33,12 +33,12 @@ package enum Conditional {
         return isUnmodifiedSinceClientsCopy(request, stored) ? .notModified : .proceed
     }
 
-    /// Steps 1 and 2. `If-Unmodified-Since` counts only where there is no `If-Match`.
+    /// Steps 1 and 2. `If-Unmodified-Since` counts only without `If-Match`.
     private static func mayProceed(_ request: RequestHead, _ stored: RepresentationValidators) -> Bool {
         if let list = request.combined("if-match") {
             return matches(list, stored) { $0.stronglyMatches($1) }
         }
-        // §13.1.4: ignored without a valid date on both sides.
+        // §13.1.4: ignored unless both dates are valid.
         guard let date = date(request.value(of: "if-unmodified-since")), let lastModified = stored.lastModified else {
             return true
         }
@@ -48,13 +48,14 @@ package enum Conditional {
     /// Step 4.
     private static func isUnmodifiedSinceClientsCopy(_ request: RequestHead, _ stored: RepresentationValidators) -> Bool
     {
-        // §13.1.3: ignored for other methods, and without a valid date on both sides.
+        // §13.1.3: ignored for other methods, and unless both dates are valid.
         guard isRead(request.method), let lastModified = stored.lastModified else { return false }
         guard let date = date(request.value(of: "if-modified-since")) else { return false }
         return lastModified <= date
     }
 
-    /// Whether the `Range` field is to be honoured as far as `If-Range` has a say; if not, the whole is sent (§13.1.5).
+    /// Whether `If-Range` allows the `Range` field to be honoured; if not, the whole representation is sent
+    /// (§13.1.5).
     package static func rangeApplies(_ request: RequestHead, against stored: RepresentationValidators) -> Bool {
         guard let field = request.value(of: "if-range") else { return true }
         if let tag = EntityTag(parsing: field) {

@@ -1,8 +1,8 @@
-/// Which part of which whole a body is (RFC 9110 §14.4).
+/// The range of the whole representation that a body encloses (RFC 9110 §14.4).
 package struct ContentRange: Sendable, Equatable {
-    /// The bytes enclosed, half-open; nil in the answer to a range that cannot be satisfied, `bytes */N`.
+    /// The enclosed bytes, half-open; nil in `bytes */N`, the answer to a range that cannot be satisfied.
     package var range: Range<Int64>?
-    /// The whole length; nil where the sender does not know it, `*`.
+    /// The length of the whole; nil for `*`, if the sender does not know it.
     package var total: Int64?
 
     package init(range: Range<Int64>?, total: Int64?) {
@@ -11,7 +11,7 @@ package struct ContentRange: Sendable, Equatable {
     }
 
     /// Nil for other units, for a last byte before the first, for bytes beyond the total, and for numbers beyond
-    /// `ByteNumber.greatest`: such a body must not be kept (§14.4).
+    /// `ByteNumber.greatest`: such a body must not be stored (§14.4).
     package init?(parsing field: String) {
         var scanner = FieldScanner(field)
         scanner.skipOptionalSpace()
@@ -41,7 +41,7 @@ package struct ContentRange: Sendable, Equatable {
         return first <= last ? Range(from: first, upTo: last +| 1) : nil
     }
 
-    /// As it stands in the field: `bytes 0-9/100`. An empty range cannot be stated and must not be asked for.
+    /// The field's value: `bytes 0-9/100`. The range must not be empty, as an empty range cannot be stated.
     package var fieldValue: String {
         let total = total.map(String.init) ?? "*"
         guard let range else { return "bytes */\(total)" }

@@ -1,6 +1,6 @@
 extension [UInt8] {
-    /// Appends a number's digits without making a string of them.
-    /// - Parameter number: not below 0.
+    /// Appends the digits of a number, without an intermediate string.
+    /// - Parameter number: not negative.
     package mutating func append(decimal number: Int64) {
         precondition(number >= 0)
         append(decimal: number.magnitude)

@@ -1,10 +1,10 @@
-/// The name that an origin gives to one version of a resource's bytes (RFC 9110 §8.8.3).
+/// An origin's name for one version of a resource's bytes (RFC 9110 §8.8.3).
 package struct EntityTag: Sendable, Hashable {
     package let isWeak: Bool
-    /// What stands between the quotes.
+    /// The text between the quotes.
     package let opaque: String
 
-    /// Nil for what is not an entity tag; without its quotes it is none, and no validator.
+    /// Nil for anything other than an entity tag; without its quotes, it is not a tag, and not a validator.
     package init?(parsing field: String) {
         var scanner = FieldScanner(field)
         scanner.skipOptionalSpace()
@@ -14,7 +14,7 @@ package struct EntityTag: Sendable, Hashable {
         self = tag
     }
 
-    /// A strong one.
+    /// A strong tag.
     /// - Parameter opaque: without quotes, control characters and spaces.
     package init(opaque: String) { (isWeak, self.opaque) = (false, opaque) }
 
@@ -25,21 +25,22 @@ package struct EntityTag: Sendable, Hashable {
         guard scanner.take(ASCII.quote) else { return nil }
     }
 
-    /// `etagc`: a backslash is a character like any other, not an escape.
+    /// `etagc`: a backslash is an ordinary character, not an escape.
     private static func isTagCharacter(_ byte: UInt8) -> Bool {
         byte > ASCII.space && byte != ASCII.quote && byte != 0x7F
     }
 
     package var fieldValue: String { isWeak ? "W/\"\(opaque)\"" : "\"\(opaque)\"" }
 
-    /// The same bytes: fit for joining ranges (RFC 9110 §8.8.3.2).
+    /// Whether both identify the same bytes, so that ranges may be joined (RFC 9110 §8.8.3.2).
     package func stronglyMatches(_ other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && weaklyMatches(other)
     }
 
-    /// The same meaning: fit for saving a transfer.
+    /// Whether both identify equivalent content, which suffices to save a transfer.
     package func weaklyMatches(_ other: EntityTag) -> Bool {
-        // Bytes, not `String ==`: that takes different bytes for equal where Unicode calls them canonically equivalent.
+        // Compares bytes, because `String ==` treats different bytes as equal if they are canonically equivalent in
+        // Unicode.
         opaque.utf8.elementsEqual(other.opaque.utf8)
     }
 
@@ -50,7 +51,7 @@ package struct EntityTag: Sendable, Hashable {
         hasher.combine(opaque)
     }
 
-    /// What `If-Match` and `If-None-Match` hold. Elements that are no entity tags match nothing and are passed over.
+    /// Parses `If-Match` or `If-None-Match`. Elements that are not entity tags match nothing and are skipped.
     package static func parseList(_ value: String) -> EntityTagList {
         var scanner = FieldScanner(value)
         if ASCII.trimmed(scanner.rest).elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) { return .any }
@@ -67,7 +68,7 @@ package struct EntityTag: Sendable, Hashable {
 }
 
 package enum EntityTagList: Sendable, Equatable {
-    /// `*`: whatever there is.
+    /// `*`: any current representation.
     case any
     case tags([EntityTag])
 }

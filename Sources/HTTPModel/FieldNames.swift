@@ -1,7 +1,6 @@
-/// A few names of header fields that are known beforehand, to look one up among them without regard to case (RFC 9110
-/// §5.1) and without a copy of it.
+/// A small fixed set of header field names, looked up without regard to case (RFC 9110 §5.1) and without copying.
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
-    /// At each place the names of that many bytes.
+    /// At each index, the names of that many bytes.
     private var byLength: [[String]] = []
 
     package init(arrayLiteral names: String...) {

@@ -1,7 +1,7 @@
-/// Reads a field value from left to right, for grammars that commas alone do not split.
+/// Parses a field value from left to right, for grammars that splitting at commas cannot handle.
 struct FieldScanner {
     private(set) var rest: Substring.UTF8View
-    /// A quoted string was begun that nothing ends. No other one is looked for then: each would be read to the end of
+    /// Whether a quoted string has no end. No other one is attempted then: each attempt would scan to the end of
     /// the field.
     private var hasOpenQuote = false
 
@@ -9,21 +9,21 @@ struct FieldScanner {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// Steps over `byte` if it is next.
+    /// Consumes `byte` if it is next.
     mutating func take(_ byte: UInt8) -> Bool {
         guard rest.first == byte else { return false }
         rest.removeFirst()
         return true
     }
 
-    /// Steps over `text` if it is next, in exactly this case.
+    /// Consumes `text` if it is next, with exactly this case.
     mutating func take(_ text: String) -> Bool {
         guard rest.starts(with: text.utf8) else { return false }
         rest.removeFirst(text.utf8.count)
         return true
     }
 
-    /// Steps over the one of `texts` that is next, and tells which.
+    /// Consumes the one of `texts` that is next, and returns its index.
     mutating func take(anyOf texts: [String]) -> Int? {
         for (index, text) in texts.enumerated() where take(text) { return index }
         return nil
@@ -45,14 +45,14 @@ struct FieldScanner {
 
     mutating func skipOptionalSpace() { _ = take(while: ASCII.isOptionalSpace) }
 
-    /// Goes on to the element after the next comma, or to the end.
+    /// Advances to the element after the next comma, or to the end.
     mutating func skipElement() {
         _ = take { $0 != ASCII.comma }
         _ = take(ASCII.comma)
     }
 
-    /// The text inside a quoted-string, its escapes resolved; nil, and nothing taken, where none is next (RFC 9110
-    /// §5.6.4).
+    /// The text inside a quoted-string, with its escapes resolved; nil, and nothing consumed, if none is next (RFC
+    /// 9110 §5.6.4).
     mutating func takeQuotedString() -> String? {
         var scanner = self
         guard !hasOpenQuote, scanner.take(ASCII.quote) else { return nil }

@@ -1,18 +1,18 @@
-// no traps: all numbers have at most four digits, or are held in `writable`.
+// no traps: all numbers have at most four digits, or are clamped to `writable`.
 
-/// Dates of HTTP (RFC 9110 §5.6.7), as whole seconds since 1970-01-01T00:00:00Z.
+/// HTTP dates (RFC 9110 §5.6.7), as whole seconds since 1970-01-01T00:00:00Z.
 package enum HTTPDate {
     private static let secondsPerDay: Int64 = 86400
     private static let daysFromThursday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let longDays = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    /// The seconds of the years that four digits can write, 0000 to 9999.
+    /// The seconds of the years that four digits can express, 0000 to 9999.
     private static let writable: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
-    /// Two-digit years lie in the hundred years up to this one. RFC 9110 §5.6.7: at most 50 years ahead; the form died
-    /// in the 1990s, so the year need not be today's.
+    /// Two-digit years are in the hundred years up to this one. RFC 9110 §5.6.7: at most 50 years ahead; as the
+    /// form died out in the 1990s, the limit need not follow the current year.
     private static let lastTwoDigitYear: Int64 = 2075
 
-    /// Reads all three forms; nil for anything else, and for days and times that do not exist. The day's name is not
+    /// Parses all three forms; nil for anything else, and for days and times that do not exist. The weekday is not
     /// checked against the date.
     package static func parse(_ text: String) -> Int64? {
         let trimmed = String(ASCII.trimmed(text))
@@ -20,8 +20,8 @@ package enum HTTPDate {
             ?? parseAsctime(FieldScanner(trimmed))
     }
 
-    /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. Seconds whose year does not have four digits become the nearest
-    /// that has.
+    /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. Seconds outside of years with four digits are clamped to the
+    /// nearest such year.
     package static func format(_ seconds: Int64) -> String {
         let time = min(max(seconds, writable.lowerBound), writable.upperBound)
         let second = (time % secondsPerDay + secondsPerDay) % secondsPerDay
@@ -38,7 +38,7 @@ package enum HTTPDate {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`
+    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
     private static func parseFixdate(_ text: FieldScanner) -> Int64? {
         var text = text
         guard text.take(anyOf: daysFromThursday) != nil, text.take(", "), let day = text.take(digits: 2),
@@ -49,7 +49,7 @@ package enum HTTPDate {
         return seconds(year, month, day, second)
     }
 
-    /// `Sunday, 06-Nov-94 08:49:37 GMT`
+    /// Parses `Sunday, 06-Nov-94 08:49:37 GMT`.
     private static func parseRFC850(_ text: FieldScanner) -> Int64? {
         var text = text
         guard text.take(anyOf: longDays) != nil, text.take(", "), let day = text.take(digits: 2), text.take("-"),
@@ -59,7 +59,7 @@ package enum HTTPDate {
         return seconds(fullYear(year), month, day, second)
     }
 
-    /// `Sun Nov  6 08:49:37 1994`
+    /// Parses `Sun Nov  6 08:49:37 1994`.
     private static func parseAsctime(_ text: FieldScanner) -> Int64? {
         var text = text
         guard text.take(anyOf: daysFromThursday) != nil, text.take(" "), let month = text.take(anyOf: months),
@@ -75,7 +75,7 @@ package enum HTTPDate {
         return century + twoDigits > lastTwoDigitYear ? century - 100 + twoDigits : century + twoDigits
     }
 
-    /// `08:49:37`, as seconds of the day. A leap second, 60, counts as the first of the next minute.
+    /// Consumes `08:49:37`, as seconds of the day. A leap second, 60, counts as the first of the next minute.
     private static func takeClock(_ text: inout FieldScanner) -> Int64? {
         guard let hour = text.take(digits: 2), hour < 24, text.take(":"), let minute = text.take(digits: 2),
             minute < 60,

@@ -1,9 +1,9 @@
-/// What a message is passed on without.
+/// Fields that are removed before a message is forwarded.
 extension HeaderFields {
-    /// The request fields by which an origin knows who asks: they are for one origin alone (RFC 9110 §15.4).
+    /// Request fields that identify the client to an origin: they are for that origin only (RFC 9110 §15.4).
     package static let credentials = ["Authorization", "Cookie", "Proxy-Authorization"]
 
-    /// RFC 9110 §7.6.1: fields that concern one connection, and those that `Connection` names.
+    /// Removes fields that concern one connection, and those that `Connection` names (RFC 9110 §7.6.1).
     package mutating func removeHopByHop() {
         var named: Set<String> = []
         for value in all("Connection") {
@@ -11,21 +11,21 @@ extension HeaderFields {
                 named.insert(ASCII.lowercased(Substring(ASCII.trimmed(option))))
             }
         }
-        // Mostly none is left; else they are looked up in a set, as an origin may name any number.
+        // Usually none is left; otherwise they become a set, as an origin may name any number.
         named = named.filter { !$0.isEmpty && !Self.hopByHop.contains($0) }
         lines.removeAll {
             Self.hopByHop.contains($0.name) || !named.isEmpty && named.contains(ASCII.lowercased($0.name))
         }
     }
 
-    /// `close` is no field, and the only other thing that `Connection` may name.
+    /// Includes `close`, which is not a field, but the only other option that `Connection` may name.
     package static let hopByHop: FieldNames = [
         "close",
         "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
         "transfer-encoding", "upgrade",
     ]
 
-    /// RFC 9110 §5.1, §5.5: a bare CR in a name or value could pass for a line's end.
+    /// RFC 9110 §5.1, §5.5: a bare CR in a name or value could be taken for the end of a line.
     package mutating func removeMalformed() {
         lines.removeAll { line in
             line.name.isEmpty || !line.name.utf8.allSatisfy { ASCII.isToken($0) }

@@ -1,5 +1,5 @@
-/// Header field lines in the order in which they came or will go; names are compared without regard to case (RFC 9110
-/// §5).
+/// Header field lines in the order in which they were received or will be sent; names are compared without regard
+/// to case (RFC 9110 §5).
 package struct HeaderFields: Sendable, Equatable {
     package struct Line: Sendable, Equatable {
         package var name: String
@@ -17,7 +17,7 @@ package struct HeaderFields: Sendable, Equatable {
 
     package init(_ lines: [Line] = []) { self.lines = lines }
 
-    /// The first value of that name; nil where there is none.
+    /// The first value of the field; nil if absent.
     package subscript(_ name: String) -> String? {
         lines.first { $0.isNamed(name) }?.value
     }
@@ -26,7 +26,7 @@ package struct HeaderFields: Sendable, Equatable {
         lines.lazy.filter { $0.isNamed(name) }.map(\.value)
     }
 
-    /// All values of that name as the one list that they mean together (RFC 9110 §5.3); nil where there is none.
+    /// All values of the field, joined into one list (RFC 9110 §5.3); nil if absent.
     package func combined(_ name: String) -> String? {
         let values = all(name)
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -36,7 +36,7 @@ package struct HeaderFields: Sendable, Equatable {
         lines.append(Line(name: name, value: value))
     }
 
-    /// Leaves one line of that name: in the place of the first that was there, else at the end.
+    /// Replaces all lines of the field by one, in the place of the first, or else at the end.
     package mutating func replace(_ name: String, _ value: String) {
         guard let first = lines.firstIndex(where: { $0.isNamed(name) }) else { return append(name, value) }
         lines[first].value = value
@@ -48,7 +48,7 @@ package struct HeaderFields: Sendable, Equatable {
         lines.removeAll { $0.isNamed(name) }
     }
 
-    /// One pass, however many names there are.
+    /// Removes all of these fields in one pass.
     package mutating func remove(allOf names: FieldNames) {
         lines.removeAll { names.contains($0.name) }
     }

@@ -1,16 +1,16 @@
-/// What decides where a request ends and whom it is for: Host, Content-Length and Transfer-Encoding (RFC 9112 §3.2 and
-/// §6), and what its sender expects before the end (RFC 9110 §10.1.1).
+/// The fields that determine where a request ends and whom it is for: Host, Content-Length and Transfer-Encoding
+/// (RFC 9112 §3.2 and §6), and the sender's expectation before it sends the body (RFC 9110 §10.1.1).
 struct MessageFraming {
     private var hasHost = false
     private var contentLength: Int64?
     private var hasTransferEncoding = false
     private var isChunked = false
     private var hasUnknownCoding = false
-    /// Whether `100-continue` is expected.
+    /// Whether the request has `Expect: 100-continue`.
     private(set) var expectsContinue = false
     private var expectsUnknown = false
 
-    /// Takes note of one field line. Names are told apart by length first: most lines end there.
+    /// Notes one field line. Names are compared by length first, which rules out most lines.
     mutating func note(name: Slice<UnsafeRawBufferPointer>, value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         switch name.count {
         case 4 where ASCII.equalIgnoringCase(name, "host".utf8): try noteHost()
@@ -21,11 +21,11 @@ struct MessageFraming {
         }
     }
 
-    /// What only the whole head shows.
+    /// Checks what depends on the whole head.
     func check(_ method: RequestMethod, _ version: HTTPVersion) throws(RequestFault) -> BodyFraming {
         switch version {
         case .http11: guard hasHost else { throw .noHost }
-        // RFC 9112 §6.1: framing by Transfer-Encoding is faulty there.
+        // RFC 9112 §6.1: Transfer-Encoding is faulty framing in HTTP/1.0.
         case .http10: guard !hasTransferEncoding else { throw .encodingInHTTP10 }
         }
         // RFC 9110 §10.1.1: HTTP/1.0 has no expectations.
@@ -41,7 +41,8 @@ struct MessageFraming {
         hasHost = true
     }
 
-    /// RFC 9110 §8.6: a list of one repeated number is that number; anything else is an attempt at request smuggling.
+    /// RFC 9110 §8.6: a list that repeats one number means that number; anything else is an attempt at request
+    /// smuggling.
     private mutating func noteContentLength(_ value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         guard !hasTransferEncoding else { throw .twoFramings }
         for element in value.split(separator: ASCII.comma, omittingEmptySubsequences: false) {
@@ -51,7 +52,7 @@ struct MessageFraming {
         }
     }
 
-    /// RFC 9112 §6.1 and §6.3: where chunked is not the last coding, nobody can tell the end.
+    /// RFC 9112 §6.1 and §6.3: unless chunked is the last coding, the end cannot be determined.
     private mutating func noteTransferEncoding(_ value: Slice<UnsafeRawBufferPointer>) throws(RequestFault) {
         guard contentLength == nil else { throw .twoFramings }
         hasTransferEncoding = true

@@ -1,6 +1,6 @@
 /// Percent-encoding of URLs (RFC 3986 §2.1 and §6.2.2), on bytes.
 package enum PercentEncoding {
-    /// Encodes what lies outside of ASCII, and nothing else.
+    /// Encodes bytes outside of ASCII, and nothing else.
     package static func encodingNonASCII(_ bytes: some Collection<UInt8>) -> String {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(bytes.count + 16)
@@ -10,16 +10,16 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Encodes spaces and what lies outside of ASCII.
+    /// Encodes spaces and bytes outside of ASCII.
     package static func encodingSpaces(_ bytes: some Collection<UInt8>) -> String {
         encodingNonASCII(bytes).replacing(" ", with: "%20")
     }
 
-    /// One spelling for all that mean the same: upper-case digits, and what needs no encoding decoded (RFC 3986
+    /// The normalised spelling: digits in upper case, and characters that need no encoding decoded (RFC 3986
     /// §6.2.2).
     ///
-    /// A text in which a percent sign does not begin an encoded byte stays as it is, all of it: decoding what follows
-    /// such a sign could complete it, and `%%411` would come to mean the same as `%A1`.
+    /// If any percent sign does not begin an encoded byte, the whole text stays as it is: decoding the characters
+    /// after such a sign could complete it, and `%%411` would mean the same as `%A1`.
     package static func normalized(_ text: String) -> String {
         var normal: [UInt8] = []
         normal.reserveCapacity(text.utf8.count)
@@ -36,7 +36,7 @@ package enum PercentEncoding {
         return String(decoding: normal, as: UTF8.self)
     }
 
-    /// The bytes that an encoded text stands for; nil where a percent sign does not begin an encoded byte.
+    /// The bytes that an encoded text stands for; nil if a percent sign does not begin an encoded byte.
     package static func decoded(_ text: Substring.UTF8View) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(text.count)
@@ -53,7 +53,7 @@ package enum PercentEncoding {
         return decoded
     }
 
-    /// Encodes all but unreserved characters: what may stand as a value in a query.
+    /// Encodes all but unreserved characters, for use as a value in a query.
     package static func encodingReserved(_ text: String) -> String {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(text.utf8.count + 32)

@@ -1,7 +1,7 @@
-/// The parameters of a request to the control interface: what stands behind the `?` of its target, as `name=value`
+/// The parameters of a request to the control interface: the text after the `?` of its target, as `name=value`
 /// joined by `&`.
 ///
-/// Names and values are percent-decoded once. `+` is a plus sign, as everywhere in URLs but in forms.
+/// Names and values are percent-decoded once. `+` is a plus sign, as everywhere in URLs except in forms.
 package struct QueryParameters: Sendable, Equatable {
     private var values: [String: String] = [:]
 
@@ -9,8 +9,8 @@ package struct QueryParameters: Sendable, Equatable {
     package init() {}
 
     /// - Parameter target: a request target; without a `?` it has no parameters.
-    /// - Throws: `QueryError`: a percent sign that begins no encoded byte, bytes that are not UTF-8, a name that comes
-    ///   twice.
+    /// - Throws: `QueryError`: a percent sign that does not begin an encoded byte, bytes that are not UTF-8, a
+    ///   repeated name.
     package init(target: String) throws(QueryError) {
         guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return }
         let query = target.utf8[target.utf8.index(after: mark)...]
@@ -18,15 +18,15 @@ package struct QueryParameters: Sendable, Equatable {
             let name = try Self.decoded(pair.prefix { $0 != Self.equals })
             let value = try Self.decoded(pair.drop { $0 != Self.equals }.dropFirst())
             guard values.updateValue(value, forKey: name) == nil else {
-                throw QueryError(reason: "the parameter \(name) comes twice")
+                throw QueryError(reason: "the parameter \(name) occurs twice")
             }
         }
     }
 
-    /// The value of that name; nil where it is missing, empty where it has none.
+    /// The parameter's value; nil if it is missing, empty if it has no value.
     package subscript(_ name: String) -> String? { values[name] }
 
-    /// The names that are none of these, in order: a misspelt parameter must not be taken for a missing one.
+    /// The names other than these, in order: a misspelt parameter must not be taken for a missing one.
     package func names(except known: [String]) -> [String] {
         values.keys.filter { !known.contains($0) }.sorted()
     }
@@ -37,7 +37,7 @@ package struct QueryParameters: Sendable, Equatable {
         guard let decoded = PercentEncoding.decoded(bytes), let text = String(validating: decoded, as: UTF8.self) else {
             throw QueryError(
                 reason:
-                    "the query holds a % that begins no encoded byte, or bytes that are not UTF-8: percent-encode its values, % as %25"
+                    "the query contains a % that does not begin an encoded byte, or bytes that are not UTF-8: percent-encode its values, % as %25"
             )
         }
         return text

@@ -2,7 +2,7 @@ package enum RequestMethod: Sendable, Equatable {
     case get, head, options
     case other(String)
 
-    /// As it stands on the wire.
+    /// The method as written on the wire.
     package var name: String {
         switch self {
         case .get: "GET"
@@ -17,13 +17,13 @@ package enum HTTPVersion: Sendable {
     case http10, http11
 }
 
-/// The half-open range of bytes in a head where a target, a name or a value stands.
+/// A half-open range of bytes in a head: a target, a name or a value.
 struct ByteSpan: Sendable {
     let lower: UInt32
     let upper: UInt32
 
     init(_ range: Range<Int>) {
-        lower = UInt32(range.lowerBound) // no trap: places in a head, which RequestLimits bounds
+        lower = UInt32(range.lowerBound) // no trap: offsets in a head, which RequestLimits bounds
         upper = UInt32(range.upperBound) // no trap: as above
     }
 
@@ -35,13 +35,13 @@ struct FieldSpan: Sendable {
     let value: ByteSpan
 }
 
-/// A request line and its fields: one copy of the bytes as they came, and where in them each part stands.
+/// A request line and its fields: one copy of the bytes as received, and the place of each part in them.
 ///
-/// Strings are made when somebody asks, since most fields of a player's request are never looked at.
+/// Strings are created on demand, since most fields of a player's request are never read.
 package struct RequestHead: Sendable {
     package let method: RequestMethod
     package let version: HTTPVersion
-    /// What follows the head.
+    /// The framing of the body after the head.
     package let body: BodyFraming
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     package let expectsContinue: Bool
@@ -62,7 +62,7 @@ package struct RequestHead: Sendable {
         fieldSpans = fields
     }
 
-    /// The request target as sent, in ASCII: other bytes, which a URL must not hold but players send, are
+    /// The request target as sent, in ASCII: other bytes, which are invalid in a URL but are sent by players, are
     /// percent-encoded.
     package var target: String {
         let sent = bytes[targetSpan.range]
@@ -70,13 +70,12 @@ package struct RequestHead: Sendable {
             ? String(decoding: sent, as: UTF8.self) : PercentEncoding.encodingNonASCII(sent)
     }
 
-    /// The first value of that field, without the white space around it; nil, and nothing allocated, where there is
-    /// none.
+    /// The first value of the field, without the white space around it; nil, without an allocation, if absent.
     package func value(of name: StaticString) -> String? {
         fieldSpans.first { isNamed($0, name) }.map { text($0.value) }
     }
 
-    /// All values of that field, joined by ", " (RFC 9110 §5.3); nil, and nothing allocated, where there is none.
+    /// All values of the field, joined by ", " (RFC 9110 §5.3); nil, without an allocation, if absent.
     package func combined(_ name: StaticString) -> String? {
         guard var list = value(of: name) else { return nil }
         for field in fieldSpans.drop(while: { !isNamed($0, name) }).dropFirst() where isNamed(field, name) {
@@ -90,13 +89,13 @@ package struct RequestHead: Sendable {
         HeaderFields(fieldSpans.map { .init(name: text($0.name), value: text($0.value)) })
     }
 
-    /// Whether another request may follow on the connection (RFC 9112 §9.3).
+    /// Whether the connection may be reused for another request (RFC 9112 §9.3).
     package var keepsAlive: Bool {
         if hasConnectionOption("close") { return false }
         switch version {
         case .http11: return true
-        // RFC 9112 §9.3: a proxy must not keep a connection with an HTTP/1.0 client; it is one for the absolute form
-        // only.
+        // RFC 9112 §9.3: a proxy must not keep a connection with an HTTP/1.0 client; this server is a proxy only
+        // for the absolute form.
         case .http10: return isOriginForm && hasConnectionOption("keep-alive")
         }
     }
@@ -120,7 +119,7 @@ package struct RequestHead: Sendable {
         guard Int(field.name.upper - field.name.lower) == count else { return false } // no trap: bounds of a range
         return bytes.withUnsafeBufferPointer { bytes in
             let sent = bytes.baseAddress! + Int(field.name.lower), asked = name.utf8Start
-            // Names asked for consist of letters and hyphens, for which this bit is the case alone.
+            // The names looked up consist of letters and hyphens, in which this bit is only the case.
             for place in 0..<count where sent[place] | 0x20 != asked[place] | 0x20 { return false }
             return true
         }

@@ -1,12 +1,12 @@
-/// How much of a request's head the proxy is ready to keep.
+/// How much of a request's head the proxy accepts.
 package struct RequestLimits: Sendable, Equatable {
-    /// Bytes from the first of the head to the end of its empty line, empty lines in front of it included.
+    /// Bytes from the head's first byte to the end of its empty line, including empty lines before it.
     package var maxHeadBytes: Int
     package var maxTargetBytes: Int
-    /// Targets that begin so may be longer: a parameter holds a whole URL, percent-encoded once more, and whatever can
-    /// be played must be one that can be asked about.
+    /// Targets with this prefix may be longer: a parameter contains a whole URL, percent-encoded again, and the
+    /// interface must accept every URL that can be played.
     package var longTargetPrefix = "/api/"
-    /// Up to five bytes for each of the other targets: of an `ü` that was sent as it is, `%25C3%25BC`.
+    /// A byte of another target may take up to five bytes here: an `ü` that was sent unencoded becomes `%25C3%25BC`.
     package var maxLongTargetBytes: Int
     package var maxFields: Int
 

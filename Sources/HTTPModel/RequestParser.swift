@@ -1,19 +1,18 @@
 package enum RequestParseResult: Sendable {
-    /// Valid so far, and more is needed.
+    /// Valid so far, but not complete.
     case incomplete
-    /// The head, and how many bytes it took from the front of what was given.
+    /// The head, and how many bytes of the input it consumed.
     case complete(RequestHead, consumed: Int)
     case invalid(RequestFault)
 }
 
-/// HTTP/1.1 request heads (RFC 9112 §3 and §5), read strictly: what two servers could understand in two ways is
-/// refused.
+/// Parses HTTP/1.1 request heads (RFC 9112 §3 and §5) strictly: anything that two servers could interpret in two
+/// ways is rejected.
 ///
-/// It goes from left to right and stops at the first byte that cannot be right, so a fault is found as early as it can
-/// be, and is the same however the bytes were split on their way here.
+/// It goes from left to right and stops at the first byte that cannot be valid. So a fault is found as early as
+/// possible, and is the same however the bytes were split on their way.
 package enum RequestParser {
-    /// - Parameter bytes: everything that a connection has sent and nobody has consumed, from its first byte. Of
-    ///   several requests only the first is read.
+    /// - Parameter bytes: all unconsumed bytes from a connection. Of several requests, only the first is parsed.
     package static func parse(_ bytes: UnsafeRawBufferPointer, limits: RequestLimits = RequestLimits())
         -> RequestParseResult
     {

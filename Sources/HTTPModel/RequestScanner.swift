@@ -1,12 +1,12 @@
-/// One pass over a request head. Each step reads one part of the grammar and leaves `position` behind it.
+/// One pass over a request head. Each step parses one part of the grammar and leaves `position` after it.
 struct RequestScanner {
     enum Stop: Error {
         case incomplete
         case fault(RequestFault)
     }
 
-    /// RFC 9112 §2.2 asks to bear "at least one" empty line before a request; a client that sends more than this sends
-    /// no request.
+    /// RFC 9112 §2.2 demands tolerance for "at least one" empty line before a request; a client that sends more
+    /// than this many is not sending a request.
     private static let maxEmptyLines = 4
     private static let maxMethodBytes = 32
 
@@ -14,7 +14,7 @@ struct RequestScanner {
     private let limits: RequestLimits
     private let end: Int
     private(set) var position = 0
-    /// Where the request line begins; the spans in a head count from here.
+    /// The offset of the request line; the spans in a head count from here.
     private var start = 0
 
     init(_ bytes: UnsafeRawBufferPointer, limits: RequestLimits) {
@@ -60,10 +60,10 @@ struct RequestScanner {
         return method(bytes[start..<position])
     }
 
-    /// A TLS handshake begins with record type 22; people who write `https://127.0.0.1` deserve to be told.
+    /// A TLS handshake begins with record type 22: users who write `https://127.0.0.1` get a specific error.
     private var notAMethod: RequestFault { position == start && bytes[position] == 22 ? .isTLS : .notHTTP }
 
-    /// Methods are told apart by case (RFC 9110 §9.1).
+    /// Methods are case-sensitive (RFC 9110 §9.1).
     private func method(_ name: Slice<UnsafeRawBufferPointer>) -> RequestMethod {
         if name.elementsEqual("GET".utf8) { return .get }
         if name.elementsEqual("HEAD".utf8) { return .head }
@@ -82,7 +82,8 @@ struct RequestScanner {
         return span(first..<position)
     }
 
-    /// As far as it is there: what is decided must not depend on how much has come.
+    /// Compares only as much of the prefix as the target has, so that the verdict does not depend on how much has
+    /// arrived.
     private func mayBeLong(_ target: Slice<UnsafeRawBufferPointer>) -> Bool {
         target.count > limits.maxTargetBytes && zip(target, limits.longTargetPrefix.utf8).allSatisfy(==)
     }
@@ -92,7 +93,7 @@ struct RequestScanner {
         return byte == ASCII.carriageReturn || byte == ASCII.lineFeed ? .noVersion : .badTarget
     }
 
-    /// RFC 9112 §2.3. A minor version above 1 is served as 1.1 (RFC 9110 §2.5).
+    /// RFC 9112 §2.3. A minor version above 1 is treated as 1.1 (RFC 9110 §2.5).
     private mutating func scanVersion() throws(Stop) -> HTTPVersion {
         try take("HTTP/")
         let major = try takeDigit()
@@ -149,14 +150,14 @@ struct RequestScanner {
         return first..<position
     }
 
-    /// RFC 9112 §5.1 and §5.2: white space before a colon and folded lines are how one server's header becomes
-    /// another's request.
+    /// RFC 9112 §5.1 and §5.2: with white space before a colon, or folded lines, two servers can read different
+    /// requests from the same bytes.
     private func notAName(from first: Int) -> RequestFault {
         guard ASCII.isOptionalSpace(bytes[position]) else { return .badFieldName }
         return position == first ? .foldedLine : .spaceBeforeColon
     }
 
-    /// The value without the white space around it; stops at the line's end.
+    /// The value without the white space around it; stops at the end of the line.
     private mutating func scanFieldValue() throws(Stop) -> Range<Int> {
         skip(while: ASCII.isOptionalSpace)
         let first = position
@@ -176,26 +177,26 @@ struct RequestScanner {
         return bytes[position]
     }
 
-    /// What it means that the head goes on and the bytes do not.
+    /// The meaning of input that ends within the head.
     private var noMoreBytes: Stop { bytes.count >= limits.maxHeadBytes ? .fault(.headTooLong(limits)) : .incomplete }
 
-    /// Goes to the first byte that does not belong, or to the end of what is there.
+    /// Advances to the first byte that does not belong, or to the end of the input.
     private mutating func skip(while belongs: (UInt8) -> Bool) {
         var place = position
         while place < end, belongs(bytes[place]) { place += 1 }
         position = place
     }
 
-    /// Field values are most of a head: they are passed over 8 bytes at a time while there is no control character
-    /// among these.
+    /// Field values are most of a head: this skips 8 bytes at a time as long as there is no control character among
+    /// them.
     private mutating func skipPlainWords() {
         var place = position
         while place + 8 <= end, Self.isPlain(bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) { place += 8 }
         position = place
     }
 
-    /// Whether none of 8 bytes is below 0x20 or equal to 0x7F. In each byte that is, a subtraction sets the highest
-    /// bit, which it did not have before ("hasless" and "haszero" of S. E. Anderson's Bit Twiddling Hacks).
+    /// Whether none of 8 bytes is below 0x20 or equal to 0x7F. For each byte that is, a subtraction sets the
+    /// highest bit, which was not set before ("hasless" and "haszero" of S. E. Anderson's Bit Twiddling Hacks).
     @inline(__always)
     private static func isPlain(_ word: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101

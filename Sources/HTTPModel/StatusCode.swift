@@ -1,6 +1,6 @@
 /// The reason phrases of status lines (RFC 9110 §15, RFC 6585).
 package enum StatusCode {
-    /// "Unknown" for a status that has no name.
+    /// The phrase for a status; "Unknown" if it has none.
     package static func reason(_ status: Int) -> String { names[status] ?? "Unknown" }
 
     private static let names: [Int: String] = [

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A number that only grows. Any thread may add.
+/// A number that only grows. Safe to use from any thread.
 package final class Counter: Sendable {
     private let total = Atomic<UInt64>(0)
 
@@ -13,7 +13,7 @@ package final class Counter: Sendable {
     package var value: UInt64 { total.load(ordering: .relaxed) }
 }
 
-/// A number that goes up and down. Any thread may change it.
+/// A number that goes up and down. Safe to use from any thread.
 package final class Gauge: Sendable {
     private let level = Atomic<Int64>(0)
 

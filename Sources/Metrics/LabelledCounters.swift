@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counters that come into being when their label is first counted. For rare events.
+/// Counters that are created when their label is first counted. For rare events.
 package final class LabelledCounters: Sendable {
     private let counts = Mutex<[String: UInt64]>([:])
 

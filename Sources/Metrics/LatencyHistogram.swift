@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Durations in buckets whose width grows with the value: eight to each power of two, so that a
-/// quantile is within 12.5 % of the truth. Any thread may record.
+/// Durations in buckets whose width grows with the value: eight buckets for each power of two, so that a quantile
+/// is accurate to 12.5 %. Safe to use from any thread.
 package final class LatencyHistogram: Sendable {
     private static let subBucketBits = 3
     private let buckets: [Counter] = (0..<(61 << LatencyHistogram.subBucketBits)).map { _ in Counter() }
@@ -14,7 +14,7 @@ package final class LatencyHistogram: Sendable {
 
     package var count: UInt64 { buckets.reduce(0) { $0 + $1.value } }
 
-    /// The upper bound, in nanoseconds, of the bucket that holds the quantile; nil while nothing was recorded.
+    /// The upper bound, in nanoseconds, of the bucket that contains the quantile; nil if nothing was recorded.
     /// - Parameter quantile: 0...1.
     package func quantile(_ quantile: Double) -> UInt64? {
         let counts = buckets.map(\.value)
@@ -29,7 +29,7 @@ package final class LatencyHistogram: Sendable {
         return nil
     }
 
-    /// Values below 8 have a bucket each; above, the three bits after the leading one choose among eight.
+    /// Values below 8 have a bucket each; above, the three bits after the leading one select one of eight buckets.
     static func bucket(of value: UInt64) -> Int {
         guard value >= 1 << subBucketBits else { return Int(value) }
         let exponent = 63 - value.leadingZeroBitCount

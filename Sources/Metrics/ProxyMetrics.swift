@@ -1,4 +1,4 @@
-/// What the proxy counts. One instance serves all loops.
+/// The proxy's counters. One instance serves all loops.
 package final class ProxyMetrics: Sendable {
     // Requests for media, by how the cache answered
     package let requests = Counter()
@@ -6,14 +6,14 @@ package final class ProxyMetrics: Sendable {
     package let partialHits = Counter()
     package let misses = Counter()
     package let bypasses = Counter()
-    /// Answered from the cache after the origin had said that it still holds.
+    /// Answered from the cache after the origin had validated the response.
     package let validated = Counter()
-    /// Answered from the cache although it was stale.
+    /// Answered from the cache with a stale response.
     package let stale = Counter()
-    /// Requests that followed a transfer which another request had started.
+    /// Requests that joined a transfer started by another request.
     package let collapsed = Counter()
 
-    // Bytes of bodies sent to clients, by where they came from
+    // Bytes of bodies sent to clients, by source
     package let bytesFromCache = Counter()
     package let bytesFromUpstream = Counter()
 
@@ -21,7 +21,7 @@ package final class ProxyMetrics: Sendable {
     package let upstreamReasons = ReasonCounters()
     package let upstreamBytes = Counter()
     package let openFetches = Gauge()
-    /// Transfers that broke and went on from where they were.
+    /// Transfers that broke off and were resumed.
     package let resumedTransfers = Counter()
 
     // The store
@@ -33,15 +33,15 @@ package final class ProxyMetrics: Sendable {
     // The server
     package let connections = Gauge()
     package let acceptedConnections = Counter()
-    /// Idle connections that were closed for new ones.
+    /// Idle connections that were closed to make room for new ones.
     package let closedForRoom = Counter()
 
-    // Tunnels (CONNECT), and what has passed through them, both ways
+    // Tunnels (CONNECT), and the bytes that passed through them, both ways
     package let tunnels = Counter()
     package let openTunnels = Gauge()
     package let tunnelBytes = Counter()
 
-    /// Failures by kind, each a short token such as `origin-broken` or `disk-write`.
+    /// Failures by kind, each with a short name such as `origin-broken` or `disk-write`.
     package let errors = LabelledCounters()
 
     package let firstByteOfHits = LatencyHistogram()
@@ -50,25 +50,25 @@ package final class ProxyMetrics: Sendable {
     package init() {}
 }
 
-/// Why an upstream request was made.
+/// Why a request was sent to an origin.
 package enum FetchReason: String, Sendable, CaseIterable {
     /// Nothing of the resource was known.
     case uriMiss = "uri-miss"
-    /// A gap in what is cached.
+    /// A gap in the cached bytes.
     case gap
-    /// A transfer broke and went on from its frontier.
+    /// A transfer broke off and was resumed at its frontier.
     case resume
-    /// The response could not be stored, so each client has its own.
+    /// The response could not be stored, so each client gets its own.
     case bypass
-    /// What is stored was stale, or a client wanted to know whether it still holds.
+    /// The stored response was stale, or a client demanded validation.
     case validation
     /// A client's HEAD for a resource that is not cached.
     case head
-    /// A client's request of another method, through a mount.
+    /// A client's request with another method, through a mount.
     case method
 }
 
-/// A counter for each reason.
+/// One counter for each reason.
 package final class ReasonCounters: Sendable {
     private let counters: [FetchReason: Counter] = Dictionary(
         uniqueKeysWithValues: FetchReason.allCases.map { ($0, Counter()) })

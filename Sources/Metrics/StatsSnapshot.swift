@@ -1,11 +1,11 @@
-/// What `GET /stats` answers: the counters at one moment. Counts are since the start of the process.
+/// The answer to `GET /stats`: the counters at one moment. Counts are since the start of the process.
 package struct StatsSnapshot: Codable, Sendable, Equatable {
     package struct Requests: Codable, Sendable, Equatable {
         package var total, hits, partialHits, misses, bypasses, collapsed, validated, stale: UInt64
     }
     package struct Bytes: Codable, Sendable, Equatable {
         package var fromCache, fromUpstream: UInt64
-        /// Bytes served from the cache over bytes served, 0...1; nil before the first byte.
+        /// Bytes served from the cache divided by all bytes served, 0...1; nil before the first byte.
         package var hitRatio: Double?
     }
     package struct Upstream: Codable, Sendable, Equatable {
@@ -16,12 +16,12 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         package var resumedTransfers: UInt64
     }
     package struct Cache: Codable, Sendable, Equatable {
-        /// Bytes: allocated on the disk, the limit, and what must stay free on the disk.
+        /// Bytes: allocated on the disk, the limit, and the amount to keep free on the disk.
         package var size, limit, minFree: Int64
         package var evictedExtents, evictedBytes, droppedChunks, checkpoints: UInt64
         package var openResources: Int
     }
-    /// What CONNECT has made.
+    /// The tunnels that CONNECT opened.
     package struct Tunnels: Codable, Sendable, Equatable {
         package var total: UInt64
         package var open: Int64
@@ -53,7 +53,7 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
     package var tunnels: Tunnels
     package var connections: Int64
     package var acceptedConnections: UInt64
-    /// Idle connections that were closed for new ones.
+    /// Idle connections that were closed to make room for new ones.
     package var connectionsClosedForRoom: UInt64
     package var firstByteOfHits, firstByteOfMisses: FirstByte
     package var errors: [String: UInt64]

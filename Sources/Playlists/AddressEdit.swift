@@ -1,8 +1,8 @@
 /// A replacement of some bytes of a playlist.
 package struct AddressEdit: Sendable, Equatable {
-    /// Offsets in the original text, half-open; empty where text is inserted.
+    /// Offsets in the original text, half-open; empty for an insertion.
     package let range: Range<Int>
-    /// As it stands in the text afterwards, already escaped. Empty where text is removed.
+    /// The new text, already escaped; empty for a removal.
     package let replacement: String
 
     package init(range: Range<Int>, replacement: String) {
@@ -12,13 +12,13 @@ package struct AddressEdit: Sendable, Equatable {
 }
 
 extension [AddressEdit] {
-    /// The text with all edits made, and every other byte as it was.
+    /// The text with all edits applied; every other byte stays as it was.
     ///
     ///     original   |-------[====)------[==)----|
     ///     edited     |-------[replacement)---[)--|
     ///
-    /// - Parameter bytes: the text that the edits were made for. Edits that overlap one before, or lie outside, are
-    ///   left out.
+    /// - Parameter bytes: the text for which the edits were created. Edits that overlap an earlier one, or are out
+    ///   of bounds, are skipped.
     package func applied(to bytes: [UInt8]) -> [UInt8] {
         let added = reduce(0) { $0 + $1.replacement.utf8.count }
         var edited: [UInt8] = []
@@ -33,7 +33,8 @@ extension [AddressEdit] {
         return edited + bytes[place...]
     }
 
-    /// Of two that begin at one place, the one that reaches further counts: a line that is removed needs no address.
+    /// Of two edits that begin at one place, the longer one comes first and wins: a line that is removed needs no
+    /// address.
     private static func isBefore(_ a: AddressEdit, _ b: AddressEdit) -> Bool {
         (a.range.lowerBound, b.range.upperBound) < (b.range.lowerBound, a.range.upperBound)
     }

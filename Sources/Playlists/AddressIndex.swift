@@ -1,8 +1,8 @@
 import CachePolicy
 import HTTPModel
 
-/// Finds positions by address. Of each address a hash of its path and query is kept, with its range: 32 bytes,
-/// however long it is.
+/// Finds positions by address. For each address, it stores a hash of the path and query with the range: 32 bytes,
+/// whatever the address's length.
 struct AddressIndex: Sendable {
     private struct Entry: Sendable {
         /// The hash.
@@ -13,8 +13,8 @@ struct AddressIndex: Sendable {
 
     private var entries: [Entry] = []
 
-    /// - Parameter references: with the ranges that are asked for, in order of their positions; at most
-    ///   `PlaylistLimits.segments`.
+    /// - Parameter references: references with the ranges that players request, in order of their positions; at
+    ///   most `PlaylistLimits.segments`.
     init(_ references: some Sequence<(reference: String, range: Range<Int64>?)>, base: OriginURL) {
         var directories = DirectoryMemo<String?>()
         for (position, (reference, range)) in references.enumerated() {
@@ -33,10 +33,11 @@ struct AddressIndex: Sendable {
 
     private static let everything: Range<Int64> = 0..<ByteNumber.greatest
 
-    /// How many that have the same name are looked at: the same path on some hosts, or a few ranges that overlap.
+    /// How many entries with the same name are examined: the same path on several hosts, or a few ranges that
+    /// overlap.
     private static let tries = 64
 
-    /// The first position that has this byte, among those for which `isRight` says that they are at this URL.
+    /// The first position that contains this byte, among those that `isRight` confirms to be at this URL.
     func position(of url: OriginURL, at byte: Int64?, isRight: (Int) -> Bool) -> Int? {
         let name = Self.name(url.pathAndQuery), byte = byte ?? 0
         var found: Int?
@@ -51,7 +52,7 @@ struct AddressIndex: Sendable {
         return found
     }
 
-    /// Of the first entry behind those of this name that begin at this byte or before it.
+    /// The index of the first entry after those of this name that begin at this byte or before it.
     private func upperBound(_ name: Int, _ byte: Int64) -> Int {
         var low = 0, high = entries.count
         while low < high {
@@ -62,7 +63,7 @@ struct AddressIndex: Sendable {
         return low
     }
 
-    /// A hash of the one spelling that all spellings of a path and query share.
+    /// A hash of the normalised spelling of a path and query.
     private static func name(_ path: String) -> Int {
         let path = path.utf8.contains(UInt8(ascii: "#")) ? String(path.prefix { $0 != "#" }) : path
         return (path.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.normalized(path) : path).hashValue
@@ -70,7 +71,7 @@ struct AddressIndex: Sendable {
 }
 
 extension OriginURL {
-    /// Whether two URLs differ in their percent-encoding at most (RFC 3986 §6.2.2).
+    /// Whether two URLs are equal except for their percent-encoding (RFC 3986 §6.2.2).
     func isEquivalent(to other: OriginURL) -> Bool {
         self == other
             || OriginURL.areSameOrigin(self, other)

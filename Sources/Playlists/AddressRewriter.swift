@@ -1,15 +1,15 @@
 import CachePolicy
 import HTTPModel
 
-/// Two views of one place: where an origin has it, and where a client finds it. References in a playlist are relative
-/// to the one, and players resolve them against the other.
+/// Two views of one place: its URL at the origin, and the URL by which a client reaches it. References in a
+/// playlist are relative to the former, but players resolve them against the latter.
 struct AddressScope: Sendable, Hashable {
     let origin: OriginURL
     let client: OriginURL
 }
 
-/// Decides what becomes of a reference, so that a client that resolves it against its own URL arrives at the proxy's
-/// form of what is meant.
+/// Decides how a reference is rewritten, so that a client that resolves it against its own URL arrives at the
+/// proxy's form of the target.
 ///
 ///     origin.resolving(reference) ──── form ───▶ client.resolving(replacement ?? reference)
 struct AddressRewriter {
@@ -17,11 +17,11 @@ struct AddressRewriter {
     let form: ProxyForm
     private var directories = DirectoryMemo<Directory?>()
 
-    /// What becomes of all references into one directory.
+    /// The rewriting of all references into one directory.
     private struct Directory {
-        /// Of the proxy's form, in which all has the same name.
+        /// The proxy's form of the directory; names below it are the same.
         let text: String
-        /// A client arrives there by itself.
+        /// Whether a client arrives there without a rewrite.
         let isRight: Bool
     }
 
@@ -30,16 +30,16 @@ struct AddressRewriter {
         self.form = form
     }
 
-    /// - Parameter reference: as `Reference.text` gives it.
-    /// - Returns: what to write in its place, absolute; nil where it is right as it stands, or leads to what nobody
-    ///   fetches over HTTP.
+    /// - Parameter reference: in the form of `Reference.text`.
+    /// - Returns: the absolute replacement; nil if the reference is right as it stands, or its target is not
+    ///   fetched over HTTP.
     mutating func replacement(for reference: String) -> String? {
         if let (directory, name) = directory(of: reference) { return directory.isRight ? nil : directory.text + name }
         guard let target = formed(reference), scope.client.resolving(reference) != target else { return nil }
         return target.absolute + Reference.fragment(of: reference)
     }
 
-    /// The proxy's form of a reference; nil where it leads to what nobody fetches over HTTP.
+    /// The proxy's form of a reference; nil if its target is not fetched over HTTP.
     mutating func absolute(_ reference: String) -> String? {
         if let (directory, name) = directory(of: reference) { return directory.text + name }
         return formed(reference).map { $0.absolute + Reference.fragment(of: reference) }
@@ -47,7 +47,7 @@ struct AddressRewriter {
 
     private func formed(_ reference: String) -> OriginURL? { scope.origin.resolving(reference).map { form($0) } }
 
-    /// Nil where a reference has to be looked at as a whole.
+    /// Nil if a reference must be resolved as a whole.
     private mutating func directory(of reference: String) -> (Directory, name: Substring)? {
         guard let (name, rest) = Reference.split(reference) else { return nil }
         let (scope, form) = (scope, form)
@@ -60,13 +60,14 @@ struct AddressRewriter {
     }
 }
 
-/// What is the same for all references into one directory. Most of a playlist's lead into a few.
+/// Remembers what is the same for all references into one directory. Most references of a playlist lead into a few
+/// directories.
 struct DirectoryMemo<Value> {
     private var values: [String: Value] = [:]
     private static var most: Int { 64 }
 
     mutating func value(for directory: Substring, make: (String) -> Value) -> Value {
-        // A relative one is its base's.
+        // A relative directory is below the base.
         let name = directory.isEmpty ? "./" : String(directory)
         if let known = values[name] { return known }
         let value = make(name)

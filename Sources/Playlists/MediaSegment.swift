@@ -1,42 +1,43 @@
 import CachePolicy
 import HTTPModel
 
-/// One segment of a rendition, as it is asked for.
+/// One segment of a rendition, as a player requests it.
 ///
-/// The words of this module, the same for both kinds:
-/// - An **address** is a place in a playlist's text that names something else: a byte range and the reference that
-///   stands there.
-/// - A **rendition** is one sequence of segments that can be played by itself or beside others: an HLS media
-///   playlist, a DASH representation.
-/// - A **segment** is the unit that a player asks for: a file, or a range of bytes of one. Its **position** counts
-///   from 0 within what is listed; its **number** is the one that the playlist gives it, and stays the same when a
-///   live window moves on.
+/// The terms of this module, the same for both formats:
+/// - An **address** is a place in a playlist's text that refers to something else: a byte range and the reference
+///   in it.
+/// - A **rendition** is one sequence of segments that plays alone or beside others: an HLS media playlist, a DASH
+///   representation.
+/// - A **segment** is the unit that a player requests: a file, or a byte range of one. Its **position** counts from
+///   0 among the listed segments; its **number** is assigned by the playlist, and stays the same as a live window
+///   advances.
 /// - An **initialization section** is what a decoder needs before a segment (`EXT-X-MAP`, `Initialization`).
-/// - An **edit** replaces bytes of the original text. What no edit names stays byte for byte.
+/// - An **edit** replaces bytes of the original text. All other bytes stay as they are.
 ///
-/// Nothing here reads a clock, a file or a socket: bytes come in, values come out.
+/// Nothing in this module reads a clock, a file or a socket: bytes come in, values come out.
 package struct MediaSegment: Sendable, Equatable {
-    /// What the playlist calls it: HLS's media sequence number, DASH's `$Number$`. Stays the same while a live window
-    /// moves on.
+    /// The number that the playlist assigns: HLS's media sequence number, DASH's `$Number$`. It stays the same as a
+    /// live window advances.
     package let number: Int64
-    /// Nil where it is in the playlist itself (`data:`), or nothing that is fetched over HTTP.
+    /// Nil if the segment is inside the playlist itself (`data:`), or is not fetched over HTTP.
     package let url: OriginURL?
     /// Bytes of the file, half-open; nil for all of it.
     package let range: Range<Int64>?
     package let duration: Duration
-    /// Under which it is encrypted, one for each key system; empty where it is not.
+    /// The keys that encrypt it, one for each key system; empty if it is not encrypted.
     package let keys: [EncryptionKey]
-    /// What a decoder needs before it; nil where the segments need none.
+    /// What a decoder needs before the segment; nil if it needs nothing.
     package let initialization: InitializationSection?
-    /// Encoded in another way than the one before (RFC 8216 §4.3.2.3).
+    /// Whether its encoding differs from that of the previous segment (RFC 8216 §4.3.2.3).
     package var isDiscontinuity = false
-    /// Known to be missing at the origin, not to be asked for (draft-pantos-hls-rfc8216bis §4.4.4.7).
+    /// Whether it is known to be missing at the origin, and must not be requested (draft-pantos-hls-rfc8216bis
+    /// §4.4.4.7).
     package var isGap = false
 }
 
-/// What is needed before segments can be decoded: a file, or part of one.
+/// The data that a decoder needs before segments: a file, or part of one.
 package struct InitializationSection: Sendable, Hashable {
-    /// Nil where it is in the playlist itself, or nothing that is fetched over HTTP.
+    /// Nil if it is inside the playlist itself, or is not fetched over HTTP.
     package let url: OriginURL?
     /// Bytes of the file, half-open; nil for all of it.
     package let range: Range<Int64>?
@@ -44,13 +45,13 @@ package struct InitializationSection: Sendable, Hashable {
 
 /// How segments are encrypted (RFC 8216 §4.3.2.4).
 package struct EncryptionKey: Sendable, Hashable {
-    /// `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`, or what comes after these.
+    /// `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`, or a future method.
     package let method: String
-    /// Where the key is; nil where it is nothing that is fetched over HTTP, such as `skd://`.
+    /// The URL of the key; nil if the key is not fetched over HTTP, as with `skd://`.
     package let url: OriginURL?
-    /// As written, `0x...`; nil where the segment's number takes its place.
+    /// As written, `0x...`; nil if the segment's number replaces it.
     package let initializationVector: String?
-    /// `identity` where the file is the key itself; otherwise a DRM system's name.
+    /// `identity` if the file is the key itself; otherwise the name of a DRM system.
     package let format: String
 
     package init(method: String, url: OriginURL?, initializationVector: String?, format: String) {
@@ -59,25 +60,25 @@ package struct EncryptionKey: Sendable, Hashable {
     }
 }
 
-/// The segments of one rendition, in order. They are made when asked for.
+/// The segments of one rendition, in order. They are created on demand.
 package protocol SegmentSequence: Sendable {
     var count: Int { get }
     /// - Parameter position: below `count`.
     subscript(position: Int) -> MediaSegment { get }
-    /// The number of a segment, without making the rest of it.
+    /// The number of a segment, without creating the segment.
     /// - Parameter position: below `count`.
     func number(at position: Int) -> Int64
-    /// Where a request lies: the first segment at this URL that has the byte.
-    /// - Parameter byte: the first that is asked for; nil for a request without a range.
+    /// The segment to which a request belongs: the first one at this URL that contains the byte.
+    /// - Parameter byte: the first requested byte; nil for a request without a range.
     func position(of url: OriginURL, at byte: Int64?) -> Int?
-    /// Of all segments' URLs.
+    /// The hosts in the URLs of all segments.
     var hosts: Set<String> { get }
 }
 
 extension SegmentSequence {
     package var isEmpty: Bool { count == 0 }
 
-    /// Where the segment with a number is; nil where it is not listed, or not any more.
+    /// The position of the segment with a number; nil if it is not listed (any longer).
     package func position(number: Int64) -> Int? {
         guard !isEmpty, let position = Int(exactly: number -| self.number(at: 0)), (0..<count).contains(position) else {
             return nil
@@ -85,11 +86,11 @@ extension SegmentSequence {
         return self.number(at: position) == number ? position : nil
     }
 
-    /// The next segments after one, in order. Those that cannot be fetched, or are known to be missing, are passed
-    /// over.
+    /// The next segments after a position, in order. Segments that cannot be fetched, or are known to be missing,
+    /// are skipped.
     /// - Parameters:
-    ///   - limit: how many at most.
-    ///   - position: a position of this sequence, or -1 to begin with the first.
+    ///   - limit: the greatest number of segments to return.
+    ///   - position: a position of this sequence, or -1 to begin with the first segment.
     package func next(_ limit: Int, after position: Int) -> [MediaSegment] {
         var found: [MediaSegment] = []
         for place in max(0, position + 1)..<max(0, position + 1, count) where found.count < limit {
@@ -99,28 +100,28 @@ extension SegmentSequence {
         return found
     }
 
-    /// All of them, one after the other.
+    /// All segments, in order.
     package var all: some Sequence<MediaSegment> { (0..<count).lazy.map { self[$0] } }
 
-    /// The initialization sections that the segments need, each once.
+    /// The initialization sections that the segments need, without duplicates.
     package var initializations: [InitializationSection] {
         var known: Set<InitializationSection> = []
         return all.compactMap(\.initialization).filter { known.insert($0).inserted }
     }
 
-    /// The keys that the segments need, each once.
+    /// The keys that the segments need, without duplicates.
     package var keys: [EncryptionKey] {
         var known: Set<EncryptionKey> = []
         return all.flatMap(\.keys).filter { known.insert($0).inserted }
     }
 }
 
-/// Which rendition an address belongs to, and where it is in it.
+/// Finds the rendition to which an address belongs, and its place there.
 package struct RenditionIndex<ID: Sendable>: Sendable {
     package struct Place: Sendable {
         package let id: ID
         package let segments: any SegmentSequence
-        /// Of the segment, in `segments`.
+        /// The position of the segment in `segments`.
         package let position: Int
     }
 
@@ -129,8 +130,8 @@ package struct RenditionIndex<ID: Sendable>: Sendable {
     package init(_ renditions: [(id: ID, segments: any SegmentSequence)]) { self.renditions = renditions }
 
     /// - Parameters:
-    ///   - url: what is asked for.
-    ///   - byte: the first that is asked for; nil for a request without a range.
+    ///   - url: the requested URL.
+    ///   - byte: the first requested byte; nil for a request without a range.
     package func place(of url: OriginURL, at byte: Int64? = nil) -> Place? {
         for (id, segments) in renditions {
             if let position = segments.position(of: url, at: byte) {

@@ -3,26 +3,26 @@ import HTTPModel
 /// Why a text cannot be used as a playlist, in one line.
 package struct PlaylistError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
-        /// It does not begin as one does: an HTML page, a segment, nothing at all.
+        /// It does not begin like a playlist: an HTML page, a segment, an empty text.
         case notAPlaylist
-        /// Not UTF-8, nor another encoding in which ASCII is as it is.
+        /// Neither UTF-8 nor another encoding that contains ASCII.
         case encoding
         /// Beyond one of `PlaylistLimits`.
         case tooLarge
-        /// The grammar is not kept.
+        /// A violation of the grammar.
         case malformed
-        /// A variable that is not defined before its use; so are those in a circle.
+        /// A variable that is used before its definition; this includes circular definitions.
         case undefinedVariable
-        /// `EXT-X-DEFINE:IMPORT` of a variable that the multivariant playlist, if it is known, does not define.
+        /// An `EXT-X-DEFINE:IMPORT` of a variable that the multivariant playlist, if known, does not define.
         case missingImport
-        /// An XML document with a document type: it could define entities.
+        /// An XML document with a document type, which could define entities.
         case documentType
     }
 
     package let kind: Kind
     /// What is wrong.
     package let reason: String
-    /// Counted from 1; nil where it is about no line.
+    /// Counted from 1; nil if the error does not concern a line.
     package let line: Int?
 
     package init(_ kind: Kind, _ reason: String, line: Int? = nil) {
@@ -45,10 +45,10 @@ package struct PlaylistError: Error, Sendable, Equatable, CustomStringConvertibl
         PlaylistError(.undefinedVariable, "the variable \(name.prefix(64)) is used before it is defined", line: line)
     }
 
-    /// - Throws: where a text has more bytes than any playlist.
+    /// - Throws: if a text is larger than the limit for playlists.
     static func check(size: Int) throws(PlaylistError) {
         guard size <= PlaylistLimits.bytes else {
-            throw tooLarge("a playlist of \(size) bytes: more than \(PlaylistLimits.bytes) are not read")
+            throw tooLarge("the playlist has \(size) bytes, more than the limit of \(PlaylistLimits.bytes)")
         }
     }
 }

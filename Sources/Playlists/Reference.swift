@@ -2,10 +2,10 @@ import CachePolicy
 import Glibc
 import HTTPModel
 
-/// References as playlists hold them (RFC 3986 §4.1), in ASCII.
+/// References in playlists (RFC 3986 §4.1), in ASCII.
 enum Reference {
-    /// What no URL has is percent-encoded, as players do before they ask: spaces, quotes, and bytes outside of ASCII,
-    /// whatever they encode.
+    /// Percent-encodes characters that are invalid in a URL, as players do before they send a request: spaces,
+    /// quotes, and bytes outside of ASCII, whatever they encode.
     static func text(_ bytes: some BidirectionalCollection<UInt8>) -> String {
         if bytes.allSatisfy({ $0 > ASCII.space && $0 < 0x80 && $0 != ASCII.quote }) {
             return String(decoding: bytes, as: UTF8.self)
@@ -19,13 +19,13 @@ enum Reference {
         return tail[...last]
     }
 
-    /// What stands behind a `#`, with it; empty where there is none. It is the client's own, and never sent (RFC 3986
-    /// §3.5).
+    /// The fragment of a reference with its `#`; empty if there is none. Only the client uses it; it is never sent
+    /// (RFC 3986 §3.5).
     static func fragment(of reference: String) -> Substring { reference.drop { $0 != "#" } }
 
-    /// Takes a reference apart at the last slash of its path, where resolving the whole is to resolve the directory and
-    /// to append the rest.
-    /// - Returns: nil where it is not: the rest is empty, begins with a dot, or is a host.
+    /// Splits a reference at the last slash of its path, if resolving the directory and appending the rest is the
+    /// same as resolving the whole.
+    /// - Returns: nil if it is not: the rest is empty, begins with a dot, or is a host.
     static func split(_ reference: String) -> (directory: Substring, rest: Substring)? {
         let path = reference.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         let start = path.lastIndex(of: UInt8(ascii: "/")).map { path.index(after: $0) } ?? path.startIndex
@@ -43,7 +43,7 @@ extension Substring.UTF8View {
 }
 
 extension String {
-    /// Whether one of some bytes is in it. Long texts are looked through as a whole for each.
+    /// Whether it contains one of these bytes. The whole text is searched for each byte in turn.
     func hasByte(of bytes: [UInt8]) -> Bool {
         var text = self
         return text.withUTF8 { buffer in

@@ -1,23 +1,23 @@
 import CachePolicy
 import HTTPModel
 
-/// How long a playlist that goes on may be taken for the stream's present state.
+/// How long a live playlist may be taken for the stream's current state.
 ///
-///     answered ──── fresh ────┤──── asked again ────┤ silent: an error, rather than the same segments for ever
+///     answered ──── fresh ────┤──── revalidated ────┤ silent: an error, rather than the same segments forever
 ///              freshFor                              silentAfter
 package struct RefreshRule: Sendable, Equatable {
-    /// Since the origin answered with it. Zero: it is asked for each time.
+    /// The time since the origin answered with it. Zero: it is revalidated on every request.
     package let freshFor: Duration
-    /// Since the origin answered last, with whatever: beyond it, a player that gets the same playlist again stalls
-    /// without being told.
+    /// The time since the origin last answered at all: after it, a player that gets the same playlist again would
+    /// stall without notice.
     package let silentAfter: Duration
 
-    /// However long segments are said to be: a live playlist that is an hour old is of use to nobody.
+    /// Whatever duration segments claim to have: a live playlist that is an hour old is useless.
     private static let longest: Duration = .seconds(3600)
 
-    /// Both are held at an hour.
-    /// - Parameter unit: the target duration, or what takes its place. Origins publish within one and a half of it (RFC
-    ///   8216 §6.2.2).
+    /// Limits both to an hour.
+    /// - Parameter unit: the target duration, or its substitute. Origins publish within one and a half times this
+    ///   duration (RFC 8216 §6.2.2).
     init(freshFor: Duration, unit: Duration) {
         self.freshFor = min(freshFor, Self.longest)
         silentAfter = min(unit, Self.longest) * 3 / 2
@@ -25,7 +25,7 @@ package struct RefreshRule: Sendable, Equatable {
 }
 
 extension LiveTiming {
-    /// - Parameter now: when the origin answered with the playlist: nanoseconds of a clock that never goes back.
+    /// - Parameter now: when the origin answered with the playlist, in nanoseconds of a monotonic clock.
     package init(_ rule: RefreshRule, answeredAt now: UInt64) {
         self.init(
             freshFor: rule.freshFor.nanoseconds, silentAfter: rule.silentAfter.nanoseconds, answeredAt: now)
@@ -33,7 +33,7 @@ extension LiveTiming {
 }
 
 extension Duration {
-    /// 0 for one below zero; held at the greatest.
+    /// The duration in nanoseconds, clamped to the range of `UInt64`.
     fileprivate var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         return UInt64(clamping: seconds) *| 1_000_000_000 +| UInt64(clamping: attoseconds / 1_000_000_000)
@@ -41,10 +41,10 @@ extension Duration {
 }
 
 extension MediaPlaylist {
-    /// Nil for one that has an end, or says no target duration: that lives by its HTTP fields.
+    /// Nil for a playlist with an end or without a target duration: its lifetime follows from its HTTP fields.
     ///
-    /// Half the target duration is what a player waits that has seen no change (RFC 8216 §6.3.4); with parts it is a
-    /// part.
+    /// A player that has seen no change waits half the target duration (RFC 8216 §6.3.4); in a stream with parts,
+    /// one part.
     package var refreshRule: RefreshRule? {
         guard !hasEnd, let targetDuration, targetDuration > .zero else { return nil }
         let half = targetDuration / 2
@@ -53,6 +53,6 @@ extension MediaPlaylist {
 }
 
 extension HLSPlaylist {
-    /// Nil for what does not change: multivariant playlists, films, plain lists.
+    /// Nil for playlists that do not change: multivariant playlists, films, plain lists.
     package var refreshRule: RefreshRule? { media?.refreshRule }
 }

@@ -1,19 +1,19 @@
 import HTTPModel
 
-/// Which renditions of a presentation are wanted.
+/// The renditions of a presentation that a user selects.
 package struct RenditionChoice: Sendable, Hashable {
-    /// How good a picture, or a sound where there is no picture.
+    /// The quality of the picture, or of the sound if there is no picture.
     package enum Quality: Sendable, Hashable {
         case best, worst
-        /// As many lines, or the next below; the fewest where all have more. 1080 for `1080p`.
+        /// This many lines, or the next lower number; if all have more, the fewest. 1080 for `1080p`.
         case lines(Int)
-        /// Bits per second at most; the least where all have more.
+        /// At most this many bits per second; if all have more, the lowest.
         case bandwidth(Int64)
 
-        /// How it is written.
+        /// The accepted spellings.
         package static let forms = "best, worst, 1080p or 4M"
 
-        /// From `best`, `worst`, `1080p`, or bits per second: `4M`, `2.5M`, `800k`. Nil for anything else.
+        /// Parses `best`, `worst`, `1080p`, or bits per second: `4M`, `2.5M`, `800k`. Nil for anything else.
         package init?(_ text: String) {
             guard text.utf8.count <= 32 else { return nil }
             let name = ASCII.lowercased(text)
@@ -29,7 +29,7 @@ package struct RenditionChoice: Sendable, Hashable {
             }
         }
 
-        /// As `init` reads it.
+        /// The form that `init` reads.
         package var text: String {
             switch self {
             case .best: "best"
@@ -40,20 +40,20 @@ package struct RenditionChoice: Sendable, Hashable {
         }
     }
 
-    /// Which of the languages there are.
+    /// A selection of the offered languages.
     package enum Languages: Sendable, Hashable {
-        /// The default, as a player takes it that has not been told.
+        /// The default, as a player selects it without any preference.
         case standard
         case none
         case all
-        /// BCP 47, the best first; each is taken that is there. `de` is also `de-AT`.
+        /// BCP 47, the preferred first; all of these that are offered. `de` includes `de-AT`.
         case only([String])
     }
 
     package var quality: Quality
     package var audio: Languages
     package var subtitles: Languages
-    /// All that there is, whatever the rest says.
+    /// Selects everything, regardless of the other properties.
     package var isEverything: Bool
 
     package init(
@@ -67,13 +67,12 @@ package struct RenditionChoice: Sendable, Hashable {
 }
 
 extension RenditionChoice.Languages {
-    /// How it is written.
+    /// The accepted spellings.
     package static let forms = "all, none, default, or languages such as en,de"
-    /// Languages that can be named, and letters of each: a BCP 47 tag has 35 (RFC 5646 §4.4.1).
+    /// The limit of languages, and of letters in each: a BCP 47 tag has at most 35 (RFC 5646 §4.4.1).
     private static let (mostNames, longestName) = (64, 35)
 
-    /// From `all`, `none`, `default`, or languages separated by commas: `en,de`. Nil for what is no list of language
-    /// tags.
+    /// Parses `all`, `none`, `default`, or languages separated by commas: `en,de`. Nil for anything else.
     package init?(_ text: String) {
         let names = text.split(separator: ",").map { String(ASCII.trimmed($0)) }.filter { !$0.isEmpty }
         guard !names.isEmpty, names.count <= Self.mostNames, names.allSatisfy(Self.isTag) else { return nil }
@@ -86,7 +85,7 @@ extension RenditionChoice.Languages {
             }
     }
 
-    /// As `init` reads it.
+    /// The form that `init` reads.
     package var text: String {
         switch self {
         case .standard: "default"
@@ -101,17 +100,17 @@ extension RenditionChoice.Languages {
             && name.utf8.allSatisfy { ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "-") }
     }
 
-    /// RFC 4647 §3.3.1: a range matches a tag that begins with it, up to a hyphen.
+    /// RFC 4647 §3.3.1: a range matches a tag that equals it, or begins with it and a hyphen.
     static func matches(_ range: String, _ language: String?) -> Bool {
         guard let language else { return false }
         return ASCII.equalIgnoringCase(range, language) || ASCII.begins(language, with: range + "-")
     }
 
-    /// The ones wanted of those offered.
+    /// Selects from the offers by language.
     /// - Parameters:
     ///   - offered: in order of preference.
-    ///   - standard: what `standard` means.
-    /// - Returns: in the order of the offers; and the languages that none of them has.
+    ///   - standard: the offers that `standard` selects.
+    /// - Returns: the selected offers, in their order; and the languages that no offer has.
     func choose<Offer>(of offered: [Offer], language: (Offer) -> String?, standard: ([Offer]) -> [Offer]) -> (
         chosen: [Offer], missing: [String]
     ) {
@@ -126,7 +125,7 @@ extension RenditionChoice.Languages {
     }
 }
 
-/// What a choice of quality goes by.
+/// The properties by which a quality is selected.
 protocol QualityOffer {
     var bandwidth: Int64? { get }
     var resolution: Resolution? { get }
@@ -134,7 +133,7 @@ protocol QualityOffer {
 }
 
 extension RenditionChoice.Quality {
-    /// The one wanted of those offered; of equals the first. Nil only where there is none.
+    /// The offer that matches the quality; of equal ones, the first. Nil only if there are no offers.
     func choose<Offer: QualityOffer>(of offers: [Offer]) -> Offer? {
         switch self {
         case .best: Self.greatest(offers)
@@ -154,7 +153,7 @@ extension RenditionChoice.Quality {
         offers.reduce(nil) { least, offer in least.map { rank($0) <= rank(offer) } ?? false ? least : offer }
     }
 
-    /// The picture's size counts before the rate: a newer codec needs less for the same.
+    /// The picture's size takes precedence over the bit rate, as newer codecs need less for the same quality.
     private static func rank(_ offer: some QualityOffer) -> (Int, Double, Int64) {
         (offer.resolution?.lines ?? 0, offer.frameRate ?? 0, offer.bandwidth ?? 0)
     }

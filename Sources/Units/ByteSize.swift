@@ -6,7 +6,7 @@ package struct ByteSize: Sendable, Equatable, CustomStringConvertible {
 
     package init(bytes: Int64) { self.bytes = bytes }
 
-    /// Reads a size; nil where it is none, is negative, or exceeds the number range.
+    /// Parses a size; nil if it is malformed, negative, or out of range.
     package init?(_ text: String) {
         let trimmed = text.filter { $0 != " " && $0 != "_" }
         let digits = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
@@ -24,7 +24,7 @@ package struct ByteSize: Sendable, Equatable, CustomStringConvertible {
         "kib": 1024, "mib": 1_048_576, "gib": 1_073_741_824, "tib": 1_099_511_627_776,
     ]
 
-    /// Three digits and a decimal unit: `1.23 GB`.
+    /// Three significant digits and a decimal unit: `1.23 GB`.
     package var description: String {
         let units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"]
         var (value, unit) = (Double(bytes), 0)
@@ -46,7 +46,7 @@ extension ByteSize {
         ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),
     ]
 
-    /// In the largest unit that says it to the byte: `20GB`, `1500kB`, `32MiB`, `4194305`.
+    /// The size in the largest unit that is exact: `20GB`, `1500kB`, `32MiB`, `4194305`.
     package static func exactText(_ bytes: Int64) -> String {
         // no trap: units of a table, none of them 0
         for unit in units where bytes > 0 && bytes % unit.bytes == 0 { return "\(bytes / unit.bytes)\(unit.name)" }

@@ -6,7 +6,7 @@ package struct TimeSpan: Sendable, Equatable, CustomStringConvertible {
 
     package init(seconds: Int64) { self.seconds = seconds }
 
-    /// Reads a length of time; nil where it is none, is negative, has no unit, or exceeds a thousand years.
+    /// Parses a length of time; nil if it is malformed, negative, has no unit, or exceeds a thousand years.
     package init?(_ text: String) {
         let trimmed = text.filter { $0 != " " }
         let digits = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
@@ -20,7 +20,7 @@ package struct TimeSpan: Sendable, Equatable, CustomStringConvertible {
 
     private static let factors: [String: Double] = ["s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400]
 
-    /// One number in the greatest unit that tells enough, rounded down: `45 s`, `5 min`, `3 h`, `12 d`.
+    /// One number in the largest sufficient unit, rounded down: `45 s`, `5 min`, `3 h`, `12 d`.
     package var description: String {
         switch seconds {
         case ..<60: "\(max(0, seconds)) s"
@@ -30,19 +30,19 @@ package struct TimeSpan: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// How long ago that was: `3 h ago`.
+    /// How long ago a time was: `3 h ago`.
     /// - Parameters:
-    ///   - time, now: seconds since 1970. What lies in the future, as clocks differ, was just now.
+    ///   - time, now: seconds since 1970. A time in the future, as clocks differ, counts as just now.
     package static func ago(_ time: Int64, now: Int64) -> String {
         now > time ? "\(TimeSpan(seconds: now -| time)) ago" : "just now"
     }
 }
 
 extension TimeSpan {
-    /// In the largest unit that says it to the second: `1d`, `90m`.
+    /// The time in the largest unit that is exact to the second: `1d`, `90m`.
     package var exactText: String {
         let units: [(String, Int64)] = [("d", 86400), ("h", 3600), ("m", 60)]
-        // no trap: as in the table above, none of them 0
+        // no trap: units of the table above, none of them 0
         for (unit, length) in units where seconds > 0 && seconds % length == 0 {
             return "\(seconds / length)\(unit)" // no trap: as above
         }

@@ -46,18 +46,18 @@ import Testing
             // RFC 9110 §15.3.7.1
             (nil, answer(206), "a 206 without a usable Content-Range"),
             (nil, answer(206, range: "*/100"), "a 206 without a usable Content-Range"),
-            (nil, answer(206, range: "1-9/100"), "it answers with bytes 1-9, which were not asked for"),
+            (nil, answer(206, range: "1-9/100"), "it answers with bytes 1-9, which were not requested"),
             (
                 .bounded(first: 10, last: 19), answer(206, range: "11-19/100"),
-                "it answers with bytes 11-19, which were not asked for"
+                "it answers with bytes 11-19, which were not requested"
             ),
             (
                 .bounded(first: 10, last: 19), answer(206, range: "10-20/100"),
-                "it answers with bytes 10-20, which were not asked for"
+                "it answers with bytes 10-20, which were not requested"
             ),
-            (.from(10), answer(206, range: "0-99/100"), "it answers with bytes 0-99, which were not asked for"),
-            (.suffix(10), answer(206, range: "90-98/100"), "it answers with bytes 90-98, which were not asked for"),
-            (.suffix(10), answer(206, range: "91-99/100"), "it answers with bytes 91-99, which were not asked for"),
+            (.from(10), answer(206, range: "0-99/100"), "it answers with bytes 0-99, which were not requested"),
+            (.suffix(10), answer(206, range: "90-98/100"), "it answers with bytes 90-98, which were not requested"),
+            (.suffix(10), answer(206, range: "91-99/100"), "it answers with bytes 91-99, which were not requested"),
             // Of a length that nobody has.
             (nil, answer(200, length: 1001), "a length of 1001 bytes is more than can be handled"),
             (nil, answer(206, range: "0-9/1001"), "a length of 1001 bytes is more than can be handled"),

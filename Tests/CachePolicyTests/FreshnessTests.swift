@@ -97,7 +97,7 @@ import Testing
             ([], nil, "stale for 50 min (the origin gave no lifetime)"),
             (["Last-Modified: Sun, 11 Jan 1970 10:00:00 GMT"], nil, "fresh for 1 h more (the origin gave no lifetime)"),
             (["Cache-Control: max-age=99999999999999999999"], nil, "fresh for over 1000 years more"),
-            (["Cache-Control: max-age=99999999999, no-cache"], nil, "the origin is asked each time (no-cache)"),
+            (["Cache-Control: max-age=99999999999, no-cache"], nil, "revalidated on every request (no-cache)"),
             (["Cache-Control: no-cache"], 7200, "fresh for 1 h more (by a rule)"),
             (["Cache-Control: max-age=9999"], 60, "stale for 59 min (by a rule)"),
         ] as [(HeaderFields, Int64?, String)])

@@ -16,24 +16,24 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/tv/", "'/tv/' says not what is mounted; write it like /tv/=https://origin.example/vod/"),
-        ("tv=https://o/", "'tv' is no place for a mount: begin and end it with /, such as /tv/"),
-        ("/tv=https://o/", "'/tv' is no place for a mount: begin and end it with /, such as /tv/"),
-        ("=https://o/", "'' is no place for a mount: begin and end it with /"),
+        ("/tv/", "'/tv/' does not name the origin to mount; write it like /tv/=https://origin.example/vod/"),
+        ("tv=https://o/", "'tv' is not a mount path: begin and end it with /, such as /tv/"),
+        ("/tv=https://o/", "'/tv' is not a mount path: begin and end it with /, such as /tv/"),
+        ("=https://o/", "'' is not a mount path: begin and end it with /"),
         (
             "//=https://o/",
-            "'//' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"
+            "'//' is not a mount path: write each part with letters, digits, -, . and _, such as /tv/"
         ),
         (
             "/a/../=https://o/",
-            "'/a/../' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"
+            "'/a/../' is not a mount path: write each part with letters, digits, -, . and _, such as /tv/"
         ),
         (
             "/a?/=https://o/",
-            "'/a?/' is no place for a mount: write each part with letters, digits, -, . and _, such as /tv/"
+            "'/a?/' is not a mount path: write each part with letters, digits, -, . and _, such as /tv/"
         ),
-        ("/http/=https://o/", "'/http/' is the proxy's own: mount at another place, such as /tv/"),
-        ("/api/v1/=https://o/", "'/api/v1/' is the proxy's own: mount at another place, such as /tv/"),
+        ("/http/=https://o/", "'/http/' is reserved for the proxy: mount at another path, such as /tv/"),
+        ("/api/v1/=https://o/", "'/api/v1/' is reserved for the proxy: mount at another path, such as /tv/"),
         ("/tv/=o/", "'o/' cannot be mounted: the URL has no scheme: write https:// before it, as in https://o/"),
         ("/tv/=https://o/vod", "'https://o/vod' cannot be mounted: write https://o/vod/"),
         ("/tv/=https://o/?a=/", "'https://o/?a=/' cannot be mounted: remove the query"),
@@ -46,7 +46,9 @@ import Testing
         "/http/", "/https/", "/https/o.example/", "/api/", "/api/v1/", "/healthz/", "/metrics/", "/stats/", "/stats/x/",
     ])
     func whatTheProxyKeepsForItselfIsNoPlace(path: String) {
-        #expect(throws: OriginURLError(reason: "'\(path)' is the proxy's own: mount at another place, such as /tv/")) {
+        #expect(
+            throws: OriginURLError(reason: "'\(path)' is reserved for the proxy: mount at another path, such as /tv/")
+        ) {
             try Mount(path: path, url: "https://o.example/")
         }
     }

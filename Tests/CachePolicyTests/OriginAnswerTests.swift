@@ -35,13 +35,13 @@ import Testing
             (answer(206, tagged, length: 60, range: "40-99/*"), .part(40..<100)),
             (
                 answer(206, tagged, length: 59, range: "40-99/100"),
-                .unusable("a 206 whose Content-Length is not that of its Content-Range")
+                .unusable("a 206 whose Content-Length contradicts its Content-Range")
             ),
             // §15.3.7.1
             (answer(206, tagged, length: 60), .unusable("a 206 without a usable Content-Range")),
             (answer(206, tagged, length: 60, range: "*/100"), .unusable("a 206 without a usable Content-Range")),
-            (answer(206, tagged, range: "41-99/100"), .unusable("asked from byte 40, it answers from 41")),
-            (answer(206, tagged, range: "0-99/100"), .unusable("asked from byte 40, it answers from 0")),
+            (answer(206, tagged, range: "41-99/100"), .unusable("it answers from byte 41 instead of 40")),
+            (answer(206, tagged, range: "0-99/100"), .unusable("it answers from byte 0 instead of 40")),
             // §8.4
             (answer(206, encoded, range: "40-99/100"), .unusable("the part is encoded")),
             // §15.3.7.3, §8.8.3

@@ -96,7 +96,7 @@ import Testing
         ("https://", "'https://' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         (
             "http://nas.local:x",
-            "'http://nas.local:x' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"
+            "'http://nas.local:x' has no port from 1 to 65535 after the colon; write it like nas.local:8080"
         ),
         (
             "example.org/vod",
@@ -104,14 +104,14 @@ import Testing
         ),
         ("a b", "'a b' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         ("büro.example", "'büro.example' is not a host; write it like example.org, *.example.org or nas.local:8080"),
-        ("nas.local:", "'nas.local:' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
-        ("nas.local:0", "'nas.local:0' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
+        ("nas.local:", "'nas.local:' has no port from 1 to 65535 after the colon; write it like nas.local:8080"),
+        ("nas.local:0", "'nas.local:0' has no port from 1 to 65535 after the colon; write it like nas.local:8080"),
         (
             "nas.local:65536",
-            "'nas.local:65536' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"
+            "'nas.local:65536' has no port from 1 to 65535 after the colon; write it like nas.local:8080"
         ),
-        ("nas.local:80*", "'nas.local:80*' has no port of 1 to 65535 behind the colon; write it like nas.local:8080"),
-        ("::1", "'::1' is not a host; an IPv6 address stands in brackets, such as [::1]"),
+        ("nas.local:80*", "'nas.local:80*' has no port from 1 to 65535 after the colon; write it like nas.local:8080"),
+        ("::1", "'::1' is not a host; write an IPv6 address in brackets, such as [::1]"),
         ("[::1]x", "'[::1]x' is not a host; write it like example.org, *.example.org or nas.local:8080"),
         ("[::1", "'[::1' is not a host; write it like example.org, *.example.org or nas.local:8080"),
     ])
@@ -132,11 +132,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "'' matches no path; begin it with / or *, such as /vod/* or *.mp4"),
-        ("vod/*", "'vod/*' matches no path; begin it with / or *, such as /vod/* or *.mp4"),
-        ("/a?b=*", "'/a?b=*' matches no path; leave away what follows the ?, as a path ends there"),
-        ("/a#b", "'/a#b' matches no path; leave away what follows the #, as a path ends there"),
-        ("/a b", "'/a b' holds a space or a control character; percent-encode it, a space as %20"),
+        ("", "'' is not a path pattern; begin it with / or *, such as /vod/* or *.mp4"),
+        ("vod/*", "'vod/*' is not a path pattern; begin it with / or *, such as /vod/* or *.mp4"),
+        ("/a?b=*", "'/a?b=*' is not a path pattern; remove the ? and all that follows, as a path ends there"),
+        ("/a#b", "'/a#b' is not a path pattern; remove the # and all that follows, as a path ends there"),
+        ("/a b", "'/a b' contains a space or a control character; percent-encode it, a space as %20"),
     ])
     func whatIsNoPathIsNamed(text: String, reason: String) {
         #expect(throws: RuleError(reason)) { try PathPattern(text) }
@@ -205,19 +205,19 @@ import Testing
     }
 
     private static let noHost =
-        "makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}"
+        "is not a key for every host; write {host} as the whole host or in the path, such as https://all.example/{host}{path}"
 
     private static let ambiguous =
-        "could give two sites one key; {host} and {scheme} stand between slashes, before {path} and {query}, such as "
+        "could give two sites the same key; write {host} and {scheme} between slashes, before {path} and {query}, such as "
         + "https://all.example/{host}{path}"
 
     @Test(arguments: [
-        ("", "'' makes no key; begin it with http://, https:// or {scheme}://"),
-        ("film", "'film' makes no key; begin it with http://, https:// or {scheme}://"),
-        ("ftp://h{path}", "'ftp://h{path}' makes no key; begin it with http://, https:// or {scheme}://"),
-        ("{host}{path}", "'{host}{path}' makes no key; begin it with http://, https:// or {scheme}://"),
-        ("{host}://{scheme}", "'{host}://{scheme}' makes no key; begin it with http://, https:// or {scheme}://"),
-        ("https://{path}", "'https://{path}' makes no key: the URL has no host: write https://host/path"),
+        ("", "'' is not a key; begin it with http://, https:// or {scheme}://"),
+        ("film", "'film' is not a key; begin it with http://, https:// or {scheme}://"),
+        ("ftp://h{path}", "'ftp://h{path}' is not a key; begin it with http://, https:// or {scheme}://"),
+        ("{host}{path}", "'{host}{path}' is not a key; begin it with http://, https:// or {scheme}://"),
+        ("{host}://{scheme}", "'{host}://{scheme}' is not a key; begin it with http://, https:// or {scheme}://"),
+        ("https://{path}", "'https://{path}' is not a key: the URL has no host: write https://host/path"),
         ("https://a.{host}{path}", "'https://a.{host}{path}' \(noHost)"),
         ("https://{host}.a{path}", "'https://{host}.a{path}' \(noHost)"),
         ("https://{host}:{path}", "'https://{host}:{path}' \(noHost)"),
@@ -231,15 +231,21 @@ import Testing
         ("https://a/{host}{path}/{host}", "'https://a/{host}{path}/{host}' \(ambiguous)"),
         ("https://a{path}{scheme}", "'https://a{path}{scheme}' \(ambiguous)"),
         ("{scheme}://a/{scheme}x", "'{scheme}://a/{scheme}x' \(ambiguous)"),
-        ("https://h{pat}", "there is no {pat}; there are {scheme}, {host}, {path} and {query}"),
-        ("https://h{path", "'https://h{path' has a { without a }; there are {scheme}, {host}, {path} and {query}"),
-        ("https://h/path}", "'https://h/path}' has a } without a {; there are {scheme}, {host}, {path} and {query}"),
-        ("https://h{path}#x", "'https://h{path}#x' makes no key; leave away the #, a key has no fragment"),
+        ("https://h{pat}", "there is no {pat}; the placeholders are {scheme}, {host}, {path} and {query}"),
+        (
+            "https://h{path",
+            "'https://h{path' has a { without a }; the placeholders are {scheme}, {host}, {path} and {query}"
+        ),
+        (
+            "https://h/path}",
+            "'https://h/path}' has a } without a {; the placeholders are {scheme}, {host}, {path} and {query}"
+        ),
+        ("https://h{path}#x", "'https://h{path}#x' is not a key; remove the #, as a key has no fragment"),
         (
             "https://h{path} x",
-            "'https://h{path} x' makes no key: the URL holds a space or a control character: percent-encode it, a space as %20"
+            "'https://h{path} x' is not a key: the URL contains a space or a control character: percent-encode it, a space as %20"
         ),
-        ("https://h:x{path}", "'https://h:x{path}' makes no key: the port x is not a number of 1 to 65535"),
+        ("https://h:x{path}", "'https://h:x{path}' is not a key: the port x is not a number from 1 to 65535"),
     ])
     func whatMakesNoKeyIsNamed(text: String, reason: String) {
         #expect(throws: RuleError(reason)) { try KeyTemplate(text) }
@@ -321,14 +327,14 @@ import Testing
     func whatAnybodyMayHaveIsNoHostForSecretsOrCommonKeys(host: String) throws {
         #expect(
             throws: RuleError(
-                "anybody can have a host like '\(host)' and get these fields, which may be secrets; name those that may, \(Self.instead)",
+                "anybody can run a host like '\(host)' and get these fields, which may be secrets; name the hosts that may get them, \(Self.instead)",
                 key: "headers")
         ) {
             try rule(hosts: ["a.example", host], headers: Self.secret).checkReach()
         }
         #expect(
             throws: RuleError(
-                "anybody can have a host like '\(host)', and so put what they like where others look; name the hosts that have the same, \(Self.instead), or put {host} into the key",
+                "anybody can run a host like '\(host)', and so choose what others get; name the hosts that serve the same, \(Self.instead), or put {host} into the key",
                 key: "key")
         ) { try rule(hosts: ["a.example", host], key: "https://cdn.example{path}").checkReach() }
         try rule(hosts: [host], key: "https://all.example/{host}{path}").checkReach()
@@ -338,14 +344,14 @@ import Testing
     @Test func aRuleForEveryHostHasNoSecretsAndNoCommonKey() throws {
         #expect(
             throws: RuleError(
-                "every host would get these fields, which may be secrets; name those that may, \(Self.instead)",
+                "every host would get these fields, which may be secrets; name the hosts that may get them, \(Self.instead)",
                 key: "headers")
         ) {
             try rule(hosts: [], headers: Self.secret).checkReach()
         }
         #expect(
             throws: RuleError(
-                "this is for every host: anybody can put what they like where others look; name the hosts that have the same, \(Self.instead), or put {host} into the key",
+                "this is for all hosts: anybody can choose what others get; name the hosts that serve the same, \(Self.instead), or put {host} into the key",
                 key: "key")
         ) { try rule(hosts: [], key: "{scheme}://cdn.example{path}").checkReach() }
         try rule(hosts: [], key: "https://all.example/{host}{path}").checkReach()
@@ -491,12 +497,15 @@ import Testing
         ("", "x", "'' is not a header field name; write it like Referer"),
         ("a b", "x", "'a b' is not a header field name; write it like Referer"),
         ("a:", "x", "'a:' is not a header field name; write it like Referer"),
-        ("Connection", "close", "Connection is about one connection, and not for the origin; remove it"),
+        ("Connection", "close", "Connection applies to one connection and is not for the origin; remove it"),
         (
             "TRANSFER-encoding", "chunked",
-            "TRANSFER-encoding is about one connection, and not for the origin; remove it"
+            "TRANSFER-encoding applies to one connection and is not for the origin; remove it"
         ),
-        ("Proxy-Authorization", "x", "Proxy-Authorization is about one connection, and not for the origin; remove it"),
+        (
+            "Proxy-Authorization", "x",
+            "Proxy-Authorization applies to one connection and is not for the origin; remove it"
+        ),
         ("Host", "x", "the proxy writes Host itself; remove it"),
         ("Range", "bytes=0-", "the proxy writes Range itself; remove it"),
         ("content-length", "1", "the proxy writes content-length itself; remove it"),
@@ -507,15 +516,15 @@ import Testing
         ("X", "", "X has no value; write one, or remove it"),
         (
             "X", "a\r\nHost: b",
-            "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"
+            "the value of X is not a field value; write it in printable ASCII on one line, without spaces at its ends"
         ),
         (
             "X", " a",
-            "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"
+            "the value of X is not a field value; write it in printable ASCII on one line, without spaces at its ends"
         ),
         (
             "X", "ü",
-            "the value of X holds what no field may; write it in printable ASCII on one line, without spaces at its ends"
+            "the value of X is not a field value; write it in printable ASCII on one line, without spaces at its ends"
         ),
     ])
     func aFieldMayNotBeConfigured(name: String, value: String, reason: String) {
@@ -533,12 +542,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "'' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
-        ("Read", "'Read' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
-        ("read 1MB", "'read 1MB' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
+        ("", "'' is not a fill policy; write read, ahead, ahead 32MiB, end or whole"),
+        ("Read", "'Read' is not a fill policy; write read, ahead, ahead 32MiB, end or whole"),
+        ("read 1MB", "'read 1MB' is not a fill policy; write read, ahead, ahead 32MiB, end or whole"),
         ("ahead far", "'far' is not a size; write it like ahead 32MiB"),
-        ("ahead 0", "ahead by nothing is read; write read"),
-        ("ahead 2TiB", "that far ahead is the end; write end, or ahead 1TiB at the most"),
+        ("ahead 0", "ahead 0 means read; write read"),
+        ("ahead 2TiB", "that far ahead means end; write end, or at most ahead 1TiB"),
     ])
     func whatIsNoFillPolicyIsNamed(text: String, reason: String) {
         #expect(throws: RuleError(reason)) { try FillPolicy(text) }

@@ -60,10 +60,10 @@ import Testing
         #expect(
             outcome.exit == .exited(1)
                 && outcome.lines == [
-                    "\(file):4:11: rules[1].path: 'vod' matches no path; begin it with / or *, such as /vod/* or *.mp4",
+                    "\(file):4:11: rules[1].path: 'vod' is not a path pattern; begin it with / or *, such as /vod/* or *.mp4",
                     "\(file):5:5: rules[1].tll: is not a key of a rule; did you mean ttl?",
                     "\(file):6:15: rules[1].headers.Host: the proxy writes Host itself; remove it",
-                    "\(file):7:10: mounts: '/tv' is no place for a mount: begin and end it with /, such as /tv/",
+                    "\(file):7:10: mounts: '/tv' is not a mount path: begin and end it with /, such as /tv/",
                 ], "\(outcome)")
         let problems = try #require(try object(try config("check", "--json", file))["problems"] as? [[String: Any]])
         #expect(

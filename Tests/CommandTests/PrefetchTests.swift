@@ -244,10 +244,10 @@ import Testing
             outcome.exit == .exited(0) && outcome.lines.last?.hasPrefix("3 of 3 downloads completed") == true,
             "\(outcome)")
         let page =
-            "reelcache: \(shelf.origin.url("/watch")): what came is a web page (text/html; charset=utf-8), not a film: give the URL of the media itself"
+            "reelcache: \(shelf.origin.url("/watch")): received a web page (text/html; charset=utf-8), not a film: give the URL of the media itself"
         let playlist =
-            "reelcache: \(shelf.origin.url("/show.m3u8")): what came is a playlist (application/vnd.apple.mpegurl), not the film: "
-            + "the parts that it names are not fetched"
+            "reelcache: \(shelf.origin.url("/show.m3u8")): received a playlist (application/vnd.apple.mpegurl), not the film: "
+            + "the parts that it lists are not fetched"
         #expect(Set(outcome.stderr.lines) == [page, playlist], "\(outcome.stderr)")
     }
 

@@ -128,7 +128,7 @@ import Testing
         ("rules:\n  - pin: {a: b}", "r.yaml:2:10: rules[0].pin: takes no keys of its own; write pin: true|false"),
         (
             "rules:\n  - fill: much",
-            "r.yaml:2:11: rules[0].fill: 'much' is no fill policy; write read, ahead, ahead 32MiB, end or whole"
+            "r.yaml:2:11: rules[0].fill: 'much' is not a fill policy; write read, ahead, ahead 32MiB, end or whole"
         ),
         (
             "rules:\n  - max_object: big",
@@ -140,7 +140,7 @@ import Testing
         ),
         (
             "rules:\n  - pin: true\n    path: [/a, b]",
-            "r.yaml:3:16: rules[0].path: 'b' matches no path; begin it with / or *, such as /vod/* or *.mp4"
+            "r.yaml:3:16: rules[0].path: 'b' is not a path pattern; begin it with / or *, such as /vod/* or *.mp4"
         ),
         (
             "rules:\n  - pin: true\n    host: []",
@@ -164,7 +164,7 @@ import Testing
         ),
         (
             "rules:\n  - key: film",
-            "r.yaml:2:10: rules[0].key: 'film' makes no key; begin it with http://, https:// or {scheme}://"
+            "r.yaml:2:10: rules[0].key: 'film' is not a key; begin it with http://, https:// or {scheme}://"
         ),
         // Fields
         (
@@ -190,11 +190,11 @@ import Testing
         // What goes together
         (
             "rules:\n  - ttl: 1d\n    headers: {A: b}",
-            "r.yaml:3:5: rules[0].headers: every host would get these fields, which may be secrets; name those that may, such as host: api.example or host: \"*.api.example\""
+            "r.yaml:3:5: rules[0].headers: every host would get these fields, which may be secrets; name the hosts that may get them, such as host: api.example or host: \"*.api.example\""
         ),
         (
             "rules:\n  - host: '*'\n    key: https://cdn.example{path}",
-            "r.yaml:3:5: rules[0].key: anybody can have a host like '*', and so put what they like where others look; name the hosts that have the same, "
+            "r.yaml:3:5: rules[0].key: anybody can run a host like '*', and so choose what others get; name the hosts that serve the same, "
                 + "such as host: api.example or host: \"*.api.example\", or put {host} into the key"
         ),
         // Mounts
@@ -212,7 +212,7 @@ import Testing
         ),
         (
             "mounts:\n  /tv: https://o/",
-            "r.yaml:2:3: mounts: '/tv' is no place for a mount: begin and end it with /, such as /tv/"
+            "r.yaml:2:3: mounts: '/tv' is not a mount path: begin and end it with /, such as /tv/"
         ),
         (
             "mounts:\n  /tv/: https://o/vod",
@@ -221,7 +221,7 @@ import Testing
         ("mounts:\n  /tv/: https://o/?a=/", "r.yaml:2:3: mounts: 'https://o/?a=/' cannot be mounted: remove the query"),
         (
             "mounts:\n  /stats/: https://o/",
-            "r.yaml:2:3: mounts: '/stats/' is the proxy's own: mount at another place, such as /tv/"
+            "r.yaml:2:3: mounts: '/stats/' is reserved for the proxy: mount at another path, such as /tv/"
         ),
         (
             "mounts:\n  /tv/: https://o/\n  /tv/: https://p/",
@@ -230,7 +230,7 @@ import Testing
         // The rest
         ("offline: yes", "r.yaml:1:10: offline: 'yes' is neither true nor false; write one of them"),
         ("fill: ahead", ""),
-        ("fill: 32MiB", "r.yaml:1:7: fill: '32MiB' is no fill policy; write read, ahead, ahead 32MiB, end or whole"),
+        ("fill: 32MiB", "r.yaml:1:7: fill: '32MiB' is not a fill policy; write read, ahead, ahead 32MiB, end or whole"),
         ("linger: 11m", "r.yaml:1:9: linger: '11m' is out of range; write a time from 0s to 10m"),
         ("linger: 5", "r.yaml:1:9: linger: '5' is not a length of time; write it like 5s or 2m"),
         ("connect_timeout: 0s", "r.yaml:1:18: connect_timeout: '0s' is out of range; write a time from 1s to 10m"),

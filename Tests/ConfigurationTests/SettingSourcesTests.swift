@@ -85,7 +85,7 @@ import TestSupport
         sources.environment = [:]
         #expect(
             sources.flagProblems.map(\.description) == [
-                "--mount: '/d' says not what is mounted; write it like /tv/=https://origin.example/vod/"
+                "--mount: '/d' does not name the origin to mount; write it like /tv/=https://origin.example/vod/"
             ])
         sources.flags["mounts"] = ["/c/=https://c.example/", "/c/=https://d.example/"]
         #expect(sources.flagProblems.map(\.description) == ["--mount: '/c/' is mounted twice; remove one of them"])

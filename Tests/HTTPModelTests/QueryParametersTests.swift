@@ -26,7 +26,7 @@ import Testing
         target: String
     ) {
         let error = #expect(throws: QueryError.self) { try QueryParameters(target: target) }
-        #expect(error?.reason == "the parameter url comes twice")
+        #expect(error?.reason == "the parameter url occurs twice")
     }
 
     @Test func unknownNamesAreTold() throws {

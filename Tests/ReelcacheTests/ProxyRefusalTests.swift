@@ -14,9 +14,9 @@ import TestSupport
         ({ @Sendable in $0.allow = ["not/valid"] }, "not/valid"),
         ({ @Sendable in $0.certificateFile = "/none.pem" }, "/none.pem"),
         ({ @Sendable in $0.transmission = "pigeon" }, "pigeon"),
-        ({ @Sendable in $0.fill = .ahead(bytes: 0) }, "fill: ahead by nothing is read"),
-        ({ @Sendable in $0.mounts = ["/tv": "https://o/"] }, "mounts: '/tv' is no place for a mount"),
-        ({ @Sendable in $0.mounts = ["/stats/": "https://o/"] }, "mounts: '/stats/' is the proxy's own"),
+        ({ @Sendable in $0.fill = .ahead(bytes: 0) }, "fill: ahead 0 means read"),
+        ({ @Sendable in $0.mounts = ["/tv": "https://o/"] }, "mounts: '/tv' is not a mount path"),
+        ({ @Sendable in $0.mounts = ["/stats/": "https://o/"] }, "mounts: '/stats/' is reserved for the proxy"),
         ({ @Sendable in $0.largestMountBody = -1 }, "max_body: a body has 0 bytes or more, not -1"),
         (
             { @Sendable in $0.linger = .seconds(-1) },
@@ -28,21 +28,21 @@ import TestSupport
         ({ @Sendable in $0.maxDownloads = 65 }, "maxDownloads of 65"),
         ({ @Sendable in $0.downloadRate = 0 }, "downloadRate of 0 cannot work"),
         ({ @Sendable in $0.rules = [ResourceRule(), ResourceRule(hosts: ["a b"])] }, "rules[1]: 'a b' is not a host"),
-        ({ @Sendable in $0.rules = [ResourceRule(paths: ["vod"])] }, "rules[0]: 'vod' matches no path"),
+        ({ @Sendable in $0.rules = [ResourceRule(paths: ["vod"])] }, "rules[0]: 'vod' is not a path pattern"),
         ({ @Sendable in $0.rules = [rule { $0.headers = ["Host": "a"] }] }, "rules[0]: the proxy writes Host itself"),
         ({ @Sendable in $0.rules = [rule { $0.headers = ["A": "b"] }] }, "rules[0]: every host would get these fields"),
         (
             { @Sendable in $0.rules = [rule { $0.key = "https://cdn.example{path}" }] },
             "rules[0]: this is for every host"
         ),
-        ({ @Sendable in $0.rules = [rule { $0.key = "film" }] }, "rules[0]: 'film' makes no key"),
+        ({ @Sendable in $0.rules = [rule { $0.key = "film" }] }, "rules[0]: 'film' is not a key"),
         (
             { @Sendable in $0.rules = [rule { $0.ignoredQuery = .parameters(["a=b"]) }] },
             "rules[0]: 'a=b' is not a parameter name"
         ),
         ({ @Sendable in $0.rules = [rule { $0.ttl = .seconds(-1) }] }, "rules[0]: a ttl is 0 s or longer, not -1 s"),
         ({ @Sendable in $0.rules = [rule { $0.maxObject = -1 }] }, "rules[0]: max_object is 0 bytes or more, not -1"),
-        ({ @Sendable in $0.rules = [rule { $0.fill = .ahead(bytes: .max) }] }, "rules[0]: that far ahead is the end"),
+        ({ @Sendable in $0.rules = [rule { $0.fill = .ahead(bytes: .max) }] }, "rules[0]: that far ahead means end"),
     ]
 
     private static func rule(_ change: (inout ResourceRule) -> Void) -> ResourceRule {

@@ -1,29 +1,29 @@
 import HTTPModel
 import Units
 
-/// For how long a stored response is fresh, and how old it is (RFC 9111 §4.2). Seconds.
+/// How long a stored response is fresh, and how old it is (RFC 9111 §4.2). In seconds.
 package struct Freshness: Sendable, Equatable {
-    /// Who said how long.
+    /// Where the lifetime comes from.
     package enum Source: Sendable, Equatable {
         /// `max-age` or `Expires`.
         case explicit
-        /// Nobody: reckoned from how long it had not changed.
+        /// Estimated from how long the response had not changed.
         case heuristic
         /// A rule of this proxy.
         case rule
-        /// The stream that the response is a playlist of (`LiveTiming`). What its origin says of lifetimes does not
-        /// count: players ask as often as the playlist itself says.
+        /// The live stream whose playlist the response is (`LiveTiming`). The origin's lifetimes do not count:
+        /// players reload as often as the playlist itself prescribes.
         case stream
 
-        /// Whether it goes before what the origin said of asking again.
+        /// Whether it overrides the origin's directives on revalidation.
         var overrulesOrigin: Bool { self == .rule || self == .stream }
     }
 
-    /// The age at which it becomes stale.
+    /// The age at which the response becomes stale.
     package let lifetime: Int64
     package let age: Int64
     package let source: Source
-    /// Its origin wants to be asked each time, fresh or not (`no-cache`), and no rule says otherwise.
+    /// The origin requires validation on every request, fresh or not (`no-cache`), and no rule overrides it.
     package let isAskedEachTime: Bool
 
     package init(lifetime: Int64, age: Int64, source: Source, isAskedEachTime: Bool = false) {
@@ -33,27 +33,27 @@ package struct Freshness: Sendable, Equatable {
         self.isAskedEachTime = isAskedEachTime
     }
 
-    /// How long it is fresh from now; 0 or negative where it is stale.
+    /// How long the response stays fresh from now; 0 or negative if it is stale.
     package var remaining: Int64 { lifetime -| age }
 
-    /// For how long it has been stale; 0 where it is fresh.
+    /// How long the response has been stale; 0 if it is fresh.
     package var staleness: Int64 { max(0, 0 -| remaining) }
 
     /// RFC 9111 §4.2: fresh as long as the lifetime exceeds the age.
     package var isFresh: Bool { lifetime > age }
 
     /// - Parameters:
-    ///   - fields: those of the stored response.
-    ///   - times: from when its age counts.
-    ///   - ttl: what a rule says; it goes before what the origin said, also before its `no-cache`.
-    ///   - isListing: whether it is a playlist or a feed: no lifetime is guessed for these.
+    ///   - fields: the fields of the stored response.
+    ///   - times: the times from which the age is computed.
+    ///   - ttl: the lifetime that a rule sets; it overrides the origin, including `no-cache`.
+    ///   - isListing: whether the response is a playlist or a feed: these get no heuristic lifetime.
     ///   - now: seconds since 1970.
     package static func of(
         _ fields: HeaderFields, _ times: ResponseTimes, ttl: Int64?, isListing: Bool = false, now: Int64
     ) -> Freshness {
         let age = times.age(at: now)
         if let ttl {
-            // A rule counts from when this proxy had it from the origin, however old it was then.
+            // A rule's lifetime counts from when this proxy received the response, however old it was then.
             return Freshness(lifetime: times.initialAge +| max(0, ttl), age: age, source: .rule)
         }
         let control = CacheControl(parsing: fields.combined("Cache-Control"))
@@ -65,20 +65,20 @@ package struct Freshness: Sendable, Equatable {
             isAskedEachTime: control.noCache)
     }
 
-    /// §4.2.1 for a cache that is not shared, after `max-age` (`s-maxage` is not for it): `Expires` minus `Date`, both
-    /// of the origin's clock; nil without `Expires`.
+    /// §4.2.1 for a private cache, after `max-age` (`s-maxage` does not apply to it): `Expires` minus `Date`, both
+    /// by the origin's clock; nil without `Expires`.
     private static func expiry(_ fields: HeaderFields, receivedAt: Int64) -> Int64? {
-        // §5.3: what is no date, "0" above all, has expired. §4.2.1: of several fields that differ, the most
+        // §5.3: an invalid date, "0" in particular, means expired. §4.2.1: of several differing fields, the most
         // restrictive counts.
         let dates = fields.all("Expires").map { HTTPDate.parse($0) ?? .min }
         return dates.min().map { max(0, $0 -| date(fields, receivedAt)) }
     }
 
-    /// §4.2.2: a tenth of the time that it had not changed for when it was received, at least ten minutes and at most a
-    /// week.
+    /// §4.2.2: a tenth of the time for which the response had not changed when it was received; at least ten
+    /// minutes and at most a week.
     ///
-    /// The least is for media without any word about their lifetime: a player asks many times for parts of the same
-    /// file, and would have to wait for the origin each time.
+    /// The minimum is for media without any stated lifetime: a player requests parts of the same file many times,
+    /// and would otherwise wait for the origin each time.
     private static func heuristicLifetime(_ fields: HeaderFields, receivedAt: Int64) -> Int64 {
         guard let modified = fields["Last-Modified"].flatMap(HTTPDate.parse) else { return leastHeuristic }
         return min(max((date(fields, receivedAt) -| modified) / 10, leastHeuristic), longestHeuristic)
@@ -87,14 +87,14 @@ package struct Freshness: Sendable, Equatable {
     static let leastHeuristic: Int64 = 600
     static let longestHeuristic: Int64 = 7 * 86400
 
-    /// RFC 9110 §6.6.1: without a Date the time of receipt stands for it.
+    /// RFC 9110 §6.6.1: the time of receipt replaces a missing Date.
     private static func date(_ fields: HeaderFields, _ receivedAt: Int64) -> Int64 {
         fields["Date"].flatMap(HTTPDate.parse) ?? receivedAt
     }
 
-    /// In words: `fresh for 2 h more`.
+    /// As text: `fresh for 2 h more`.
     package var text: String {
-        if isAskedEachTime { return "the origin is asked each time (no-cache)" }
+        if isAskedEachTime { return "revalidated on every request (no-cache)" }
         switch source {
         case .explicit: return span
         case .heuristic: return span + " (the origin gave no lifetime)"
@@ -109,7 +109,7 @@ package struct Freshness: Sendable, Equatable {
     }
 
     private static func text(_ seconds: Int64) -> String {
-        // Numbers that mean "for ever", such as 2³¹ years.
+        // Numbers that mean "forever", such as 2³¹ years.
         seconds > longestTold ? "over 1000 years" : TimeSpan(seconds: seconds).description
     }
 

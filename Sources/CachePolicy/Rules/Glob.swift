@@ -1,14 +1,14 @@
-/// A pattern in which `*` stands for any run of bytes, also for none, and all else for itself.
+/// A pattern in which `*` matches any run of bytes, even an empty one, and every other byte matches itself.
 package struct Glob: Sendable, Equatable {
-    /// What stands between the stars; one more than there are stars.
+    /// The text between the stars; one piece more than there are stars.
     private let pieces: [[UInt8]]
 
     package init(_ pattern: String) {
         pieces = pattern.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
     }
 
-    /// Each piece is taken where it comes first, which leaves the most to those that follow: nothing is ever tried
-    /// again.
+    /// Takes each piece where it first occurs, which leaves the most text to the pieces after it: there is no
+    /// backtracking.
     package func matches(_ text: [UInt8]) -> Bool {
         guard let first = pieces.first, let last = pieces.last, pieces.count > 1 else { return pieces == [text] }
         guard text.count >= first.count + last.count, text.starts(with: first),

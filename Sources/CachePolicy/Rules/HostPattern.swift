@@ -1,17 +1,17 @@
 import HTTPModel
 
-/// The hosts that a rule is for: `example.org`, `*.example.org`, `*`, `nas.local:8080`, `[::1]`. Without a port it
-/// means all of them.
+/// The hosts to which a rule applies: `example.org`, `*.example.org`, `*`, `nas.local:8080`, `[::1]`. Without a
+/// port, it matches all ports.
 ///
-/// With a scheme before it (`http://nas.local`, `https://api.example:8443`) it is for that one alone, and for its own
-/// port where none is named; `:*` means all ports.
+/// With a scheme (`http://nas.local`, `https://api.example:8443`), it matches that scheme only, and without a port
+/// only the scheme's default port; `:*` matches all ports.
 package struct HostPattern: Sendable, Equatable {
     /// As it was written.
     let text: String
     private let scheme: OriginURL.Scheme?
     private let name: Glob
     private let port: Port
-    /// Whether anybody can have a host that matches.
+    /// Whether anybody can run a host that matches.
     let isForAnybody: Bool
 
     private enum Port: Equatable {
@@ -41,19 +41,19 @@ package struct HostPattern: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - host: what follows the scheme.
-    ///   - text: as a whole.
+    ///   - host: the part after the scheme.
+    ///   - text: the whole pattern.
     private static func split(_ host: String, of text: String) throws(RuleError) -> (name: String, port: Port) {
         let tail = host.hasPrefix("[") ? host.drop { $0 != "]" }.dropFirst() : host[...]
         guard let colon = tail.firstIndex(of: ":") else { return (host, .unsaid) }
         let digits = tail[tail.index(after: colon)...]
         guard !digits.contains(":") else {
-            throw RuleError("'\(text)' is not a host; an IPv6 address stands in brackets, such as [::1]")
+            throw RuleError("'\(text)' is not a host; write an IPv6 address in brackets, such as [::1]")
         }
         let name = String(host[..<colon])
         guard digits != "*" else { return (name, .any) }
         guard let port = ASCII.decimal(digits.utf8), 1...65535 ~= port else {
-            throw RuleError("'\(text)' has no port of 1 to 65535 behind the colon; write it like nas.local:8080")
+            throw RuleError("'\(text)' has no port from 1 to 65535 after the colon; write it like nas.local:8080")
         }
         return (name, .number(Int(port)))
     }
@@ -69,8 +69,9 @@ package struct HostPattern: Sendable, Equatable {
 
     func matches(_ url: OriginURL) -> Bool { matches(url, over: scheme) }
 
-    /// Whether what may be a secret goes there: without a scheme it means `https://`. So nobody who can have a player
-    /// ask `http://api.example/`, or another port of that host, learns what is for `https://api.example/`.
+    /// Whether a URL may receive secrets; a pattern without a scheme then means `https://`. So nobody who can make
+    /// a player request `http://api.example/`, or another port of that host, learns the secrets for
+    /// `https://api.example/`.
     func entrusts(_ url: OriginURL) -> Bool { matches(url, over: scheme ?? .https) }
 
     private func matches(_ url: OriginURL, over scheme: OriginURL.Scheme?) -> Bool {
@@ -84,7 +85,8 @@ package struct HostPattern: Sendable, Equatable {
         }
     }
 
-    /// No domain stands whole behind the last `*`: of `*`, `example.*` and `*example.org` anybody can have a host.
+    /// Whether there is no whole domain after the last `*`: anybody can run a host that matches `*`, `example.*` or
+    /// `*example.org`.
     private static func isForAnybody(_ name: String) -> Bool {
         if name.hasPrefix("[") { return name.hasPrefix("[*") }
         guard let star = name.lastIndex(of: "*") else { return false }

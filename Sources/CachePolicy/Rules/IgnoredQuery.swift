@@ -1,12 +1,12 @@
 import HTTPModel
 
-/// Parameters of a query that do not tell one resource from another, such as tokens that expire.
+/// Query parameters that do not distinguish resources, such as tokens that expire.
 package enum IgnoredQuery: Sendable, Equatable {
     case nothing
     case all
     case parameters([ParameterPattern])
 
-    /// The name of a parameter, with `*` for any run of characters.
+    /// The name of a parameter; `*` matches any run of characters.
     package struct ParameterPattern: Sendable, Equatable {
         private let glob: Glob
 
@@ -21,10 +21,10 @@ package enum IgnoredQuery: Sendable, Equatable {
         func matches(_ name: Substring) -> Bool { glob.matches(Array(PercentEncoding.normalized(String(name)).utf8)) }
     }
 
-    /// What asks for one state of a live playlist stays in any case (`_HLS_msn` and its like,
-    /// draft-pantos-hls-rfc8216bis §6.2.5): each is another text.
+    /// Parameters that select one state of a live playlist always stay (`_HLS_msn` and the like,
+    /// draft-pantos-hls-rfc8216bis §6.2.5), because each state is a different text.
     /// - Parameter query: with its `?`, or empty.
-    /// - Returns: what is left, likewise.
+    /// - Returns: the remaining query, in the same form.
     func removed(from query: Substring) -> String {
         if case .nothing = self { return String(query) }
         let parameters = query.dropFirst().split(separator: "&", omittingEmptySubsequences: false)

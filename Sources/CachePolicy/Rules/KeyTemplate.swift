@@ -1,10 +1,10 @@
 import HTTPModel
 
-/// What the key of a resource is made of, such as `https://cdn.example.org{path}`: several URLs may come to mean one
+/// A template for the cache keys of resources, such as `https://cdn.example.org{path}`: several URLs may share one
 /// resource.
 ///
-/// A key is an http or https URL, so that people can name the resource by it. That any URL gives one is seen to here,
-/// and that two sites share one only where neither host nor scheme is in the template.
+/// A key is an http or https URL, so that people can name the resource by it. This type ensures that every URL
+/// yields a key, and that two sites can share one only if the template contains neither host nor scheme.
 package struct KeyTemplate: Sendable, Equatable {
     private enum Piece: Sendable, Equatable {
         case text(String)
@@ -13,7 +13,7 @@ package struct KeyTemplate: Sendable, Equatable {
 
     private enum Placeholder: String, CaseIterable {
         case scheme
-        /// With its port, unless that is the scheme's own.
+        /// With its port, unless that is the scheme's default.
         case host
         case path, query
 
@@ -28,10 +28,10 @@ package struct KeyTemplate: Sendable, Equatable {
         try checkBounds(text)
         let sample = expanded(scheme: "https", host: "example.org", path: "/film.mp4", query: "?a=1")
         guard !sample.contains("#") else {
-            throw RuleError("'\(text)' makes no key; leave away the #, a key has no fragment")
+            throw RuleError("'\(text)' is not a key; remove the #, as a key has no fragment")
         }
         do throws(OriginURLError) { _ = try OriginURL(url: sample) } catch {
-            throw RuleError("'\(text)' makes no key: \(error.reason)")
+            throw RuleError("'\(text)' is not a key: \(error.reason)")
         }
     }
 
@@ -41,16 +41,16 @@ package struct KeyTemplate: Sendable, Equatable {
             let literal = rest.prefix { $0 != "{" }
             rest = rest[literal.endIndex...]
             guard !literal.contains("}") else {
-                throw RuleError("'\(text)' has a } without a {; there are \(Placeholder.list)")
+                throw RuleError("'\(text)' has a } without a {; the placeholders are \(Placeholder.list)")
             }
             if !literal.isEmpty { pieces.append(.text(String(literal))) }
             guard !rest.isEmpty else { break }
             guard let end = rest.firstIndex(of: "}") else {
-                throw RuleError("'\(text)' has a { without a }; there are \(Placeholder.list)")
+                throw RuleError("'\(text)' has a { without a }; the placeholders are \(Placeholder.list)")
             }
             let name = rest[..<end].dropFirst()
             guard let placeholder = Placeholder(rawValue: String(name)) else {
-                throw RuleError("there is no {\(name)}; there are \(Placeholder.list)")
+                throw RuleError("there is no {\(name)}; the placeholders are \(Placeholder.list)")
             }
             pieces.append(.placeholder(placeholder))
             rest = rest[end...].dropFirst()
@@ -58,7 +58,8 @@ package struct KeyTemplate: Sendable, Equatable {
         return pieces
     }
 
-    /// A path brings its own `/` and a query its own `?`: one that stands before it in the text is the same one.
+    /// A path begins with its own `/` and a query with its own `?`: one that precedes the placeholder is the same
+    /// one.
     private static func joined(_ pieces: [Piece]) -> [Piece] {
         var pieces = pieces
         for index in pieces.indices.dropLast() {
@@ -72,25 +73,25 @@ package struct KeyTemplate: Sendable, Equatable {
         return pieces.filter { $0 != .text("") }
     }
 
-    /// A host stands alone between `//` and the path: it may be an address in brackets, and have a port.
+    /// A host fills the place between `//` and the path, because it may be an address in brackets and have a port.
     private func checkAuthority(_ text: String) throws(RuleError) {
-        // Letters that stand for a placeholder and that no text has.
+        // Characters that stand for the placeholders and occur in no text.
         let shape = expanded(scheme: "\u{1}", host: "\u{2}", path: "/\u{3}", query: "?\u{4}")
         guard let start = shape.firstRange(of: "://"),
             ["http", "https", "\u{1}"].contains(shape[..<start.lowerBound].lowercased())
         else {
-            throw RuleError("'\(text)' makes no key; begin it with http://, https:// or {scheme}://")
+            throw RuleError("'\(text)' is not a key; begin it with http://, https:// or {scheme}://")
         }
         let authority = shape[start.upperBound...].prefix { $0 != "/" && $0 != "?" }
         guard authority == "\u{2}" || !authority.contains(where: { "\u{1}\u{2}".contains($0) }) else {
             throw RuleError(
-                "'\(text)' makes no key for every host; {host} is the whole host or stands in the path, such as https://all.example/{host}{path}"
+                "'\(text)' is not a key for every host; write {host} as the whole host or in the path, such as https://all.example/{host}{path}"
             )
         }
     }
 
-    /// Host and scheme can be told from what is around them: with `/x{path}{host}`, or behind a query that may hold
-    /// slashes, one site could make another's key.
+    /// Checks that host and scheme are separated from their surroundings: with `/x{path}{host}`, or after a query
+    /// that may contain slashes, one site could produce another site's key.
     private func checkBounds(_ text: String) throws(RuleError) {
         for (index, piece) in pieces.enumerated()
         where piece == .placeholder(.host) || piece == .placeholder(.scheme) && index > 0 {
@@ -98,7 +99,7 @@ package struct KeyTemplate: Sendable, Equatable {
             let isFirst = !before.contains(.placeholder(.path)) && !before.contains(.placeholder(.query))
             guard isFirst, case .text(let start)? = before.last, start.hasSuffix("/"), endsSegment(index) else {
                 throw RuleError(
-                    "'\(text)' could give two sites one key; {host} and {scheme} stand between slashes, before {path} and {query}, "
+                    "'\(text)' could give two sites the same key; write {host} and {scheme} between slashes, before {path} and {query}, "
                         + "such as https://all.example/{host}{path}")
             }
         }
@@ -114,7 +115,7 @@ package struct KeyTemplate: Sendable, Equatable {
 
     var namesHost: Bool { pieces.contains(.placeholder(.host)) }
 
-    /// The one scheme whose URLs have such a key; nil where that is in the key itself.
+    /// The scheme that all keys share; nil if the template contains the URL's scheme.
     var scheme: OriginURL.Scheme? {
         guard !pieces.contains(.placeholder(.scheme)), case .text(let start)? = pieces.first else { return nil }
         return OriginURL.Scheme(rawValue: ASCII.lowercased(String(start.prefix { $0 != ":" })))
@@ -132,7 +133,7 @@ package struct KeyTemplate: Sendable, Equatable {
         }.joined()
     }
 
-    /// - Parameter query: what is left of the URL's own, with its `?`, or empty.
+    /// - Parameter query: the remaining query of the URL, with its `?`, or empty.
     func key(of url: OriginURL, query: String) -> CacheKey {
         let text = expanded(scheme: url.scheme.rawValue, host: url.authority, path: url.path, query: query)
         return (try? OriginURL(url: text))?.cacheKey ?? url.cacheKey

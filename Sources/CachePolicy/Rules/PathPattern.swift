@@ -1,21 +1,21 @@
 import HTTPModel
 
-/// The paths that a rule is for: `/vod/*`, `*.m4s`. Without the query; all spellings of a path that share a cache key
-/// are one.
+/// The paths to which a rule applies: `/vod/*`, `*.m4s`. Without the query; all spellings of a path that share a
+/// cache key are equal.
 package struct PathPattern: Sendable, Equatable {
     private let glob: Glob
 
     package init(_ text: String) throws(RuleError) {
         guard let first = text.utf8.first, "/*".utf8.contains(first) else {
-            throw RuleError("'\(text)' matches no path; begin it with / or *, such as /vod/* or *.mp4")
+            throw RuleError("'\(text)' is not a path pattern; begin it with / or *, such as /vod/* or *.mp4")
         }
         guard !text.contains(where: { "?#".contains($0) }) else {
             throw RuleError(
-                "'\(text)' matches no path; leave away what follows the \(text.contains("?") ? "?" : "#"), as a path ends there"
+                "'\(text)' is not a path pattern; remove the \(text.contains("?") ? "?" : "#") and all that follows, as a path ends there"
             )
         }
         guard text.utf8.allSatisfy({ $0 > ASCII.space && $0 != 0x7F }) else {
-            throw RuleError("'\(text)' holds a space or a control character; percent-encode it, a space as %20")
+            throw RuleError("'\(text)' contains a space or a control character; percent-encode it, a space as %20")
         }
         glob = Glob(PercentEncoding.normalized(PercentEncoding.encodingNonASCII(text.utf8)))
     }
@@ -26,6 +26,6 @@ package struct PathPattern: Sendable, Equatable {
 extension OriginURL {
     var path: Substring { Substring(pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }) }
 
-    /// With its `?`; empty where there is none.
+    /// With its `?`; empty if the URL has none.
     var query: Substring { Substring(pathAndQuery.utf8.drop { $0 != UInt8(ascii: "?") }) }
 }

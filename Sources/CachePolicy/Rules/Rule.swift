@@ -1,8 +1,8 @@
-/// How some resources are handled: those whose host and path match.
+/// How resources are handled whose host and path match.
 package struct Rule: Sendable, Equatable {
-    /// One of them has to match; none stands for all hosts.
+    /// At least one of them must match; an empty list matches all hosts.
     package var hosts: [HostPattern]
-    /// Likewise.
+    /// At least one of them must match; an empty list matches all paths.
     package var paths: [PathPattern]
     package var effects: RuleEffects
 
@@ -12,19 +12,19 @@ package struct Rule: Sendable, Equatable {
         self.effects = effects
     }
 
-    /// Sees that what one site is trusted with does not reach all.
-    /// - Throws: for fields or a common key of whatever host somebody names.
+    /// Checks that secrets and shared keys that are meant for one site do not extend to all.
+    /// - Throws: if fields or a shared key apply to hosts that anybody can name.
     package func checkReach() throws(RuleError) {
         let instead = "such as host: api.example or host: \"*.api.example\""
         if let headers = effects.headers, !headers.lines.isEmpty {
             guard !hosts.isEmpty else {
                 throw RuleError(
-                    "every host would get these fields, which may be secrets; name those that may, \(instead)",
+                    "every host would get these fields, which may be secrets; name the hosts that may get them, \(instead)",
                     key: "headers")
             }
             if let host = hosts.first(where: \.isForAnybody) {
                 throw RuleError(
-                    "anybody can have a host like '\(host.text)' and get these fields, which may be secrets; name those that may, \(instead)",
+                    "anybody can run a host like '\(host.text)' and get these fields, which may be secrets; name the hosts that may get them, \(instead)",
                     key: "headers")
             }
         }
@@ -32,9 +32,9 @@ package struct Rule: Sendable, Equatable {
             let host = hosts.first(where: \.isForAnybody)?.text
             guard !hosts.isEmpty && host == nil else {
                 let anybody =
-                    host.map { "anybody can have a host like '\($0)', and so" } ?? "this is for every host: anybody can"
+                    host.map { "anybody can run a host like '\($0)', and so" } ?? "this is for all hosts: anybody can"
                 throw RuleError(
-                    "\(anybody) put what they like where others look; name the hosts that have the same, \(instead), or put {host} into the key",
+                    "\(anybody) choose what others get; name the hosts that serve the same, \(instead), or put {host} into the key",
                     key: "key")
             }
         }
@@ -44,8 +44,9 @@ package struct Rule: Sendable, Equatable {
         (hosts.isEmpty || hosts.contains { $0.matches(url) }) && (paths.isEmpty || paths.contains { $0.matches(url) })
     }
 
-    /// Its effects on a URL that matches. Fields go where a host entrusts them to; what has come over http does not
-    /// take the place of what comes over https, so a key of one scheme is for URLs of that scheme.
+    /// The effects on a URL that matches. Fields are sent only if a host pattern entrusts them to the URL. A key
+    /// with a fixed scheme applies only to URLs of that scheme, so that content received over http never replaces
+    /// content from https.
     func effects(on url: OriginURL) -> RuleEffects {
         var effects = effects
         if effects.headers?.lines.isEmpty == false, !hosts.contains(where: { $0.entrusts(url) }) {
@@ -57,7 +58,7 @@ package struct Rule: Sendable, Equatable {
 }
 
 extension [Rule] {
-    /// Each effect is that of the first rule that matches and names it: general rules come last.
+    /// Each effect comes from the first matching rule that sets it: general rules come last.
     func effects(on url: OriginURL) -> RuleEffects {
         var effects = RuleEffects()
         for rule in self where rule.matches(url) { effects.complete(with: rule.effects(on: url)) }

@@ -1,6 +1,6 @@
 import HTTPModel
 
-/// What rules say of a resource. What is nil is left to the next rule that matches.
+/// The settings that rules make for a resource. A nil value is left to the next rule that matches.
 package struct RuleEffects: Sendable, Equatable {
     package var bypasses: Bool?
     /// Seconds.
@@ -21,7 +21,7 @@ package struct RuleEffects: Sendable, Equatable {
 
     package init() {}
 
-    /// Takes from another rule what this one says nothing of.
+    /// Takes the values that this one leaves nil from another rule.
     mutating func complete(with other: RuleEffects) {
         bypasses = bypasses ?? other.bypasses
         ttl = ttl ?? other.ttl
@@ -47,7 +47,7 @@ package struct RuleEffects: Sendable, Equatable {
             .cacheKey
     }
 
-    /// - Parameter policy: what holds where no rule says otherwise.
+    /// - Parameter policy: the defaults for values that no rule sets.
     func resolvedRule(under policy: ProxyPolicy) -> ResolvedRule {
         var resolvedRule = ResolvedRule()
         resolvedRule.bypasses = bypasses ?? false

@@ -12,14 +12,14 @@ struct AddressTemplate: Sendable, Equatable {
     private let pieces: [Piece]
 
     /// - Parameters:
-    ///   - text: the template, as `Reference.text` gives it.
-    ///   - id, bandwidth: of the representation, for `$RepresentationID$` and `$Bandwidth$`.
-    /// - Throws: for an identifier that is not known, or a `$` alone.
+    ///   - text: the template, in the form of `Reference.text`.
+    ///   - id, bandwidth: those of the representation, for `$RepresentationID$` and `$Bandwidth$`.
+    /// - Throws: for an unknown identifier, or an unmatched `$`.
     init(_ text: String, id: String, bandwidth: Int64) throws(PlaylistError) {
         var pieces: [Piece] = []
         // Every second part is between two dollar signs.
         let parts = text.split(separator: "$", omittingEmptySubsequences: false)
-        guard parts.count % 2 == 1 else { throw .malformed("the template \(text.prefix(200)) has a $ too many") }
+        guard parts.count % 2 == 1 else { throw .malformed("the template \(text.prefix(200)) has an unmatched $") }
         for (place, part) in parts.enumerated() {
             pieces.append(place % 2 == 0 ? .text(String(part)) : try Self.piece(part, id: id, bandwidth: bandwidth))
         }
@@ -40,10 +40,10 @@ struct AddressTemplate: Sendable, Equatable {
     }
 
     private static func unknown(_ identifier: Substring) -> PlaylistError {
-        .malformed("a template has $\(identifier.prefix(64))$, which is none of its identifiers")
+        .malformed("a template contains the unknown identifier $\(identifier.prefix(64))$")
     }
 
-    /// `%05d`: zeros up to so many digits. No address needs more of them than `widest`.
+    /// Parses `%05d`: zero-padded to this many digits. No address needs more than `widest`.
     private static func width(_ format: Substring) -> Int? {
         if format.isEmpty { return 1 }
         guard format.hasPrefix("%0"), format.hasSuffix("d") else { return nil }
@@ -68,10 +68,10 @@ struct AddressTemplate: Sendable, Equatable {
         }
     }
 
-    /// Whether each segment has an address of its own.
+    /// Whether each segment has its own address.
     var isVariable: Bool { pieces.contains { if case .text = $0 { false } else { true } } }
 
-    /// Reads numbers and times out of addresses that a template has made.
+    /// Extracts numbers and times from addresses that a template produced.
     struct Matcher: Sendable {
         private enum Piece {
             case text([UInt8])
@@ -90,15 +90,15 @@ struct AddressTemplate: Sendable, Equatable {
             }
         }
 
-        /// - Returns: nil where the template cannot have made the address. What is returned may still be wrong where
-        ///   digits meet digits.
+        /// - Returns: nil if the template cannot have produced the address. If two numbers are adjacent, the result
+        ///   may still be wrong.
         func values(in url: OriginURL) -> (number: Int64?, time: Int64?)? {
             guard OriginURL.areSameOrigin(url, origin) else { return nil }
             var rest = Array(PercentEncoding.normalized(url.pathAndQuery).utf8)[...]
             var number: Int64?, time: Int64?
             for (place, piece) in pieces.enumerated() {
                 guard case .text(let text) = piece else {
-                    // The last one has all digits but those that the text behind it begins with.
+                    // The last one has all digits except those with which the following text begins.
                     let digits =
                         place == pieces.count - 2 ? rest.dropLast(tail.count) : rest.prefix(while: ASCII.isDigit)
                     guard let value = ASCII.decimal(digits, upTo: ByteNumber.greatest) else { return nil }
@@ -117,10 +117,10 @@ struct AddressTemplate: Sendable, Equatable {
         }
     }
 
-    /// No address has it: it is more than one character of those that need no encoding, and a word.
+    /// No address contains it: it has several characters that need no encoding, and a word.
     private static let mark = "~~reelcache~~"
 
-    /// Nil where it makes no addresses that can be fetched.
+    /// Nil if the template yields no addresses that can be fetched.
     func matcher(at base: OriginURL) -> Matcher? {
         let marked = pieces.reduce(into: "") { text, piece in
             switch piece {

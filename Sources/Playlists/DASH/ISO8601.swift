@@ -1,8 +1,8 @@
 import HTTPModel
 
-/// Times and lengths of time as XML Schema writes them (XML Schema Part 2 §3.2.6, §3.2.7), which are those of ISO 8601.
+/// Times and durations in XML Schema notation (XML Schema Part 2 §3.2.6, §3.2.7), which is that of ISO 8601.
 enum ISO8601 {
-    /// `P1DT2H3M4.5S`. A year has 365 days here and a month 30, as in players.
+    /// Parses `P1DT2H3M4.5S`. As in players, a year has 365 days and a month 30.
     /// - Returns: nil for anything else, below zero, and beyond `PlaylistLimits.seconds`.
     static func duration(_ text: String) -> Duration? {
         var rest = ASCII.trimmed(text).utf8[...]
@@ -28,7 +28,7 @@ enum ISO8601 {
     ]
     private static let timeUnits: [Unit] = [(UInt8(ascii: "H"), 3600), (UInt8(ascii: "M"), 60), (UInt8(ascii: "S"), 1)]
 
-    /// A number and its unit. Each unit comes once at most, the greater ones first.
+    /// A number and its unit. Each unit occurs at most once, greater ones first.
     private static func component(_ rest: inout Substring.UTF8View, _ units: inout ArraySlice<Unit>) -> Duration? {
         let digits = rest.prefix { ASCII.isDigit($0) || $0 == UInt8(ascii: ".") }
         guard let number = MediaNumbers.seconds(digits), let letter = rest.dropFirst(digits.count).first else {
@@ -41,8 +41,8 @@ enum ISO8601 {
         return number * unit.seconds
     }
 
-    /// `2026-01-31T12:00:00.5Z`, or with an offset such as `+01:00`; without one it is UTC.
-    /// - Returns: since 1970-01-01T00:00:00Z; nil for anything else.
+    /// Parses `2026-01-31T12:00:00.5Z`, also with an offset such as `+01:00`; without one, the time is UTC.
+    /// - Returns: the time since 1970-01-01T00:00:00Z; nil for anything else.
     static func dateTime(_ text: String) -> Duration? {
         let parts = ASCII.trimmed(text).split(separator: "T", omittingEmptySubsequences: false)
         guard parts.count == 2, let day = day(parts[0]) else { return nil }
@@ -69,7 +69,7 @@ enum ISO8601 {
         return .seconds(hours *| 3600 +| minutes *| 60) + seconds
     }
 
-    /// East of Greenwich.
+    /// Positive east of Greenwich.
     private static func offset(_ text: Substring) -> Duration? {
         if text.isEmpty || text == "Z" { return .zero }
         let parts = text.dropFirst().utf8.split(separator: ASCII.colon, omittingEmptySubsequences: false)

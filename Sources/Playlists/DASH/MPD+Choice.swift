@@ -1,15 +1,15 @@
 extension MPD.Representation: QualityOffer {}
 
-/// The representations of a presentation that are wanted.
+/// The selected representations of a presentation.
 package struct ChosenRepresentations: Sendable, Equatable {
     /// In the order of the periods; within one, video, then audio, then text.
     package internal(set) var representations: [MPD.RepresentationID] = []
-    /// Languages that were asked for and are in no period.
+    /// Requested languages that no period offers.
     package internal(set) var missingLanguages: [String] = []
 }
 
 extension MPD {
-    /// The representations that a choice means, in each period.
+    /// The representations that a choice selects in each period.
     package func choose(_ choice: RenditionChoice) -> ChosenRepresentations {
         if choice.isEverything { return ChosenRepresentations(representations: representations) }
         var chosen = ChosenRepresentations()
@@ -26,7 +26,7 @@ extension MPD {
         return chosen
     }
 
-    /// A representation with where it is.
+    /// A representation with its place.
     private struct Offer: QualityOffer {
         let id: RepresentationID
         let bandwidth: Int64?
@@ -34,7 +34,7 @@ extension MPD {
         let frameRate: Double?
     }
 
-    /// All of one set, of one kind.
+    /// All representations of one set that have the same kind.
     private struct OfferedSet {
         let language: String?
         let offers: [Offer]
@@ -53,7 +53,7 @@ extension MPD {
         }
     }
 
-    /// Sets of pictures are alternatives of one another, in other codecs or from other cameras.
+    /// Sets of pictures are alternatives to each other, with other codecs or from other cameras.
     private func offers(of kind: MediaKind, inPeriod period: Int) -> [Offer] {
         sets(of: kind, inPeriod: period).flatMap(\.offers)
     }
@@ -62,8 +62,8 @@ extension MPD {
         if let offer = quality.choose(of: offers) { chosen.representations.append(offer.id) }
     }
 
-    /// One of each set whose language is wanted.
-    /// - Returns: the languages that are not there.
+    /// Adds one representation of each set with a selected language.
+    /// - Returns: the languages that are not offered.
     private func add(
         _ kind: MediaKind, inPeriod period: Int, _ languages: RenditionChoice.Languages,
         _ quality: RenditionChoice.Quality,
@@ -71,9 +71,9 @@ extension MPD {
     ) -> [String] {
         let offered = sets(of: kind, inPeriod: period)
         var (wanted, missing) = languages.choose(of: offered, language: \.language) { Array($0.prefix(1)) }
-        // As in HLS: a film has a sound.
+        // As in HLS, a film gets a sound.
         if kind == .audio, wanted.isEmpty, languages != .none { wanted = Array(offered.prefix(1)) }
-        // How many lines a picture has says nothing about a sound: the best goes with it.
+        // A number of lines does not apply to sound: the best quality accompanies the picture.
         let quality = if kind == .audio, case .lines = quality { RenditionChoice.Quality.best } else { quality }
         for set in wanted { add(set.offers, quality, to: &chosen) }
         return missing

@@ -1,7 +1,7 @@
 extension MPD {
-    /// What to remove so that only some of the representations are offered. Sets, and periods, of which nothing is
-    /// left go with them.
-    /// - Returns: nil where nothing would be left.
+    /// The edits that leave only some of the representations. Sets and periods that become empty are removed as
+    /// well.
+    /// - Returns: nil if nothing would be left.
     package func edits(keeping kept: Set<RepresentationID>) -> [AddressEdit]? {
         var edits: [AddressEdit] = []
         var isEmpty = true
@@ -17,7 +17,7 @@ extension MPD {
         return isEmpty ? nil : edits
     }
 
-    /// Nil where no set is left.
+    /// Nil if no set is left.
     private func setEdits(inPeriod period: Int, _ kept: Set<RepresentationID>) -> [AddressEdit]? {
         var edits: [AddressEdit] = []
         var isEmpty = true

@@ -2,35 +2,34 @@ import CachePolicy
 import HTTPModel
 
 extension MPD {
-    /// What to change so that a client finds all that the MPD names through the proxy.
+    /// The edits by which a client finds everything that the MPD refers to through the proxy.
     ///
-    /// A reference that leads there by itself stays as it is; of another one the proxy's absolute form is written.
-    /// Templates keep what stands between dollar signs. What is not fetched over HTTP (`data:`, `urn:`, unknown
-    /// schemes) stays. Where several `BaseURL` are alternatives, what is right for each of them stays, and otherwise
-    /// the first one's form is written.
+    /// A reference that already leads there stays as it is; any other one is replaced by the proxy's absolute form.
+    /// Templates keep the text between dollar signs. References that are not fetched over HTTP (`data:`, `urn:`,
+    /// unknown schemes) stay. If several `BaseURL` are alternatives, a reference that is right for each of them
+    /// stays; otherwise the form for the first one is written.
     /// - Parameters:
     ///   - form: how the client reaches an origin's URLs.
-    ///   - client: the URL under which the client has asked for this MPD, without dot segments.
-    /// - Throws: where the text would grow beyond `PlaylistLimits.expansion`.
+    ///   - client: the URL by which the client requested this MPD, without dot segments.
+    /// - Throws: if the text would grow beyond `PlaylistLimits.expansion`.
     package func edits(for form: ProxyForm, at client: OriginURL) throws(PlaylistError) -> [AddressEdit] {
         let document = AddressScope(origin: base, client: client)
         var rewriting = MPDRewriting(document: document, form: form)
         _ = rewriting.visit(root, [document])
         guard rewriting.added <= PlaylistLimits.expansion else {
-            throw .tooLarge("the MPD with its addresses rewritten")
+            throw .tooLarge("the MPD is too large with its addresses rewritten")
         }
         return rewriting.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }
     }
 }
 
-/// Goes through an MPD from the outside to the inside. What stands on one level about segments is resolved against
-/// the bases of the representations below it, which are known last; so a level's own addresses come after its
-/// children's.
+/// Walks an MPD from the outside in. The segment addresses of a level are resolved against the bases of the
+/// representations below it, which are known last; so a level's own addresses are rewritten after its children's.
 private struct MPDRewriting {
     let document: AddressScope
     let form: ProxyForm
     private(set) var edits: [AddressEdit] = []
-    /// Bytes of all replacements so far. Beyond the limit none is kept, as the whole is of no use.
+    /// Bytes of all replacements so far. Beyond the limit no more are kept, as the whole is useless then.
     private(set) var added = 0
     private var rewriters: [AddressScope: AddressRewriter] = [:]
 
@@ -40,7 +39,7 @@ private struct MPDRewriting {
     }
 
     /// - Parameter outer: the bases of the level above, as alternatives.
-    /// - Returns: the bases of the representations below, or the level's own where there are none.
+    /// - Returns: the bases of the representations below, or the level's own if there are none.
     mutating func visit(_ element: MPDElement, _ outer: [AddressScope]) -> [AddressScope] {
         rewrite(element.addresses["xlink:href"], [document])
         let scopes = enter(element.children(.baseURL), outer)
@@ -53,7 +52,7 @@ private struct MPDRewriting {
 
     // MARK: - Bases
 
-    /// What the bases of the level above become by a level's own.
+    /// Applies a level's own bases to those of the level above.
     private mutating func enter(_ elements: [MPDElement], _ outer: [AddressScope]) -> [AddressScope] {
         guard !elements.isEmpty else { return outer }
         return elements.reduce(into: []) { scopes, element in scopes = Self.union(scopes, enter(element, outer)) }
@@ -61,7 +60,7 @@ private struct MPDRewriting {
 
     private mutating func enter(_ element: MPDElement, _ outer: [AddressScope]) -> [AddressScope] {
         let reference = element.content?.reference ?? ""
-        // An element without content has no place for another reference, and needs none: it is the base that it was.
+        // An empty element has no room for another reference, and needs none: its base is that of the level above.
         let written = element.content.flatMap { rewrite($0, outer) } ?? reference
         return outer.compactMap { scope in
             guard let origin = scope.origin.resolving(reference), let client = scope.client.resolving(written) else {
@@ -71,7 +70,7 @@ private struct MPDRewriting {
         }
     }
 
-    /// Each once, and not more than anybody has.
+    /// Without duplicates, and no more than any real MPD has.
     private static func union(_ a: [AddressScope], _ b: [AddressScope]) -> [AddressScope] {
         b.reduce(into: a) { all, scope in
             if all.count < PlaylistLimits.baseURLs, !all.contains(scope) { all.append(scope) }
@@ -105,14 +104,14 @@ private struct MPDRewriting {
         }
     }
 
-    /// A list of addresses in one attribute.
+    /// Rewrites a list of addresses in one attribute.
     private mutating func rewriteTimes(_ element: MPDElement, _ scopes: [AddressScope]) {
         guard let value = element.addresses["value"], !element.timeReferences.isEmpty else { return }
         let references = element.timeReferences, written = references.map { replacement(for: $0, scopes) ?? $0 }
         if written != references { replace(value.range, with: written.joined(separator: " ")) }
     }
 
-    /// - Returns: what is written; nil where the reference stays.
+    /// - Returns: the replacement; nil if the reference stays.
     @discardableResult
     private mutating func rewrite(_ text: MPDElement.Text?, _ scopes: [AddressScope]) -> String? {
         guard let text, let replacement = replacement(for: text.reference, scopes) else { return nil }
@@ -120,7 +119,7 @@ private struct MPDRewriting {
         return replacement
     }
 
-    /// Nil where the reference is right for all of the bases.
+    /// Nil if the reference is right for all of the bases.
     private mutating func replacement(for reference: String, _ scopes: [AddressScope]) -> String? {
         let isRight = scopes.allSatisfy {
             rewriters[$0, default: AddressRewriter($0, form: form)].replacement(for: reference) == nil
@@ -135,7 +134,7 @@ private struct MPDRewriting {
         if added <= PlaylistLimits.expansion { edits.append(AddressEdit(range: range, replacement: escaped)) }
     }
 
-    /// XML 1.0 §2.4: right in text and in attributes with either quote.
+    /// XML 1.0 §2.4: valid in text and in attributes with either quote.
     private static func escaped(_ text: String) -> String {
         guard text.hasByte(of: Array(entities.keys)) else { return text }
         let escaped = text.utf8.flatMap { entities[$0] ?? [$0] }
@@ -150,12 +149,12 @@ private struct MPDRewriting {
 }
 
 extension MPDElement {
-    /// It has bases of its own.
+    /// Whether it has bases of its own.
     fileprivate var isLevel: Bool { name == .period || name == .adaptationSet || name == .representation }
 }
 
 extension AddressScope {
-    /// A dollar sign of a base would be an identifier's in a template: it is written twice (ISO/IEC 23009-1
+    /// In a template, a dollar sign of a base would begin an identifier: it is doubled (ISO/IEC 23009-1
     /// §5.3.9.4.4).
     fileprivate var escapingTemplates: AddressScope {
         AddressScope(origin: origin.escapingTemplates, client: client.escapingTemplates)

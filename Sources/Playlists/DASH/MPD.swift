@@ -5,56 +5,56 @@ import HTTPModel
 package struct MPD: Sendable {
     /// The URL that answered, against which addresses are resolved.
     package let base: OriginURL
-    /// More will come: `type="dynamic"`.
+    /// Whether it is live and will grow: `type="dynamic"`.
     package let isDynamic: Bool
-    /// At least so long an MPD holds; nil where it says nothing.
+    /// The minimum time for which an MPD is valid; nil if not stated.
     package let minimumUpdatePeriod: Duration?
-    /// Since 1970, UTC: the zero of a live presentation's time.
+    /// The time since 1970, UTC, of a live presentation's zero.
     package let availabilityStartTime: Duration?
     package let publishTime: Duration?
     package let mediaPresentationDuration: Duration?
-    /// How far back from now segments are there; nil: all from the start.
+    /// How far back from now segments are available; nil: all from the start.
     package let timeShiftBufferDepth: Duration?
     package let suggestedPresentationDelay: Duration?
     package let maxSegmentDuration: Duration?
-    /// Where later versions of the MPD are, and what changes to them.
+    /// The URLs of later versions of the MPD, and of patches to it.
     package let locations: [OriginURL]
     package let patchLocations: [OriginURL]
     package let steering: OriginURL?
     package let utcTimings: [UTCTiming]
-    /// Of `ProgramInformation`.
+    /// The title in `ProgramInformation`.
     package let title: String?
     package let periods: [Period]
     let root: MPDElement
 
-    /// What tells clients the time (ISO/IEC 23009-1 §5.8.4.11): a URL must not be answered from a cache.
+    /// A source of the time for clients (ISO/IEC 23009-1 §5.8.4.11): its URLs must not be answered from a cache.
     package struct UTCTiming: Sendable, Equatable {
         package let scheme: String
         package let value: String
-        /// Of the schemes that ask over HTTP.
+        /// The URLs for schemes over HTTP.
         package let urls: [OriginURL]
     }
 
     package struct Period: Sendable {
         package let id: String?
-        /// Since the presentation's zero; nil where nothing says it.
+        /// The time since the presentation's zero; nil if not stated.
         package internal(set) var start: Duration?
         package internal(set) var duration: Duration?
         package let adaptationSets: [AdaptationSet]
-        /// Where it is described, as it is not in this text (`xlink:href`).
+        /// The URL of its description, if that is not in this text (`xlink:href`).
         package let remote: OriginURL?
     }
 
     package struct AdaptationSet: Sendable {
         package let id: String?
         package let kind: MediaKind
-        /// BCP 47; nil where it is not said.
+        /// BCP 47; nil if not stated.
         package let language: String?
         /// For fast seeking: one picture at a time.
         package let isTrickMode: Bool
         package let representations: [Representation]
         package let remote: OriginURL?
-        /// Of the element.
+        /// The range of the element.
         let range: Range<Int>
     }
 
@@ -67,16 +67,16 @@ package struct MPD: Sendable {
         package let frameRate: Double?
         package let codecs: [String]
         package let mimeType: String?
-        /// Encrypted, for a DRM system (`ContentProtection`).
+        /// Whether it is encrypted for a DRM system (`ContentProtection`).
         package let isProtected: Bool
-        /// Alternatives, in the order of the text; empty where none can be fetched over HTTP.
+        /// Alternatives, in the order of the text; empty if none can be fetched over HTTP.
         package let baseURLs: [OriginURL]
         let information: SegmentInformation
-        /// Of the element.
+        /// The range of the element.
         let range: Range<Int>
     }
 
-    /// What a rendition is for.
+    /// The kind of media in a rendition.
     package enum MediaKind: String, Sendable {
         case audio, video, text, image
     }
@@ -95,7 +95,7 @@ package struct MPD: Sendable {
         }
     }
 
-    /// All that there is, in the order of the text.
+    /// All representations, in the order of the text.
     package var representations: [RepresentationID] {
         periods.indices.flatMap { period in
             periods[period].adaptationSets.indices.flatMap { set in
@@ -106,7 +106,7 @@ package struct MPD: Sendable {
         }
     }
 
-    /// - Parameter id: of this MPD; nil for another's.
+    /// - Parameter id: an identifier of this MPD; the result is nil for another MPD's.
     package subscript(_ id: RepresentationID) -> Representation? {
         guard periods.indices.contains(id.period) else { return nil }
         let sets = periods[id.period].adaptationSets
@@ -115,13 +115,13 @@ package struct MPD: Sendable {
         return representations.indices.contains(id.representation) ? representations[id.representation] : nil
     }
 
-    /// Nil for a film, and where an MPD says that it does not change: those live by their HTTP fields.
+    /// Nil for a film, and for an MPD that declares itself static: their lifetimes follow from HTTP fields.
     ///
-    /// Fresh for `minimumUpdatePeriod`. That may be zero, and segments still come one by one; so silence is counted
-    /// in segments, of two seconds where nothing says how long they are.
+    /// Fresh for `minimumUpdatePeriod`. That may be zero although segments still arrive one by one; so silence is
+    /// measured in segments, of two seconds unless the MPD states their duration.
     package var refreshRule: RefreshRule? {
         guard isDynamic, let minimumUpdatePeriod else { return nil }
-        // Zero: each segment says when it changes. Players come once a segment.
+        // Zero: each segment announces changes. Players reload once per segment.
         let segment = maxSegmentDuration ?? .seconds(2)
         return RefreshRule(
             freshFor: minimumUpdatePeriod > .zero ? minimumUpdatePeriod : segment / 2,

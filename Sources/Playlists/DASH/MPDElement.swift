@@ -1,7 +1,7 @@
-/// One element of an MPD, with the places in the text that edits need.
+/// One element of an MPD, with the offsets in the text that edits need.
 struct MPDElement: Sendable {
-    /// The elements that say something about segments and addresses (ISO/IEC 23009-1 §5.3). Others are passed over
-    /// with all they hold.
+    /// The elements that matter for segments and addresses (ISO/IEC 23009-1 §5.3). Others are skipped with all
+    /// their contents.
     enum Name: String, Sendable {
         case mpd = "MPD"
         case period = "Period"
@@ -27,7 +27,7 @@ struct MPDElement: Sendable {
         case programInformation = "ProgramInformation"
         case title = "Title"
 
-        /// Those whose text says something.
+        /// Whether the element's text matters.
         var hasText: Bool {
             switch self {
             case .baseURL, .location, .patchLocation, .contentSteering, .title: true
@@ -35,7 +35,7 @@ struct MPDElement: Sendable {
             }
         }
 
-        /// The attributes that hold addresses.
+        /// The attributes that contain addresses.
         var addresses: [String] {
             switch self {
             case .segmentTemplate: ["media", "initialization", "index", "bitstreamSwitching"]
@@ -58,7 +58,7 @@ struct MPDElement: Sendable {
         "timeShiftBufferDepth", "timescale", "type", "value", "width", "xlink:href",
     ]
 
-    /// What stands in the text, with entities replaced, and where.
+    /// Text with entities replaced, and its range.
     struct Text: Sendable {
         var value: String
         /// As written, without quotes or tags.
@@ -67,18 +67,18 @@ struct MPDElement: Sendable {
 
     let name: Name
     let attributes: [String: String]
-    /// The attributes that hold addresses; `xlink:href` is one of any element.
+    /// The attributes that contain addresses; `xlink:href` is allowed in any element.
     let addresses: [String: Text]
-    /// From the beginning of its first tag to the end of its last one.
+    /// From the start of its first tag to the end of its last one.
     var whole: Range<Int>
-    /// Of its first tag.
+    /// The range of its first tag.
     let tag: Range<Int>
-    /// Between its tags; nil until it has ended, and where one tag is both.
+    /// The text between its tags; nil until it has ended, and for an empty-element tag.
     var content: Text?
     var children: [MPDElement] = []
-    /// Of a `SegmentTimeline`.
+    /// The entries of a `SegmentTimeline`.
     var timeline: [TimelineEntry] = []
-    /// Of a `SegmentList`.
+    /// The entries of a `SegmentList`.
     var segmentURLs: [SegmentURLEntry] = []
 
     func children(_ name: Name) -> [MPDElement] { children.filter { $0.name == name } }
@@ -88,20 +88,20 @@ struct MPDElement: Sendable {
     subscript(_ attribute: String) -> String? { attributes[attribute] }
 }
 
-/// An `S` of a timeline: segments of one duration, one after the other (ISO/IEC 23009-1 §5.3.9.6). In ticks.
+/// An `S` of a timeline: consecutive segments of one duration (ISO/IEC 23009-1 §5.3.9.6). In ticks.
 struct TimelineEntry: Sendable, Equatable {
-    /// Nil where it follows the one before.
+    /// Nil if it follows the previous entry.
     let time: Int64?
     let duration: Int64
-    /// How many more there are; below 0: up to the next entry, or to the end of the period.
+    /// How many more segments follow the first; negative: up to the next entry, or to the end of the period.
     let repeats: Int64
-    /// Of the first; nil where it follows the one before.
+    /// The number of the first segment; nil if it follows the previous entry.
     let number: Int64?
 }
 
 /// A `SegmentURL` of a list (ISO/IEC 23009-1 §5.3.9.3).
 struct SegmentURLEntry: Sendable {
-    /// Nil: a part of what the `BaseURL` names.
+    /// Nil: a part of the file that the `BaseURL` names.
     let media: MPDElement.Text?
     let mediaRange: Range<Int64>?
     let index: MPDElement.Text?

@@ -2,11 +2,11 @@ import CachePolicy
 import HTTPModel
 
 extension MPD {
-    /// Reads an MPD.
+    /// Parses an MPD.
     /// - Parameters:
     ///   - bytes: the text, decoded (no content coding).
-    ///   - base: the URL that answered, behind any redirects.
-    /// - Throws: what is no well-formed XML, no MPD, has a document type, or passes a limit.
+    ///   - base: the URL that answered, after any redirects.
+    /// - Throws: if the text is not well-formed XML or not an MPD, has a document type, or exceeds a limit.
     package init(_ bytes: [UInt8], at base: OriginURL) throws(PlaylistError) {
         let root = try MPDTree.read(bytes)
         self.root = root
@@ -28,7 +28,7 @@ extension MPD {
         periods = Self.timed(root.children(.period).map { Period($0, reader) }, until: mediaPresentationDuration)
     }
 
-    /// ISO/IEC 23009-1 §5.3.2.1: a period begins where the one before ends, and ends where the next one begins.
+    /// ISO/IEC 23009-1 §5.3.2.1: a period begins where the previous one ends, and ends where the next one begins.
     private static func timed(_ periods: [Period], until end: Duration?) -> [Period] {
         var periods = periods
         var next: Duration? = .zero
@@ -47,8 +47,8 @@ extension MPD {
     }
 }
 
-/// What a level of an MPD hands down to the next: the bases of its addresses, and what it says about segments
-/// (ISO/IEC 23009-1 §5.6.4, §5.3.9.1).
+/// What a level of an MPD passes on to the next: the bases of its addresses, and its segment information (ISO/IEC
+/// 23009-1 §5.6.4, §5.3.9.1).
 private struct MPDLevel {
     let bases: [OriginURL]
     let information: SegmentInformation?
@@ -61,13 +61,13 @@ private struct MPDLevel {
 extension MPDElement {
     fileprivate func duration(_ name: String) -> Duration? { self[name].flatMap(ISO8601.duration) }
 
-    /// Where the children of a name lead. Of several bases the first counts.
+    /// The URLs in the child elements of a name. Of several bases, the first counts.
     fileprivate func urls(_ name: Name, at bases: [OriginURL]) -> [OriginURL] {
         guard let base = bases.first else { return [] }
         return children(name).compactMap { $0.content.flatMap { base.resolving($0.reference) } }
     }
 
-    /// ISO/IEC 23009-1 §5.6.4: each of several is an alternative.
+    /// ISO/IEC 23009-1 §5.6.4: several bases are alternatives.
     fileprivate func bases(within outer: [OriginURL]) -> [OriginURL] {
         let references = children(.baseURL).map { $0.content?.reference ?? "" }
         guard !references.isEmpty else { return outer }
@@ -77,8 +77,8 @@ extension MPDElement {
         return Array(all.prefix(PlaylistLimits.baseURLs))
     }
 
-    /// The period or set is in another document. `urn:mpeg:dash:resolve-to-zero:2013` is nothing that is fetched:
-    /// there is none.
+    /// The URL of the other document that contains the period or set. `urn:mpeg:dash:resolve-to-zero:2013` is not
+    /// fetched: it means that there is none.
     fileprivate func remote(at base: OriginURL?) -> OriginURL? {
         addresses["xlink:href"].flatMap { base?.resolving($0.reference) }
     }
@@ -97,8 +97,8 @@ extension MPD.UTCTiming {
 }
 
 extension MPDElement {
-    /// Of a `UTCTiming`: the addresses that tell the time, separated by white space; none where its value is
-    /// something else, such as a time.
+    /// In a `UTCTiming`: the addresses of time sources, separated by white space; none if its value is something
+    /// else, such as a time.
     var timeReferences: [String] {
         guard self["schemeIdUri"]?.hasPrefix("urn:mpeg:dash:utc:http-") == true else { return [] }
         return (self["value"] ?? "").utf8.split(whereSeparator: ASCII.isXMLSpace).map { Reference.text(Array($0)) }
@@ -134,7 +134,7 @@ extension MPDElement {
 }
 
 extension MPD.Representation {
-    /// ISO/IEC 23009-1 §5.3.7: what all of a set have in common may stand there.
+    /// ISO/IEC 23009-1 §5.3.7: values that all representations of a set share may be stated in the set.
     fileprivate init(_ element: MPDElement, of set: MPDElement, _ outer: MPDLevel) {
         let level = outer.entering(element)
         let common = { (name: String) in element[name] ?? set[name] }
@@ -152,7 +152,7 @@ extension MPD.Representation {
 }
 
 extension MPD.MediaKind {
-    /// By what the set says, else by types and codecs. What says nothing has pictures.
+    /// By the set's own statement, or else by types and codecs. Without any, it has pictures.
     fileprivate init(_ set: MPDElement, _ representations: [MPD.Representation]) {
         let type = set["mimeType"] ?? representations.first?.mimeType ?? ""
         let codec = representations.lazy.flatMap(\.codecs).compactMap { CodecKind($0) }.first

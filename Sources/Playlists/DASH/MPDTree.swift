@@ -1,39 +1,40 @@
 import CExpat
 import HTTPModel
 
-/// Reads an MPD's XML with libexpat, and keeps the elements that count.
+/// Parses an MPD's XML with libexpat, and keeps the elements that matter.
 ///
-/// What is external is never read; a document type is refused, since it is what entities are made of. Depth and
-/// number of elements are bounded. The class is what libexpat's callbacks find through a pointer.
+/// External entities are never read; a document type is rejected, since entities are defined there. Depth and
+/// number of elements are bounded. This is a class because libexpat's callbacks reach it through a pointer.
 final class MPDTree {
     private let bytes: [UInt8]
     private let parser: XML_Parser
     private var root: MPDElement?
-    /// The elements that have begun and not ended, from the root.
+    /// The elements that have begun but not ended, from the root.
     private var open: [MPDElement] = []
-    /// How many elements deep it is in one that is passed over.
+    /// The current depth inside a skipped element.
     private var passedOver = 0
     private var text = ""
     private var elements = 0, rows = 0
-    /// Of the root's name, with its colon: what has another one belongs to another vocabulary.
+    /// The prefix of the root's name, with its colon: elements with another prefix belong to another vocabulary.
     private var prefix = ""
-    /// How far the parser has told of what there is.
+    /// How far the parser has reported the text.
     private var reached = 0
     private var failure: PlaylistError?
 
-    /// - Throws: what is no well-formed XML in an encoding that has ASCII in it, no MPD, or beyond the limits.
+    /// - Throws: if the text is not well-formed XML in an encoding that contains ASCII, is not an MPD, or exceeds a
+    ///   limit.
     static func read(_ bytes: [UInt8]) throws(PlaylistError) -> MPDElement {
         try PlaylistError.check(size: bytes.count)
-        // Each character of UTF-16 that XML can begin with has a zero byte; so has its byte order mark's other form
-        // no other meaning.
+        // Every character with which XML can begin has a zero byte in UTF-16; a byte order mark has no other
+        // meaning.
         guard !bytes.prefix(4).contains(where: { $0 == 0 || $0 >= 0xFE }) else {
-            throw PlaylistError(.encoding, "the MPD is in UTF-16: only UTF-8 is read")
+            throw PlaylistError(.encoding, "the MPD is in UTF-16: only UTF-8 is supported")
         }
-        guard let parser = XML_ParserCreate(nil) else { throw .tooLarge("no memory for the MPD") }
+        guard let parser = XML_ParserCreate(nil) else { throw .tooLarge("not enough memory for the MPD") }
         defer { XML_ParserFree(parser) }
         let tree = MPDTree(bytes, parser)
         try tree.parse()
-        guard let root = tree.root else { throw PlaylistError(.notAPlaylist, "the text is no MPD") }
+        guard let root = tree.root else { throw PlaylistError(.notAPlaylist, "the text is not an MPD") }
         return root
     }
 
@@ -51,21 +52,22 @@ final class MPDTree {
         XML_SetCharacterDataHandler(parser) { MPDTree.of($0)?.take($1, $2) }
         XML_SetDefaultHandler(parser) { context, _, _ in MPDTree.of(context)?.pass() }
         XML_SetStartDoctypeDeclHandler(parser) { context, _, _, _, _ in
-            MPDTree.of(context)?.fail(PlaylistError(.documentType, "the MPD has a document type: none is read"))
+            MPDTree.of(context)?.fail(PlaylistError(.documentType, "the MPD has a document type, which is not allowed"))
         }
         var place = 0
         repeat {
             place = try parse(from: place)
-            guard place - reached <= PlaylistLimits.line * 2 else { throw .tooLarge("a tag of the MPD") }
+            guard place - reached <= PlaylistLimits.line * 2 else { throw .tooLarge("a tag of the MPD is too long") }
         } while place < bytes.count
     }
 
-    /// In pieces: the parser holds a tag with all its attributes before it tells of it, and must not hold a long one.
-    /// - Returns: where the piece ends.
+    /// Parses a piece: the parser buffers a tag with all its attributes before it reports it, and must not buffer a
+    /// long one.
+    /// - Returns: the end of the piece.
     private func parse(from start: Int) throws(PlaylistError) -> Int {
         let count = min(PlaylistLimits.line, bytes.count - start), end = start + count
         let status = bytes.withUnsafeBytes { buffer in
-            // no trap: a piece is far smaller than what 32 bits hold
+            // no trap: a piece is far smaller than the range of 32 bits
             XML_Parse(parser, buffer.baseAddress.map { $0 + start }, Int32(count), end == bytes.count ? 1 : 0)
         }
         if let failure { throw failure }
@@ -79,7 +81,7 @@ final class MPDTree {
 
     private var error: PlaylistError {
         let code = XML_GetErrorCode(parser), line = Int(clamping: XML_GetCurrentLineNumber(parser))
-        let reason = XML_ErrorString(code).map { String(cString: $0) } ?? "no XML"
+        let reason = XML_ErrorString(code).map { String(cString: $0) } ?? "it is not XML"
         let isEncoding = code == XML_ERROR_UNKNOWN_ENCODING || code == XML_ERROR_INCORRECT_ENCODING
         return PlaylistError(isEncoding ? .encoding : .malformed, "the MPD cannot be read: \(reason)", line: line)
     }
@@ -89,13 +91,13 @@ final class MPDTree {
         XML_StopParser(parser, 0)
     }
 
-    /// Of what the parser is at: a tag, for elements.
+    /// The range of the parser's current event: for elements, a tag.
     private var event: Range<Int> {
         let start = Int(clamping: XML_GetCurrentByteIndex(parser)), count = Int(XML_GetCurrentByteCount(parser))
         return max(0, start)..<max(0, start, min(bytes.count, start + count))
     }
 
-    /// What is of no account: comments, processing instructions, the declaration.
+    /// Skips what does not matter: comments, processing instructions, the declaration.
     private func pass() { reached = event.upperBound }
 
     // MARK: - Elements
@@ -105,12 +107,12 @@ final class MPDTree {
         guard failure == nil, let name else { return }
         guard passedOver == 0, let known = known(String(cString: name)) else {
             passedOver += 1
-            if open.count + passedOver > PlaylistLimits.depth { fail(.tooLarge("elements within elements")) }
+            if open.count + passedOver > PlaylistLimits.depth { fail(.tooLarge("elements are nested too deeply")) }
             return
         }
         let element = MPDElement(known, Self.pairs(attributes), tag: event, in: bytes)
         guard element.addresses.values.allSatisfy({ $0.range.count <= PlaylistLimits.line }) else {
-            return fail(.tooLarge("an address in the MPD"))
+            return fail(.tooLarge("an address in the MPD is too long"))
         }
         open.append(element)
         text = ""
@@ -129,10 +131,10 @@ final class MPDTree {
     private func count(_ name: MPDElement.Name) {
         if name == .timelineEntry || name == .segmentURL { rows += 1 } else { elements += 1 }
         if rows > PlaylistLimits.listedSegments {
-            fail(.tooLarge("more than \(PlaylistLimits.listedSegments) segments listed"))
+            fail(.tooLarge("more than \(PlaylistLimits.listedSegments) segments are listed"))
         }
         if elements > PlaylistLimits.elements { fail(.tooLarge("more than \(PlaylistLimits.elements) elements")) }
-        if open.count > PlaylistLimits.depth { fail(.tooLarge("elements within elements")) }
+        if open.count > PlaylistLimits.depth { fail(.tooLarge("elements are nested too deeply")) }
     }
 
     private static func pairs(_ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> [String: String] {
@@ -156,7 +158,7 @@ final class MPDTree {
         guard var element = open.popLast() else { return }
         let tag = event
         element.whole = element.tag.lowerBound..<max(element.tag.upperBound, tag.upperBound)
-        // The end of an element that is one tag is at the end of that tag, and empty.
+        // An empty-element tag ends at the end of its tag, and is empty.
         if !tag.isEmpty, tag.lowerBound >= element.tag.upperBound {
             element.content = MPDElement.Text(value: text, range: element.tag.upperBound..<tag.lowerBound)
         }
@@ -195,7 +197,7 @@ final class MPDTree {
         pass()
         guard failure == nil, passedOver == 0, open.last?.name.hasText == true, let characters else { return }
         guard text.utf8.count + Int(count) <= PlaylistLimits.line else {
-            return fail(.tooLarge("an address in the MPD"))
+            return fail(.tooLarge("an address in the MPD is too long"))
         }
         let bytes = UnsafeRawBufferPointer(start: characters, count: Int(count))
         text += String(decoding: bytes, as: UTF8.self)
@@ -212,16 +214,16 @@ extension MPDElement {
             whole: tag, tag: tag)
     }
 
-    /// A time or a length of time, in units of the timescale; nil where it is missing or beyond the limits.
+    /// A time or duration, in units of the timescale; nil if it is missing or beyond the limits.
     func ticks(_ name: String) -> Int64? { self[name].flatMap { ASCII.decimal($0.utf8, upTo: PlaylistLimits.ticks) } }
 
-    /// A segment's number.
+    /// The number of a segment.
     func number(_ name: String) -> Int64? {
         self[name].flatMap { ASCII.decimal($0.utf8, upTo: PlaylistLimits.timescale) }
     }
 }
 
-/// Finds values of attributes in a tag that a parser has found to be well-formed (XML 1.0 §3.1).
+/// Finds values of attributes in a tag that the parser has found to be well-formed (XML 1.0 §3.1).
 enum StartTag {
     /// - Parameter names: as written, with prefixes.
     /// - Returns: the offsets of the values, without quotes.

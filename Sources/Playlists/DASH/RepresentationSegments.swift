@@ -1,12 +1,12 @@
 import CachePolicy
 import HTTPModel
 
-/// The segments of a DASH representation as they are asked for.
+/// The segments of a DASH representation, as players request them.
 package struct RepresentationSegments: SegmentSequence {
     private enum Source: Sendable {
         case template(AddressTemplate, AddressTemplate.Matcher?, SegmentTiming)
         case list([SegmentURLEntry], SegmentTiming, AddressIndex)
-        /// The whole file, or what its index says.
+        /// The whole file, or the entries of its index.
         case file([SegmentIndexBox.Entry])
         case whole(Duration)
     }
@@ -97,8 +97,8 @@ package struct RepresentationSegments: SegmentSequence {
 
 extension RepresentationSegments {
     /// - Parameters:
-    ///   - window: which part of the period's time is there.
-    ///   - index: what the file's index says, where it has one; without it, the file is one segment.
+    ///   - window: the part of the period's time that is available.
+    ///   - index: the index of the file, if it has one; without it, the file is one segment.
     fileprivate init(
         _ representation: MPD.Representation, at base: OriginURL, _ window: SegmentWindow, index: SegmentIndexBox?
     ) throws(PlaylistError) {
@@ -124,13 +124,13 @@ extension RepresentationSegments {
     }
 }
 
-/// Which part of a period's time has segments.
+/// The part of a period's time that has segments.
 struct SegmentWindow: Sendable {
-    /// Since the period's start. Live: how far back segments are still there.
+    /// The time since the period's start. Live: the earliest time at which segments are still available.
     var start: Duration = .zero
-    /// Nil where it is not known.
+    /// Nil if unknown.
     var end: Duration?
-    /// Segments count that have ended by then; otherwise also the one in which it ends.
+    /// Whether only segments that have ended by then count; otherwise the one in which it ends counts, too.
     var isLive = false
 }
 
@@ -145,7 +145,7 @@ extension SegmentInformation {
         return initialization.map { InitializationSection(url: $0.url(at: base), range: $0.range) }
     }
 
-    /// - Parameter listed: how many segments there are, where they are listed.
+    /// - Parameter listed: the number of segments, if they are listed.
     fileprivate func timing(_ window: SegmentWindow, listed: Int64?) throws(PlaylistError) -> SegmentTiming {
         let clock = Timescale(rate: timescale), first = startNumber ?? 1, end = window.end.map { clock.ticks($0) }
         if let timeline {
@@ -154,7 +154,7 @@ extension SegmentInformation {
         }
         var timing = SegmentTiming()
         guard let duration else {
-            // ISO/IEC 23009-1 §5.3.9.5.3: without any duration there is one segment, as long as the period.
+            // ISO/IEC 23009-1 §5.3.9.5.3: without any duration, there is one segment, as long as the period.
             try timing.append(
                 time: presentationTimeOffset, duration: max(1, end ?? 1), count: listed ?? 1, number: first)
             return timing
@@ -167,16 +167,16 @@ extension SegmentInformation {
         return timing
     }
 
-    /// From the period's start to the end of what is there.
+    /// The number of segments from the period's start to the end of the window.
     private func count(until end: Int64?, _ duration: Int64, _ window: SegmentWindow) throws(PlaylistError) -> Int64 {
-        guard let end else { throw .malformed("nothing says how many segments there are") }
+        guard let end else { throw .malformed("the MPD does not state how many segments there are") }
         // no trap: at least 1
         let count = window.isLive ? end / max(1, duration) : SegmentTiming.steps(from: 0, to: end, duration)
         guard let endNumber else { return count }
         return min(count, max(0, endNumber -| (startNumber ?? 1) +| 1))
     }
 
-    /// Those that the window has left. Of a stream without a window only the last ones are listed.
+    /// The segments that have left the window. Of a stream without a window, only the last ones are listed.
     private func skipped(_ start: Int64, _ duration: Int64, of count: Int64) -> Int64 {
         // no trap: at least 1
         min(count, max(start / max(1, duration), count -| Int64(PlaylistLimits.segments)))
@@ -186,11 +186,11 @@ extension SegmentInformation {
 extension MPD {
     /// The segments of a representation, within its period.
     /// - Parameters:
-    ///   - id: of this MPD.
-    ///   - now: since 1970, UTC: for a dynamic MPD, which segments there are by then. Not needed where a timeline
-    ///     lists them.
-    ///   - index: the file's index, where `segmentIndex(of:)` names one; without it, the file is one segment.
-    /// - Throws: where nothing says which segments there are, or there are more than `PlaylistLimits.segments`.
+    ///   - id: an identifier of this MPD.
+    ///   - now: the time since 1970, UTC; for a dynamic MPD, it determines which segments are available. Not needed
+    ///     if a timeline lists them.
+    ///   - index: the file's index, if `segmentIndex(of:)` names one; without it, the file is one segment.
+    /// - Throws: if the MPD does not determine the segments, or there are more than `PlaylistLimits.segments`.
     package func segments(of id: RepresentationID, at now: Duration? = nil, index: SegmentIndexBox? = nil)
         throws(PlaylistError) -> RepresentationSegments
     {
@@ -201,8 +201,8 @@ extension MPD {
             representation, at: base, window(of: periods[id.period], at: now), index: index)
     }
 
-    /// ISO/IEC 23009-1 §5.3.9.5.3: a segment is there from when its end would be played live until it leaves the
-    /// buffer.
+    /// ISO/IEC 23009-1 §5.3.9.5.3: a segment is available from the time at which its end would be played live until
+    /// it leaves the buffer.
     private func window(of period: Period, at now: Duration?) -> SegmentWindow {
         guard isDynamic, let availabilityStartTime, let now else { return SegmentWindow(end: period.duration) }
         let elapsed = max(.zero, now - availabilityStartTime - (period.start ?? .zero))
@@ -211,7 +211,7 @@ extension MPD {
             start: timeShiftBufferDepth.map { max(.zero, elapsed - $0) } ?? .zero, end: elapsed, isLive: true)
     }
 
-    /// Where the index of a representation's file is, for one that is a single file (`SegmentBase@indexRange`); nil
+    /// The location of the index of a representation's file, if it is a single file (`SegmentBase@indexRange`); nil
     /// for others.
     package func segmentIndex(of id: RepresentationID) -> (url: OriginURL, range: Range<Int64>?)? {
         guard let representation = self[id], let base = representation.baseURLs.first,

@@ -1,21 +1,21 @@
 import HTTPModel
 
-/// A segment index (`sidx`, ISO/IEC 14496-12 §8.16.3): which bytes of a file its segments are.
+/// A segment index (`sidx`, ISO/IEC 14496-12 §8.16.3): the byte ranges of a file that are its segments.
 package struct SegmentIndexBox: Sendable, Equatable {
     package struct Entry: Sendable, Equatable {
         /// Bytes of the file, half-open.
         package let range: Range<Int64>
         package let duration: Duration
-        /// It is another index, not media.
+        /// Whether it is another index instead of media.
         package let isIndex: Bool
     }
 
     package let entries: [Entry]
 
     /// - Parameters:
-    ///   - bytes: the part of the file that `indexRange` names; boxes before the index are passed over.
-    ///   - offset: of that part in the file.
-    /// - Throws: where there is no index in it, or not all of it.
+    ///   - bytes: the part of the file that `indexRange` names; boxes before the index are skipped.
+    ///   - offset: the offset of that part in the file.
+    /// - Throws: if it contains no complete index.
     package init(_ bytes: [UInt8], at offset: Int64) throws(PlaylistError) {
         var reader = BoxReader(bytes[...])
         var place = offset
@@ -26,10 +26,10 @@ package struct SegmentIndexBox: Sendable, Equatable {
                 return
             }
         }
-        throw .malformed("there is no whole sidx box in the index")
+        throw .malformed("the index has no complete sidx box")
     }
 
-    /// - Parameter anchor: of the first byte behind the index, from which offsets are counted.
+    /// - Parameter anchor: the offset of the first byte after the index, from which offsets are counted.
     private static func entries(_ body: ArraySlice<UInt8>, after anchor: Int64) throws(PlaylistError) -> [Entry] {
         var reader = BoxReader(body)
         let isLong = (try reader.number(4) >> 24) > 0
@@ -37,7 +37,7 @@ package struct SegmentIndexBox: Sendable, Equatable {
         let timescale = Timescale(rate: max(1, try reader.number(4)))
         _ = try reader.number(isLong ? 8 : 4)
         var start = anchor +| (try reader.number(isLong ? 8 : 4))
-        // 16 bits, each followed by 12 bytes that must be there.
+        // 16 bits; each entry takes 12 bytes, which must be present.
         let count = Int(try reader.number(4) & 0xFFFF)
         var entries: [Entry] = []
         for _ in 0..<count {
@@ -46,7 +46,7 @@ package struct SegmentIndexBox: Sendable, Equatable {
             guard let range = Range(offset: start, length: reference & 0x7FFF_FFFF),
                 range.upperBound <= ByteNumber.greatest
             else {
-                throw .malformed("a sidx box leads beyond any file")
+                throw .malformed("a sidx box refers to bytes beyond any file")
             }
             entries.append(Entry(range: range, duration: timescale.duration(duration), isIndex: reference >> 31 == 1))
             start = range.upperBound
@@ -55,19 +55,19 @@ package struct SegmentIndexBox: Sendable, Equatable {
     }
 }
 
-/// Reads boxes of an ISO base media file, and the numbers in them (ISO/IEC 14496-12 §4.2).
+/// Reads boxes of an ISO base media file, and numbers in them (ISO/IEC 14496-12 §4.2).
 private struct BoxReader {
     private var rest: ArraySlice<UInt8>
 
     init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// The next box, with its whole size; nil where there is no whole one.
+    /// The next box, with its whole size; nil if there is no complete one.
     mutating func next() -> (type: [UInt8], body: ArraySlice<UInt8>, size: Int64)? {
         let start = rest
         guard var size = try? number(4), rest.count >= 4 else { return nil }
         let type = Array(rest.prefix(4))
         rest = rest.dropFirst(4)
-        // 1: the size follows in 64 bits; 0: up to the end.
+        // 1: the size follows in 64 bits; 0: the box extends to the end.
         if size == 1 { size = (try? number(8)) ?? 0 } else if size == 0 { size = Int64(start.count) }
         let header = start.count - rest.count
         guard size >= header, size <= start.count else { return nil }
@@ -76,8 +76,8 @@ private struct BoxReader {
         return (type, body, size)
     }
 
-    /// Big-endian; held at `Int64.max`.
-    /// - Parameter count: of bytes, 8 at most.
+    /// A big-endian number, clamped to `Int64.max`.
+    /// - Parameter count: the number of bytes, at most 8.
     mutating func number(_ count: Int) throws(PlaylistError) -> Int64 {
         guard rest.count >= count else { throw .malformed("a sidx box ends too early") }
         let value = rest.prefix(count).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

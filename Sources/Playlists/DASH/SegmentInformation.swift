@@ -1,19 +1,19 @@
 import CachePolicy
 import HTTPModel
 
-/// What `SegmentBase`, `SegmentList` and `SegmentTemplate` say, from the period down to the representation (ISO/IEC
-/// 23009-1 §5.3.9): what a lower level does not say holds from the one above.
+/// The contents of `SegmentBase`, `SegmentList` and `SegmentTemplate`, from the period down to the representation
+/// (ISO/IEC 23009-1 §5.3.9): a level inherits values that it does not state.
 struct SegmentInformation: Sendable {
     enum Kind: Sendable {
-        /// One file, perhaps with an index in it.
+        /// One file, which may contain an index.
         case base
         case list
         case template
     }
 
-    /// A part of a file that the text names, or of the one that `BaseURL` names.
+    /// A part of a file, which the text or else `BaseURL` names.
     struct Place: Sendable {
-        /// Nil: what `BaseURL` names.
+        /// Nil: the file that `BaseURL` names.
         let reference: String?
         let range: Range<Int64>?
     }
@@ -21,11 +21,11 @@ struct SegmentInformation: Sendable {
     var kind = Kind.base
     /// Ticks per second; never 0.
     var timescale: Int64 = 1
-    /// Of each segment, in ticks.
+    /// The duration of each segment, in ticks.
     var duration: Int64?
     var startNumber: Int64?
     var endNumber: Int64?
-    /// In ticks: what the media's own time is at the start of the period.
+    /// The media's own time at the start of the period, in ticks.
     var presentationTimeOffset: Int64 = 0
     var initialization: Place?
     var index: Place?
@@ -37,9 +37,9 @@ struct SegmentInformation: Sendable {
     init() {}
 
     /// - Parameters:
-    ///   - element: a level, which has one of the three, or none.
-    ///   - outer: what the level above says.
-    /// - Returns: nil where no level says anything.
+    ///   - element: a level, which has one of the three elements, or none.
+    ///   - outer: the information of the level above.
+    /// - Returns: nil if no level states anything.
     init?(_ element: MPDElement, inheriting outer: SegmentInformation?) {
         guard let (kind, source) = Self.source(element) else {
             guard let outer else { return nil }

@@ -1,16 +1,15 @@
 import HTTPModel
 
-/// When the segments of a representation are, and what their numbers are (ISO/IEC 23009-1 §5.3.9.5.3, §5.3.9.6). In
-/// ticks.
+/// The times and numbers of a representation's segments (ISO/IEC 23009-1 §5.3.9.5.3, §5.3.9.6). In ticks.
 ///
-/// Held as runs of equal segments, so that a hundred thousand of them cost no more than one.
+/// Stored as runs of equal segments, so that a hundred thousand of them take no more memory than one.
 struct SegmentTiming: Sendable, Equatable {
-    /// Segments of one duration, one after the other.
+    /// Consecutive segments of one duration.
     struct Run: Sendable, Equatable {
         let time: Int64
         let duration: Int64
         let count: Int
-        /// Of its first segment.
+        /// The position of its first segment.
         let position: Int
         let number: Int64
 
@@ -20,7 +19,7 @@ struct SegmentTiming: Sendable, Equatable {
     private(set) var runs: [Run] = []
     private(set) var count = 0
 
-    /// - Throws: where there would be more segments than `PlaylistLimits.segments`, or times beyond
+    /// - Throws: if there would be more segments than `PlaylistLimits.segments`, or times beyond
     ///   `PlaylistLimits.ticks`.
     mutating func append(time: Int64, duration: Int64, count added: Int64, number: Int64) throws(PlaylistError) {
         guard added > 0 else { return }
@@ -29,7 +28,7 @@ struct SegmentTiming: Sendable, Equatable {
         }
         let run = Run(time: time, duration: duration, count: added, position: count, number: number)
         guard time >= 0, run.end <= PlaylistLimits.ticks *| 2 else {
-            throw .tooLarge("a segment's time is beyond what players can count")
+            throw .tooLarge("a segment's time is too great for players")
         }
         runs.append(run)
         count += added
@@ -42,13 +41,13 @@ struct SegmentTiming: Sendable, Equatable {
         return (run.number +| place, run.time +| run.duration *| place, run.duration)
     }
 
-    /// Nil where no segment has it.
+    /// Nil if no segment has it.
     func position(number: Int64) -> Int? {
         guard let place = lastRun({ $0.number <= number }) else { return nil }
         return position(in: runs[place], steps: number -| runs[place].number)
     }
 
-    /// Nil where no segment begins then.
+    /// Nil if no segment begins then.
     func position(time: Int64) -> Int? {
         guard let place = lastRun({ $0.time <= time }) else { return nil }
         let run = runs[place], (steps, rest) = (time -| run.time).quotientAndRemainder(dividingBy: max(1, run.duration))
@@ -59,7 +58,7 @@ struct SegmentTiming: Sendable, Equatable {
         steps >= 0 && steps < Int64(run.count) ? run.position + Int(steps) : nil
     }
 
-    /// The last run for which a condition holds that holds for all before it.
+    /// The last run that meets a condition, which all runs before it must meet as well.
     private func lastRun(_ condition: (Run) -> Bool) -> Int? {
         var low = 0, high = runs.count
         while low < high {
@@ -71,12 +70,12 @@ struct SegmentTiming: Sendable, Equatable {
 }
 
 extension SegmentTiming {
-    /// From a timeline.
+    /// Expands a timeline.
     /// - Parameters:
-    ///   - number: of the first segment.
-    ///   - end: of what is there, in ticks of the media's own time; nil where it is not known: then an entry that
-    ///     goes on to the end is one segment.
-    ///   - isLive: the end is now, and the segment in which it lies is not there yet.
+    ///   - number: the number of the first segment.
+    ///   - end: the end of the available time, in ticks of the media's own time; nil if unknown: an entry that
+    ///     continues to the end is then one segment.
+    ///   - isLive: whether the end is now, so that the segment that contains it is not available yet.
     init(
         _ timeline: [TimelineEntry], number first: Int64, until end: Int64?, isLive: Bool
     ) throws(PlaylistError) {
@@ -92,7 +91,7 @@ extension SegmentTiming {
         }
     }
 
-    /// How many segments an entry has that goes on to the next one, or to the end.
+    /// The number of segments of an entry that continues to the next one, or to the end.
     private static func open(
         _ entry: TimelineEntry, from time: Int64, _ next: Int64?, _ end: Int64?, _ isLive: Bool
     ) -> Int64 {
@@ -108,26 +107,26 @@ extension SegmentTiming {
     }
 }
 
-/// A clock that ticks so many times a second.
+/// A clock with this many ticks per second.
 struct Timescale: Sendable {
     /// Ticks per second, above 0.
     let rate: Int64
 
-    /// - Parameter duration: held at `PlaylistLimits.seconds`.
-    /// - Returns: rounded to the nearest; at most 2⁶².
+    /// - Parameter duration: clamped to `PlaylistLimits.seconds`.
+    /// - Returns: the ticks, rounded to the nearest; at most 2⁶².
     func ticks(_ duration: Duration) -> Int64 {
         let held = min(max(duration, .zero), .seconds(PlaylistLimits.seconds))
-        // Below 2⁹⁰ times 2³².
+        // At most 2⁹⁰ times 2³².
         let ticks = (held.attoseconds * Int128(rate) + Self.attoseconds / 2) / Self.attoseconds
         return Int64(clamping: min(ticks, Int128(1) << 62))
     }
 
     /// - Parameter ticks: at most 2⁶².
     func duration(_ ticks: Int64) -> Duration {
-        // Below 2⁶² times 2⁶⁰.
+        // At most 2⁶² times 2⁶⁰.
         Duration(attoseconds: Int128(ticks) * Self.attoseconds / Int128(rate))
     }
 
-    /// Per second.
+    /// Attoseconds per second.
     private static let attoseconds: Int128 = 1_000_000_000_000_000_000
 }

@@ -1,21 +1,21 @@
 import HTTPModel
 
-/// The attributes of a tag: `NAME=value`, separated by commas (RFC 8216 §4.2). Values may be quoted; in quotes a
-/// comma is text, and nothing is escaped.
+/// The attributes of a tag: `NAME=value`, separated by commas (RFC 8216 §4.2). Values may be quoted; inside quotes,
+/// commas are text and there are no escapes.
 struct AttributeList: Sendable {
     struct Attribute: Sendable {
         let name: String
-        /// From the name to the end of the value, quotes included.
+        /// From the name to the end of the value, including quotes.
         let whole: Range<Int>
-        /// Of the value, without its quotes.
+        /// The value, without quotes.
         let value: Range<Int>
-        /// What goes when the attribute goes: one of the commas around it as well.
+        /// The range to remove in order to remove the attribute: it includes one of the commas around it.
         let removal: Range<Int>
     }
 
     private(set) var attributes: [Attribute] = []
 
-    /// - Throws: where a quoted value does not end in its line.
+    /// - Throws: if a quoted value has no end on its line.
     init(_ bytes: [UInt8], _ range: Range<Int>, line: Int) throws(PlaylistError) {
         var place = range.lowerBound
         while place < range.upperBound {
@@ -33,7 +33,7 @@ struct AttributeList: Sendable {
         }
     }
 
-    /// The first of that name: RFC 8216 §4.2 forbids a second one.
+    /// The first attribute of that name: RFC 8216 §4.2 forbids duplicates.
     subscript(_ name: String) -> Attribute? { attributes.first { $0.name == name } }
 
     /// - Parameter rest: begins with the value.

@@ -6,13 +6,13 @@ import HTTPModel
 struct HLSLine: Sendable, Equatable {
     /// Counted from 1.
     let number: Int
-    /// Without the line's end, and without white space around it.
+    /// Without the line ending, and without surrounding white space.
     let content: Range<Int>
-    /// With the line's end: what goes when the line goes.
+    /// With the line ending: the range to remove in order to remove the line.
     let whole: Range<Int>
 }
 
-/// The lines of a text, ended by LF or CRLF; the last one may have no end.
+/// The lines of a text, ended by LF or CRLF; the last one may lack its ending.
 struct HLSLines: Sequence, IteratorProtocol {
     private let bytes: [UInt8]
     private var place: Int
@@ -20,7 +20,7 @@ struct HLSLines: Sequence, IteratorProtocol {
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
-        // RFC 8216 §4.1 forbids a byte order mark; texts have it all the same.
+        // RFC 8216 §4.1 forbids a byte order mark, but some texts have one.
         place = bytes.starts(with: PlaylistKind.byteOrderMark) ? PlaylistKind.byteOrderMark.count : 0
     }
 

@@ -1,7 +1,7 @@
 import CachePolicy
 import HTTPModel
 
-/// Reads an HLS playlist line by line, once.
+/// Parses an HLS playlist in one pass, line by line.
 struct HLSReader {
     let bytes: [UInt8]
     let base: OriginURL
@@ -21,12 +21,12 @@ struct HLSReader {
         self.imported = imported
     }
 
-    /// It has tags of neither kind.
+    /// Whether it has tags of neither kind.
     var isPlainList: Bool { !hasMultivariantTags && !hasMediaTags }
 
     func content() throws(PlaylistError) -> HLSPlaylist.Content {
         if hasMultivariantTags && hasMediaTags {
-            throw .malformed("tags of a multivariant and of a media playlist in one")
+            throw .malformed("the playlist mixes tags of multivariant and media playlists")
         }
         if hasMultivariantTags { return .multivariant(multivariant.playlist) }
         return hasMediaTags ? .media(media.finished) : .list
@@ -35,7 +35,7 @@ struct HLSReader {
     mutating func read() throws(PlaylistError) {
         for line in HLSLines(bytes) where !line.content.isEmpty {
             guard line.content.count <= PlaylistLimits.line else {
-                throw .tooLarge("a line of \(line.content.count) bytes", line: line.number)
+                throw .tooLarge("the line is too long: \(line.content.count) bytes", line: line.number)
             }
             if bytes[line.content.lowerBound] != UInt8(ascii: "#") {
                 try takeAddress(line)
@@ -46,7 +46,7 @@ struct HLSReader {
         }
     }
 
-    /// RFC 8216 §4.1: what begins with `#EXT` is a tag, any other `#` a comment.
+    /// RFC 8216 §4.1: a line that begins with `#EXT` is a tag; any other `#` begins a comment.
     private func tag(of line: HLSLine) -> (HLSTag, value: Range<Int>)? {
         let text = bytes[line.content].dropFirst()
         let name = text.prefix { $0 != ASCII.colon }
@@ -139,7 +139,7 @@ struct HLSReader {
         guard let value = imported?[name] else {
             throw PlaylistError(
                 .missingImport,
-                "the variable \(name.prefix(64)) is imported, and the multivariant playlist does not define it",
+                "the variable \(name.prefix(64)) is imported, but the multivariant playlist does not define it",
                 line: line.number)
         }
         return value
@@ -157,7 +157,7 @@ struct HLSReader {
     }
 }
 
-/// The attributes of a tag as text, variables replaced.
+/// The attributes of a tag as text, with variables replaced.
 struct TagValues {
     let base: OriginURL
     let line: HLSLine
@@ -169,8 +169,8 @@ struct TagValues {
         self.line = line
     }
 
-    /// The first of a name counts: RFC 8216 §4.2 forbids a second one.
-    /// - Parameter range: what goes when the attribute goes.
+    /// Of duplicates, the first counts: RFC 8216 §4.2 forbids them.
+    /// - Parameter range: the range to remove in order to remove the attribute.
     mutating func add(_ name: String, _ value: String, at range: Range<Int>) {
         if values.updateValue(values[name] ?? value, forKey: name) == nil { ranges[name] = range }
     }
@@ -181,12 +181,12 @@ struct TagValues {
 
     func has(_ name: String) -> Bool { values[name] == "YES" }
 
-    /// What an attribute leads to; nil where it is missing, or nothing that is fetched over HTTP.
+    /// The URL in an attribute; nil if it is missing, or is not fetched over HTTP.
     func url(_ name: String) -> OriginURL? { values[name].flatMap(base.resolving) }
 
     func seconds(_ name: String) -> Duration? { values[name].flatMap { MediaNumbers.seconds($0.utf8) } }
 
-    /// RFC 8216 §4.3.2.4. A key that is not named is one of a file.
+    /// RFC 8216 §4.3.2.4. The default format is a key in a file.
     var key: EncryptionKey? {
         guard let method = values["METHOD"], method != "NONE" else { return nil }
         return EncryptionKey(

@@ -1,7 +1,6 @@
-/// The tags that are understood (RFC 8216 §4.3; draft-pantos-hls-rfc8216bis §4.4 for those that came later). Others
-/// are passed over.
+/// The supported tags (RFC 8216 §4.3; draft-pantos-hls-rfc8216bis §4.4 for newer ones). All others are ignored.
 enum HLSTag: String, CaseIterable, Sendable {
-    // Of both kinds of playlist
+    // In both kinds of playlist
     case define = "EXT-X-DEFINE"
     case independentSegments = "EXT-X-INDEPENDENT-SEGMENTS"
     case version = "EXT-X-VERSION"
@@ -36,7 +35,7 @@ enum HLSTag: String, CaseIterable, Sendable {
 
     static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 
-    /// The attributes that hold addresses, with what is there.
+    /// The attributes that contain addresses, with the roles of these.
     var addresses: [(attribute: String, role: PlaylistAddress.Role)] {
         switch self {
         case .contentSteering: [("SERVER-URI", .steering)]
@@ -54,12 +53,12 @@ enum HLSTag: String, CaseIterable, Sendable {
         }
     }
 
-    /// In which of the two kinds of playlist it stands; nil where in both. RFC 8216 §4.3.2 to §4.3.4: no playlist has
-    /// tags of both.
+    /// Whether the tag belongs to multivariant or to media playlists; nil if to both. RFC 8216 §4.3.2 to §4.3.4: no
+    /// playlist has tags of both kinds.
     var isOfMultivariant: Bool? {
         switch self {
         case .variant, .iFrameVariant, .imageVariant, .rendition, .sessionData, .sessionKey, .contentSteering: true
-        // A plain list of music has these too.
+        // Plain lists of music contain these, too.
         case .define, .independentSegments, .version, .segment: nil
         default: false
         }

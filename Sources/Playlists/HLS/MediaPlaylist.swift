@@ -1,54 +1,54 @@
 import CachePolicy
 import HTTPModel
 
-/// One rendition: its segments, and how the list of them goes on (RFC 8216 §4.3.3).
+/// One rendition: its segments, and how their list continues (RFC 8216 §4.3.3).
 package struct MediaPlaylist: Sendable {
     package enum PlaylistType: String, Sendable {
-        /// Segments are appended, and none goes.
+        /// Segments are appended, and none is removed.
         case event = "EVENT"
         /// Nothing changes.
         case vod = "VOD"
     }
 
-    /// No segment is longer, rounded to seconds (RFC 8216 §4.3.3.1); nil where it is missing.
+    /// The greatest duration of a segment, rounded to seconds (RFC 8216 §4.3.3.1); nil if missing.
     package internal(set) var targetDuration: Duration?
-    /// No part is longer (draft-pantos-hls-rfc8216bis §4.4.3.7); nil for a stream without parts.
+    /// The greatest duration of a part (draft-pantos-hls-rfc8216bis §4.4.3.7); nil for a stream without parts.
     package internal(set) var partTarget: Duration?
     package internal(set) var type: PlaylistType?
     package internal(set) var hasEndTag = false
-    /// Of the first segment that is listed or skipped.
+    /// The number of the first segment that is listed or skipped.
     package internal(set) var mediaSequence: Int64 = 0
     package internal(set) var discontinuitySequence: Int64 = 0
-    /// How many segments a delta update leaves out before the first one listed (draft-pantos-hls-rfc8216bis §4.4.5.2).
+    /// How many segments a delta update omits before the first listed one (draft-pantos-hls-rfc8216bis §4.4.5.2).
     package internal(set) var skippedSegments: Int64 = 0
     package internal(set) var hasIFramesOnly = false
     package internal(set) var serverControl: ServerControl?
     package internal(set) var segments: [Segment] = []
-    /// Of the segment that is not complete yet.
+    /// The parts of the segment that is not complete yet.
     package internal(set) var trailingParts: [Part] = []
     package internal(set) var preloadHints: [PreloadHint] = []
     package internal(set) var renditionReports: [OriginURL] = []
-    /// The sets of keys that segments name by their place here.
+    /// The sets of keys, to which segments refer by index.
     package internal(set) var keySets: [[EncryptionKey]] = []
-    /// The initialization sections that segments name by their place here.
+    /// The initialization sections, to which segments refer by index.
     package internal(set) var initializations: [InitializationSection] = []
 
-    /// Whether nothing will be added: a film, or a live stream that is over.
+    /// Whether nothing will be added: a film, or a live stream that has ended.
     package var hasEnd: Bool { hasEndTag || type == .vod }
 
-    /// The length of what is listed.
+    /// The duration of the listed segments.
     package var duration: Duration { segments.reduce(.zero) { $0 + $1.duration } }
 
-    /// The number of the segment that follows the last one.
+    /// The number of the segment after the last one.
     package var nextSequence: Int64 { mediaSequence +| skippedSegments +| Int64(segments.count) }
 
     package struct Segment: Sendable, Equatable {
-        /// As it stands in the text, variables replaced.
+        /// The reference in the text, with variables replaced.
         package let reference: String
         package let duration: Duration
         /// Bytes of the file, half-open; nil for all of it.
         package let range: Range<Int64>?
-        /// Places in `keySets` and `initializations`.
+        /// Indices in `keySets` and `initializations`.
         let keySet: Int32?
         let initialization: Int32?
         package let isDiscontinuity: Bool
@@ -56,7 +56,7 @@ package struct MediaPlaylist: Sendable {
         package let parts: [Part]
     }
 
-    /// A piece of a segment, published before the whole is (draft-pantos-hls-rfc8216bis §4.4.4.9).
+    /// A piece of a segment, published before the segment is complete (draft-pantos-hls-rfc8216bis §4.4.4.9).
     package struct Part: Sendable, Equatable {
         package let url: OriginURL?
         package let range: Range<Int64>?
@@ -65,7 +65,7 @@ package struct MediaPlaylist: Sendable {
         package let isGap: Bool
     }
 
-    /// What the server expects to publish next, and may be asked for already (draft-pantos-hls-rfc8216bis §4.4.5.3).
+    /// What the server will publish next, and clients may already request (draft-pantos-hls-rfc8216bis §4.4.5.3).
     package struct PreloadHint: Sendable, Equatable {
         package enum Kind: String, Sendable {
             case part = "PART"
@@ -74,20 +74,20 @@ package struct MediaPlaylist: Sendable {
 
         package let kind: Kind
         package let url: OriginURL?
-        /// Of the first byte.
+        /// The offset of the first byte.
         package let start: Int64
-        /// Bytes; nil up to the end.
+        /// Bytes; nil for all up to the end.
         package let length: Int64?
     }
 
-    /// What the server can do (draft-pantos-hls-rfc8216bis §4.4.3.8).
+    /// The capabilities of the server (draft-pantos-hls-rfc8216bis §4.4.3.8).
     package struct ServerControl: Sendable, Equatable {
-        /// It understands `_HLS_msn` and `_HLS_part`, and answers when these are there.
+        /// It supports `_HLS_msn` and `_HLS_part`, and holds its answer until these are available.
         package let canBlockReload: Bool
-        /// It understands `_HLS_skip`; nil where it does not.
+        /// It supports `_HLS_skip`; nil if it does not.
         package let canSkipUntil: Duration?
         package let canSkipDateRanges: Bool
-        /// How far from the end players stay.
+        /// The distance that players keep from the end.
         package let holdBack: Duration?
         package let partHoldBack: Duration?
     }

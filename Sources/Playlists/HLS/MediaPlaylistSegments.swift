@@ -1,13 +1,13 @@
 import CachePolicy
 import HTTPModel
 
-/// The segments of a media playlist as they are asked for.
+/// The segments of a media playlist, as players request them.
 package struct MediaPlaylistSegments: SegmentSequence {
     private let playlist: MediaPlaylist
     private let base: OriginURL
     private let index: AddressIndex
 
-    /// - Parameter base: the URL that answered with the playlist.
+    /// - Parameter base: the URL from which the playlist was received.
     package init(_ playlist: MediaPlaylist, at base: OriginURL) {
         self.playlist = playlist
         self.base = base
@@ -37,16 +37,16 @@ package struct MediaPlaylistSegments: SegmentSequence {
 
     package var hosts: Set<String> {
         var hosts: Set<String> = [base.host]
-        // Most are relative.
+        // Most references are relative.
         for segment in playlist.segments where segment.reference.contains("//") {
             if let host = base.resolving(segment.reference)?.host { hosts.insert(host) }
         }
         return hosts
     }
 
-    /// The segment that a part is a piece of: the one being made, behind all that are listed, where it is a part of
-    /// that.
-    /// - Returns: nil for what is no part, or one that only `EXT-X-PRELOAD-HINT` names.
+    /// The segment to which a part belongs; for a part of the unfinished segment, the position after all listed
+    /// ones.
+    /// - Returns: nil if the URL is not a part, or only `EXT-X-PRELOAD-HINT` names it.
     package func position(ofPart url: OriginURL) -> Int? {
         if let position = playlist.segments.lastIndex(where: { $0.parts.contains { $0.url == url } }) {
             return position
@@ -56,6 +56,6 @@ package struct MediaPlaylistSegments: SegmentSequence {
 }
 
 extension HLSPlaylist {
-    /// The segments of a media playlist, with an index that is made anew each time; nil for another kind.
+    /// The segments of a media playlist, with an index that is built on each call; nil for other kinds.
     package var segments: MediaPlaylistSegments? { media.map { MediaPlaylistSegments($0, at: base) } }
 }

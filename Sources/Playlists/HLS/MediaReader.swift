@@ -1,18 +1,18 @@
 import CachePolicy
 import HTTPModel
 
-/// Collects what the tags of a media playlist say. Tags before an address belong to its segment; keys and
-/// initialization sections hold until others come.
+/// Collects the contents of a media playlist's tags. Tags before an address belong to its segment; keys and
+/// initialization sections apply until others follow.
 struct MediaReader {
     private var playlist = MediaPlaylist()
     private var next = PendingSegment()
     private var keys: [EncryptionKey] = []
-    /// The place of `keys` in the playlist's sets; nil until a segment needs it.
+    /// The index of `keys` among the playlist's sets; nil until a segment needs it.
     private var keySet: Int32?
     private var initialization: Int32?
     private var lastSegment = SubRange(), lastPart = SubRange()
 
-    /// What is known of a segment before its address comes.
+    /// The properties of a segment whose address has not been read yet.
     private struct PendingSegment {
         var duration: Duration = .zero
         var range: ByteRangeValue?
@@ -29,7 +29,7 @@ struct MediaReader {
 
     // MARK: - Segments
 
-    /// The address that ends a segment's tags.
+    /// Handles the address that ends a segment's tags.
     mutating func take(_ reference: String, _ line: HLSLine) throws(PlaylistError) {
         guard playlist.segments.count < PlaylistLimits.listedSegments else {
             throw .tooLarge("more than \(PlaylistLimits.listedSegments) segments", line: line.number)
@@ -51,11 +51,11 @@ struct MediaReader {
         return keySet
     }
 
-    /// Tags with one value, or none.
+    /// Handles tags with one value, or none.
     mutating func take(_ tag: HLSTag, _ value: ArraySlice<UInt8>, _ line: Int) throws(PlaylistError) {
         let value = ASCII.trimmed(value)
         switch tag {
-        // RFC 8216 §4.3.2.1. Lists of music have -1 for what they do not know.
+        // RFC 8216 §4.3.2.1. Lists of music have -1 for an unknown duration.
         case .segment: next.duration = MediaNumbers.seconds(value.prefix { $0 != ASCII.comma }) ?? .zero
         case .byteRange: next.range = try ByteRangeValue(value, line: line)
         case .discontinuity: next.isDiscontinuity = true
@@ -72,7 +72,7 @@ struct MediaReader {
 
     private static func sequence(_ value: ArraySlice<UInt8>, _ line: Int) throws(PlaylistError) -> Int64 {
         guard let number = ByteNumber.parse(value) else {
-            throw .malformed("a sequence number is no number, or too great", line: line)
+            throw .malformed("a sequence number is not a number, or is too great", line: line)
         }
         return number
     }
@@ -95,7 +95,7 @@ struct MediaReader {
         }
     }
 
-    /// RFC 8216 §4.3.2.4: a key holds until the next one of its format, and `NONE` ends all.
+    /// RFC 8216 §4.3.2.4: a key applies until the next one of its format, and `NONE` ends all keys.
     private mutating func takeKey(_ values: TagValues) throws(PlaylistError) {
         keySet = nil
         guard let key = values.key else {
@@ -149,10 +149,10 @@ struct MediaReader {
     }
 }
 
-/// A byte range as HLS writes it: `length[@offset]` (RFC 8216 §4.3.2.2).
+/// A byte range in HLS notation: `length[@offset]` (RFC 8216 §4.3.2.2).
 struct ByteRangeValue: Sendable, Equatable {
     let length: Int64
-    /// Nil where the range follows the one before.
+    /// Nil if the range follows the previous one.
     let offset: Int64?
 
     init(_ text: ArraySlice<UInt8>, line: Int) throws(PlaylistError) {
@@ -164,10 +164,10 @@ struct ByteRangeValue: Sendable, Equatable {
         if parts.count == 2, offset == nil { throw Self.bad(line) }
     }
 
-    /// - Parameter end: where the range before ended; nil where there is none.
+    /// - Parameter end: the end of the previous range; nil if there is none.
     func range(after end: Int64?, line: Int) throws(PlaylistError) -> Range<Int64> {
         guard let start = offset ?? end else {
-            throw .malformed("a byte range without an offset follows none of the same file", line: line)
+            throw .malformed("a byte range without an offset does not follow a range of the same file", line: line)
         }
         guard let range = Range(offset: start, length: length), range.upperBound <= ByteNumber.greatest else {
             throw Self.bad(line)
@@ -176,11 +176,11 @@ struct ByteRangeValue: Sendable, Equatable {
     }
 
     private static func bad(_ line: Int) -> PlaylistError {
-        .malformed("a byte range is not length@offset, or too great", line: line)
+        .malformed("a byte range is not length@offset, or is too great", line: line)
     }
 }
 
-/// The range of the segment before, after which one without an offset begins.
+/// The range of the previous segment, after which a range without an offset begins.
 private struct SubRange {
     private var reference = ""
     private var end: Int64?

@@ -2,16 +2,16 @@ import CachePolicy
 
 extension Variant: QualityOffer {}
 
-/// The media playlists of a presentation that are wanted.
+/// The selected media playlists of a presentation.
 package struct ChosenPlaylists: Sendable {
-    /// One, or all; empty where none of the playlist's can be fetched.
+    /// One, or all; empty if none of the playlist's variants can be fetched.
     package internal(set) var variants: [Variant] = []
-    /// Alternatives with a media playlist of their own, of the groups that the variants name.
+    /// Alternatives with a media playlist of their own, from the groups that the variants name.
     package internal(set) var renditions: [AlternativeRendition] = []
-    /// Languages that were asked for and are not there.
+    /// Requested languages that are not offered.
     package internal(set) var missingLanguages: [String] = []
 
-    /// All of them, each once.
+    /// All selected playlists, without duplicates.
     package var playlists: [OriginURL] {
         var known: Set<OriginURL> = []
         return (variants.map(\.url) + renditions.map(\.url)).compactMap { $0 }.filter { known.insert($0).inserted }
@@ -19,7 +19,7 @@ package struct ChosenPlaylists: Sendable {
 }
 
 extension MultivariantPlaylist {
-    /// The playlists that a choice means.
+    /// The playlists that a choice selects.
     package func choose(_ choice: RenditionChoice) -> ChosenPlaylists {
         let fetchable = variants.filter { $0.url != nil }
         if choice.isEverything {
@@ -42,13 +42,13 @@ extension MultivariantPlaylist {
     ) {
         let offered = renditions.filter { $0.kind == kind && $0.group == group }
         var (wanted, missing) = languages.choose(of: offered, language: \.language, standard: Self.standard)
-        // A film without a sound is not what somebody wanted who asked for one that is not there.
+        // A user who requests an unavailable language does not want a film without sound.
         if kind == .audio, wanted.isEmpty, languages != .none { wanted = Self.standard(offered) }
         chosen.renditions += wanted.filter { $0.url != nil }
         chosen.missingLanguages += missing
     }
 
-    /// RFC 8216 §4.3.4.1: the default, else one that may be chosen without being asked for; else the first.
+    /// RFC 8216 §4.3.4.1: the default, or else one with autoselect; or else the first.
     private static func standard(_ offered: [AlternativeRendition]) -> [AlternativeRendition] {
         let one = offered.first(where: \.isDefault) ?? offered.first(where: \.isAutoselected) ?? offered.first
         return one.map { [$0] } ?? []

@@ -1,13 +1,13 @@
 import CachePolicy
 
 extension MultivariantPlaylist {
-    /// What to remove so that only some of the renditions are offered.
+    /// The edits that leave only some of the renditions.
     ///
-    /// A variant goes with its media playlist, or with the last rendition of a group that it cannot do without
-    /// (`AUDIO`, `VIDEO`). One whose subtitles all go loses the attribute that names them. What is inside the
-    /// variants' own segments stays. Comments stay.
-    /// - Parameter kept: the media playlists that are to stay.
-    /// - Returns: nil where no variant would be left.
+    /// A variant is removed with its media playlist, or with the last rendition of a group that it requires
+    /// (`AUDIO`, `VIDEO`). A variant that loses all subtitles loses the attribute that names them. Renditions
+    /// inside the variants' own segments stay. Comments stay.
+    /// - Parameter kept: the media playlists to keep.
+    /// - Returns: nil if no variant would be left.
     package func edits(keeping kept: Set<OriginURL>) -> [AddressEdit]? {
         let isKept = { (url: OriginURL?) in url.map(kept.contains) ?? false }
         let before = Groups(renditions), left = Groups(renditions.filter { !$0.hasAddress || isKept($0.url) })
@@ -33,7 +33,7 @@ private struct Groups {
 
     init(_ renditions: [AlternativeRendition]) { names = Set(renditions.map { Name(kind: $0.kind, group: $0.group) }) }
 
-    /// Whether a group that there was before is no more.
+    /// Whether a group existed before, but does not any longer.
     func lacks(_ kind: AlternativeRendition.Kind, _ group: String?, _ before: Groups) -> Bool {
         guard let group else { return false }
         let name = Name(kind: kind, group: group)

@@ -1,52 +1,52 @@
 import CachePolicy
 
-/// What a multivariant playlist offers (RFC 8216 §4.3.4, where it is called a master playlist).
+/// The contents of a multivariant playlist (RFC 8216 §4.3.4, which calls it a master playlist).
 package struct MultivariantPlaylist: Sendable {
     /// In the order of the text, which is also an order of preference.
     package internal(set) var variants: [Variant] = []
-    /// For fast seeking (`EXT-X-I-FRAME-STREAM-INF`), and previews as pictures.
+    /// Variants for fast seeking (`EXT-X-I-FRAME-STREAM-INF`), and preview pictures.
     package internal(set) var iFrameVariants: [Variant] = []
     /// Alternatives of audio, video and subtitles, in groups that variants name.
     package internal(set) var renditions: [AlternativeRendition] = []
     package internal(set) var sessionKeys: [EncryptionKey] = []
-    /// JSON beside the media; nil URLs left out.
+    /// JSON that accompanies the media, without URLs that cannot be fetched.
     package internal(set) var sessionData: [OriginURL] = []
-    /// The server that moves players between hosts.
+    /// The server that directs players between hosts.
     package internal(set) var steering: OriginURL?
 
-    /// All media playlists, each once, in order.
+    /// All media playlists, in order and without duplicates.
     package var playlists: [OriginURL] {
         var known: Set<OriginURL> = []
         let all = variants.map(\.url) + renditions.map(\.url) + iFrameVariants.map(\.url)
         return all.compactMap { $0 }.filter { known.insert($0).inserted }
     }
 
-    /// The title that the author gives in session data (`com.apple.hls.title`); nil without one.
+    /// The title that the author states in session data (`com.apple.hls.title`); nil if absent.
     package internal(set) var title: String?
 }
 
-/// One way to play the whole: a media playlist, with groups of others to go with it (RFC 8216 §4.3.4.2).
+/// One way to play the presentation: a media playlist, with groups of others that accompany it (RFC 8216 §4.3.4.2).
 package struct Variant: Sendable, Equatable {
-    /// Of its media playlist.
+    /// The URL of its media playlist.
     package internal(set) var url: OriginURL?
-    /// The greatest of any segment, with all that goes with it, in bits per second.
+    /// The greatest bit rate of any segment, including accompanying renditions, in bits per second.
     package let bandwidth: Int64?
     package let averageBandwidth: Int64?
     package let resolution: Resolution?
     /// Frames per second.
     package let frameRate: Double?
-    /// RFC 6381; empty where none are named.
+    /// RFC 6381; empty if none are stated.
     package let codecs: [String]
-    /// Names of groups; nil where there are none.
+    /// Names of groups; nil if the variant names none.
     package let audioGroup: String?
     package let videoGroup: String?
     package let subtitleGroup: String?
-    /// The lines that it stands in: the tag's, and the address's where that is a line of its own.
+    /// Its lines in the text: the tag's, and the address's if that is on a line of its own.
     var lines: [Range<Int>]
-    /// What goes when the attribute `SUBTITLES` goes.
+    /// The range to remove in order to remove the attribute `SUBTITLES`.
     let subtitleAttribute: Range<Int>?
 
-    /// Whether there are pictures in it: where it says nothing, there are.
+    /// Whether it contains pictures: if it states nothing, it does.
     package var hasVideo: Bool { resolution != nil || codecs.isEmpty || codecs.contains { CodecKind($0) == .video } }
 }
 
@@ -61,26 +61,26 @@ package struct AlternativeRendition: Sendable, Equatable {
 
     package let kind: Kind
     package let group: String
-    /// For people.
+    /// The name shown to people.
     package let name: String
-    /// BCP 47; nil where it is not said.
+    /// BCP 47; nil if not stated.
     package let language: String?
     package let isDefault: Bool
     package let isAutoselected: Bool
     package let isForced: Bool
-    /// Of its media playlist; nil where it is inside the variants' own segments.
+    /// The URL of its media playlist; nil if it is inside the variants' own segments.
     package let url: OriginURL?
-    /// It has an address, if perhaps none that is fetched over HTTP.
+    /// Whether it has an address, even one that is not fetched over HTTP.
     let hasAddress: Bool
-    /// The line that it stands in.
+    /// Its line in the text.
     let line: Range<Int>
 }
 
-/// What a codec's name of RFC 6381 is for.
+/// The kind of media for a codec's name (RFC 6381).
 enum CodecKind: Sendable {
     case audio, video, text
 
-    /// - Parameter codec: such as `avc1.64001f`; nil for one that is not known.
+    /// - Parameter codec: such as `avc1.64001f`; the result is nil for an unknown codec.
     init?(_ codec: String) {
         let name = codec.prefix { $0 != "." }.lowercased()
         guard let kind = Self.known[name] else { return nil }

@@ -1,15 +1,15 @@
 import CachePolicy
 import HTTPModel
 
-/// Collects what the tags of a multivariant playlist say.
+/// Collects the contents of a multivariant playlist's tags.
 struct MultivariantReader {
     private(set) var playlist = MultivariantPlaylist()
-    /// A variant whose address is on a line to come.
+    /// A variant whose address is on a later line.
     private var pending: Variant?
 
     var isWaiting: Bool { pending != nil }
 
-    /// The address of the variant before.
+    /// Handles the address of the pending variant.
     mutating func take(_ reference: String, url: OriginURL?, _ line: HLSLine) {
         guard var variant = pending else { return }
         variant.url = url

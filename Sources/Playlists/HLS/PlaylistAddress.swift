@@ -1,24 +1,24 @@
-/// A place in a playlist's text that names something else.
+/// A place in a playlist's text that refers to something else.
 package struct PlaylistAddress: Sendable, Equatable {
-    /// What is there.
+    /// The kind of thing that an address refers to.
     package enum Role: Sendable, Equatable {
         /// Other playlists of the presentation.
         case variant, iFrames, rendition, renditionReport
         /// Media.
         case segment, part, preloadHint, initialization
-        /// A key or a licence: as secret as a password.
+        /// A key or a license: as secret as a password.
         case key
         /// Interstitials (`X-ASSET-URI`, `X-ASSET-LIST`).
         case asset
-        /// JSON beside the media, and the server that moves players between hosts.
+        /// JSON that accompanies the media, and the server that directs players between hosts.
         case sessionData, steering
-        /// An entry of a list that is neither kind of HLS playlist.
+        /// An entry of a list that is not an HLS playlist of either kind.
         case entry
     }
 
     /// Offsets of the reference in the text, without quotes, half-open.
     package let range: Range<Int>
-    /// What stands there, with variables replaced, and percent-encoded as far as URLs have to be.
+    /// The reference, with variables replaced and invalid characters percent-encoded.
     package let reference: String
     package let role: Role
 }

@@ -3,16 +3,16 @@ import HTTPModel
 
 /// The variables of a playlist: `{$name}` in addresses and attributes (draft-pantos-hls-rfc8216bis §4.3, §4.4.2.3).
 ///
-/// Each must be defined before it is used, so that none can be part of itself. Their sizes are bounded, one by one
-/// and in all: by variables of variables a text of some lines could become terabytes.
+/// Each must be defined before it is used, so that none can contain itself. Their sizes are bounded, individually
+/// and in total: with variables inside variables, a text of a few lines could become terabytes.
 struct Variables: Sendable {
     private(set) var values: [String: String] = [:]
-    /// Bytes that replacing has made so far.
+    /// Bytes that replacements have produced so far.
     private var expanded = 0
 
     mutating func define(_ name: String, as value: String, line: Int) throws(PlaylistError) {
         guard !name.isEmpty, name.utf8.allSatisfy(Self.isName) else {
-            throw .malformed("a variable's name has other characters than A-Z a-z 0-9 - _", line: line)
+            throw .malformed("a variable's name contains characters other than A-Z a-z 0-9 - _", line: line)
         }
         guard values[name] == nil else {
             throw .malformed("the variable \(name.prefix(64)) is defined twice", line: line)
@@ -20,15 +20,15 @@ struct Variables: Sendable {
         guard values.count < PlaylistLimits.variables else {
             throw .tooLarge("more than \(PlaylistLimits.variables) variables", line: line)
         }
-        // It may come to stand in quotes, and in a line.
+        // The value may be inserted into quotes, and into a line.
         guard value.utf8.allSatisfy({ $0 >= ASCII.space && $0 != ASCII.quote && $0 != 0x7F }) else {
-            throw .malformed("the variable \(name.prefix(64)) holds a quote or a control character", line: line)
+            throw .malformed("the variable \(name.prefix(64)) contains a quote or a control character", line: line)
         }
         values[name] = value
     }
 
-    /// The text with variables replaced. What looks like a variable but has no name of one is text.
-    /// - Throws: where one is not defined, or the limits are passed.
+    /// The text with variables replaced. A pattern without a valid name stays as text.
+    /// - Throws: if a variable is not defined, or a limit is exceeded.
     mutating func replacing(in text: ArraySlice<UInt8>, line: Int) throws(PlaylistError) -> ArraySlice<UInt8> {
         guard text.contains(Self.brace) else { return text }
         var result: [UInt8] = []
@@ -45,7 +45,7 @@ struct Variables: Sendable {
                 rest = rest.dropFirst()
             }
             guard result.count <= PlaylistLimits.address else {
-                throw .tooLarge("an address with its variables replaced", line: line)
+                throw .tooLarge("an address is too long with its variables replaced", line: line)
             }
         }
         result += rest
@@ -58,11 +58,11 @@ struct Variables: Sendable {
     private mutating func count(_ bytes: Int, line: Int) throws(PlaylistError) {
         expanded += bytes
         guard expanded <= PlaylistLimits.expansion else {
-            throw .tooLarge("the playlist with its variables replaced", line: line)
+            throw .tooLarge("the playlist is too large with its variables replaced", line: line)
         }
     }
 
-    /// Of the reference that a text begins with.
+    /// The name of the variable at the beginning of a text.
     private static func name(_ text: ArraySlice<UInt8>) -> String? {
         guard text.starts(with: "{$".utf8) else { return nil }
         let name = text.dropFirst(2).prefix(while: isName)
@@ -75,15 +75,15 @@ struct Variables: Sendable {
     }
 }
 
-/// A variable that a playlist takes from the query of its own URL. A client sees the proxy's URL, which may have
+/// A variable that a playlist takes from the query of its own URL. Clients see the proxy's URL, which may have
 /// another query.
 struct QueryVariable: Sendable {
-    /// Of the attribute, from its name to its closing quote.
+    /// The range of the attribute, from its name to its closing quote.
     let range: Range<Int>
     let name: String
     let value: String
 
-    /// The value of a parameter, decoded; the first where several have the name.
+    /// The decoded value of a parameter; the first, if several have the name.
     static func value(of name: String, in url: OriginURL) -> String? {
         let query = url.pathAndQuery.drop { $0 != "?" }.dropFirst()
         for pair in query.split(separator: "&") {
