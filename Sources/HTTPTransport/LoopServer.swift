@@ -160,7 +160,7 @@ final class LoopServer {
         drainedIfEmpty()
     }
 
-    /// Cuts what is still open.
+    /// Cuts the connections that are still open.
     func cut() {
         for connection in Array(connections.values) { connection.close() }
         sweepTimer.cancel()
