@@ -211,7 +211,7 @@ extension MediaAnswer {
         }
     }
 
-    // MARK: In its place
+    // MARK: Error pages and failures
 
     /// Passes on the origin's own answer, such as its error page.
     private func relay(_ generation: Generation, _ view: Generation.Snapshot, following status: SharedFetch?) {

@@ -86,7 +86,7 @@ extension MediaAnswer {
         }
     }
 
-    // MARK: How old it may be
+    // MARK: Freshness
 
     /// - Parameter isNews: whether it has just arrived from its origin.
     private func answer(with document: PlaylistDocument, from generation: Generation, isNews: Bool) {
@@ -102,7 +102,7 @@ extension MediaAnswer {
         findKept(of: document) { [self] in giveText(of: document, from: generation) }
     }
 
-    // MARK: Without its origin
+    // MARK: Origin unreachable
 
     /// Whether some of its renditions may be unreachable.
     private func mayBeIncomplete(_ document: PlaylistDocument) -> Bool {

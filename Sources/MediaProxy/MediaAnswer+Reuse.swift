@@ -107,7 +107,7 @@ extension MediaAnswer {
     func refuseToAsk() {
         outcome = CacheStatus(detail: "only-if-cached")
         exchange.respond(
-            504, text: "this is not cached, and the request allows only what is (Cache-Control: only-if-cached)"
+            504, text: "not cached, and the request allows only cached responses (Cache-Control: only-if-cached)"
         ) { [outcome] response in
             response.cacheStatus(outcome)
         }

@@ -220,7 +220,7 @@ final class MediaAnswer: BodySource {
         StrayPage.isPlaylist(route.url) || doubted?.generation.head.isCertainPlaylist == true
     }
 
-    // MARK: Unknown
+    // MARK: Opening
 
     func open(alone: Bool) {
         noteForward(alone ? .bypass : .uriMiss)

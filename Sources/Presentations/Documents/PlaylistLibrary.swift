@@ -95,7 +95,7 @@ package final class PlaylistLibrary {
 
     // MARK: Reading
 
-    /// A client of a reading.
+    /// A place among those waiting for a reading.
     package struct Waiter: Hashable, Sendable {
         fileprivate let generation: GenerationID
         fileprivate let number: UInt64
@@ -192,8 +192,8 @@ package final class PlaylistLibrary {
 
     // MARK: Membership
 
-    /// Joins stored resources to the presentation to which they turned out to belong. The store may know already,
-    /// so it is notified only once.
+    /// Joins stored resources to the presentation to which they turned out to belong. The store may have recorded
+    /// this already, so it is notified once.
     package func join(_ keys: [CacheKey], to whole: CacheKey) {
         let keys = keys.filter { joined[$0] != whole }
         if joined.count + keys.count > Self.mostRefused { joined = [:] }
