@@ -1,33 +1,33 @@
 import Glibc
 import HTTPModel
 
-/// What became of one request: a line of the access log.
+/// The outcome of one request: a line of the access log.
 package struct AccessRecord: Sendable, Equatable {
-    /// When the request's head was there, in seconds since 1970.
+    /// When the request's header was complete, in seconds since 1970.
     package var time: Double
     /// Address and port.
     package var client: String
     package var method: String
-    /// Of the resource where the request was for one, else the request target.
+    /// The URL of the requested resource, or the request target if there is none.
     package var url: String
     package var range: String?
-    /// nil where the client went away before it had an answer.
+    /// Nil if the client disconnected before it had an answer.
     package var status: Int?
-    /// Bytes of the body that were given to the connection, and which of them were stored, and which came from the
-    /// origin meanwhile.
+    /// Bytes of the body that were given to the connection; of these, the bytes that were already stored, and
+    /// those that arrived from the origin meanwhile.
     package var bytes, cacheBytes, originBytes: Int64
-    /// From the request's head to the first byte of the body, and to the end.
+    /// From the complete header of the request to the first byte of the body, and to the end.
     package var firstByteMilliseconds: Double?
     package var milliseconds: Double
-    /// Whether the answer went out as a whole.
+    /// Whether the whole answer was sent.
     package var isComplete: Bool
     package var userAgent: String?
     package var cacheStatus: String?
 }
 
-/// Takes records of what was answered. Called on loops: it must not block.
+/// Receives a record of each answered request. Called on loops: it must not block.
 package protocol AccessRecorder: Sendable {
-    /// Whether there is anybody to take them; else none are made.
+    /// Whether records are needed; if not, none are made.
     var isOn: Bool { get }
     func record(_ record: AccessRecord)
 }
@@ -70,7 +70,7 @@ extension AccessRecord {
     }
 }
 
-/// An object of JSON on one line, written member by member.
+/// A JSON object on one line, written member by member.
 private struct JSONLine {
     private var bytes: [UInt8] = []
 
@@ -95,7 +95,7 @@ private struct JSONLine {
         bytes.append(contentsOf: "\"\(name)\":".utf8)
     }
 
-    /// What a terminal would obey is shown instead: C0, DEL and C1.
+    /// Appends a character; control characters that a terminal would obey (C0, DEL and C1) are escaped.
     private mutating func append(_ scalar: Unicode.Scalar) {
         switch scalar {
         case "\"", "\\":

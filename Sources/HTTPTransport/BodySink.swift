@@ -1,23 +1,24 @@
 import HTTPModel
 
-/// Who takes a request's body. Loop-bound.
+/// Receives a request's body. Loop-bound.
 ///
-/// The connection reads no faster than its sink takes: while a sink pauses, what the client sends stays in the kernel,
-/// and the client has to wait. A client that goes away meanwhile is noticed when the sink has resumed.
+/// The connection reads no faster than its sink accepts: while a sink pauses, the client's bytes stay in the
+/// kernel, and the client has to wait. If the client disconnects during a pause, this is noticed only after the
+/// sink has resumed.
 package protocol BodySink: AnyObject {
     /// The next bytes of the body, at least one. They are valid until this returns.
     /// - Returns: whether to read on. A sink that pauses calls `Exchange.resumeReading` later, also from here.
     func received(_ bytes: UnsafeRawBufferPointer) -> BodyDemand
-    /// The body is complete. Called once, unless `failed` is; nothing is told any more.
+    /// The body is complete. Called once, unless `failed` is; no further calls follow.
     func ended()
-    /// The body will not be complete. Called once, unless `ended` is; nothing is told any more.
+    /// The body will not be complete. Called once, unless `ended` is; no further calls follow.
     ///
-    /// Where the client still waits for an answer the sink may give its own here. If it does not, the connection gives
-    /// the fault's status and reason. The connection closes after either.
+    /// If the client is still waiting for an answer, the sink may send one here. If it does not, the connection
+    /// answers with the fault's status and reason. The connection closes after either.
     func failed(_ fault: BodyFault)
 }
 
-/// What a sink wants next.
+/// What a sink needs next.
 package enum BodyDemand {
     case more
     case pause
@@ -25,9 +26,9 @@ package enum BodyDemand {
 
 /// Why a body will not be complete.
 package enum BodyFault: Error, Equatable {
-    /// The client went away, or the server stopped: nobody waits for an answer.
+    /// The client disconnected, or the server is shutting down: there is no one to answer.
     case disconnected
-    /// Its framing is wrong (400, 431), it is longer than the limit (413), or it does not come (408).
+    /// Its framing is invalid (400, 431), it is longer than the limit (413), or it does not arrive in time (408).
     case refused(RequestFault)
 }
 
@@ -44,7 +45,7 @@ extension RequestFault {
     }
 }
 
-/// Keeps a body that fits in memory.
+/// Collects a body in memory.
 final class BodyCollector: BodySink {
     private var bytes: [UInt8] = []
     private let completion: (Result<[UInt8], BodyFault>) -> Void

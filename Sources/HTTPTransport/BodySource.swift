@@ -1,13 +1,14 @@
-/// Where the bytes of a response's body come from. Loop-bound.
+/// The source of the bytes of a response's body. Loop-bound.
 ///
-/// The connection *pulls*: it asks for the next span whenever its socket takes more, so a player that pauses costs
-/// nothing and a hit and a miss differ only in how often the source has to say `wait`.
+/// The connection *pulls*: it requests the next span whenever its socket accepts more, so a player that pauses
+/// costs nothing, and a hit and a miss differ only in how often the source has to return `wait`.
 package protocol BodySource: AnyObject {
     /// The next bytes of the body, at most `limit`. A span stays valid until the next call of `next` or `finish`.
     func next(limit: Int) -> BodyStep
-    /// The kernel could not read the last span: its file shrank or its disk fails. The connection is cut after this.
+    /// The kernel could not read the last span: its file shrank or its disk fails. The connection is cut after
+    /// this call.
     func spanWasUnreadable()
-    /// The response is over, sent or cut; nothing is asked any more. Called once.
+    /// The response is over, sent or cut; no further calls follow. Called once.
     func finish()
 }
 
@@ -15,22 +16,22 @@ extension BodySource {
     package func spanWasUnreadable() {}
 }
 
-/// A source's answer.
+/// The result of `BodySource.next`.
 package enum BodyStep {
     /// Bytes to send now.
     case span(BodySpan)
-    /// Nothing yet; the source calls `Exchange.resume()` when there is.
+    /// Nothing yet; the source calls `Exchange.resume()` when there are bytes.
     case wait
     /// The body is complete.
     case end
-    /// The body cannot be completed: the connection is cut, so that the client sees that the end is missing.
+    /// The body cannot be completed: the connection is cut, so that the client notices the missing end.
     case cut
 }
 
-/// Bytes of a body: in memory, and where they stand in a file if they do.
+/// Bytes of a body: in memory, and their place in a file if they have one.
 package struct BodySpan {
     package let bytes: UnsafeRawBufferPointer
-    /// The file that `bytes` is mapped from and where in it they begin.
+    /// The file that `bytes` is mapped from, and the offset in it where they begin.
     package let file: (descriptor: Int32, offset: Int64)?
 
     package init(bytes: UnsafeRawBufferPointer, file: (descriptor: Int32, offset: Int64)? = nil) {
@@ -39,7 +40,7 @@ package struct BodySpan {
     }
 }
 
-/// A body that is in memory as a whole.
+/// A body that is entirely in memory.
 package final class BytesSource: BodySource {
     private let storage: UnsafeMutableRawBufferPointer
     private var sent = 0

@@ -3,10 +3,10 @@ import Glibc
 import HTTPModel
 
 extension Connection {
-    /// Whether somebody keeps a record.
+    /// Whether requests are recorded.
     var isRecorded: Bool { server.recorder?.isOn == true }
 
-    /// The exchange is over: tells whoever keeps a record of that.
+    /// Records an exchange that is over.
     func record(_ exchange: Exchange, isComplete: Bool) {
         guard let recorder = server.recorder, recorder.isOn, exchange.startedAt > 0 else { return }
         recorder.record(
@@ -15,7 +15,7 @@ extension Connection {
 }
 
 extension AccessRecord {
-    /// Of an exchange that has just ended.
+    /// The record of an exchange that has just ended.
     fileprivate init(_ exchange: Exchange, of client: String, bytes: Int64, isComplete: Bool) {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

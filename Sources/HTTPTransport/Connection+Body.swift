@@ -1,14 +1,14 @@
 import HTTPModel
 
-/// Reading a request's body. It goes on beside everything else that an exchange does, until it is over or the answer
-/// begins.
+/// Reading a request's body. This continues alongside everything else in the exchange, until the body is complete
+/// or the answer begins.
 extension Connection {
     func readBody(limit: Int64?, into sink: any BodySink, for exchange: Exchange) {
         guard isCurrent(exchange), incoming != nil else { return sink.ended() }
         incoming?.sink = sink
         incoming?.limit = limit ?? .max
         if let limit, let length = exchange.bodyLength, length > limit { return refuseBody(.bodyTooLong(limit)) }
-        // Within `process` its loop goes on by itself.
+        // Within `process`, its loop continues anyway.
         if !isProcessing { processPending() }
     }
 
@@ -18,8 +18,8 @@ extension Connection {
         if !isProcessing { processPending() }
     }
 
-    /// Takes the next piece of the body from what is in hand; gives it to the sink, or drops it where there is none.
-    /// - Returns: whether to go on with what is in hand.
+    /// Takes the next piece of the body from `inHand` and gives it to the sink, or drops it if there is no sink.
+    /// - Returns: whether to continue with the rest of `inHand`.
     func takeBody() -> Bool {
         do throws(RequestFault) {
             guard let step = try incoming?.decoder.next(in: inHand) else { return false }
@@ -40,7 +40,7 @@ extension Connection {
             }
         } catch {
             dropFromHand(inHand.count)
-            // An answer that is out has been the last.
+            // The answer that was sent is the connection's last.
             if case .draining = phase { linger() } else { refuseBody(error) }
             return false
         }
@@ -64,7 +64,7 @@ extension Connection {
         sink?.ended()
     }
 
-    /// Asks the client for more of the body, now that what has come of it is used.
+    /// Asks the client for more of the body, now that everything received has been used.
     func awaitBody() {
         guard case .answering = phase, let body = incoming, body.sink != nil else { return }
         deadline = body.isPaused || body.isTunnel ? nil : server.deadline(in: server.limits.requestSeconds)
@@ -73,19 +73,19 @@ extension Connection {
         sendContinue()
     }
 
-    /// The body cannot be taken. The sink may answer that, else a line of text does.
+    /// Refuses the body. The sink may answer the request; otherwise one line of text does.
     func refuseBody(_ fault: RequestFault) {
         guard let exchange, let sink = incoming?.sink else { return }
         server.metrics.errors.add(fault.status == 408 ? "request-timeout" : "bad-request")
         incoming?.isBroken = true
         dismissBody()
-        // Also for a client that does not take the answer.
+        // This also covers a client that does not read the answer.
         deadline = server.deadline(in: server.limits.lingerSeconds)
         sink.failed(.refused(fault))
         if exchange.isOpen && !exchange.isAnswered { exchange.respond(fault.status, text: fault.reason, closes: true) }
     }
 
-    /// Nobody wants the rest of the body.
+    /// Drops the sink, as the rest of the body is not needed.
     func dismissBody() {
         guard let sink = incoming?.sink else { return }
         incoming?.sink = nil
@@ -95,7 +95,7 @@ extension Connection {
         withExtendedLifetime(sink) {}
     }
 
-    /// Whether there can be a request after this one, whose body may not have been read.
+    /// Whether another request can follow this one, whose body may be unread.
     var canReachNextRequest: Bool {
         guard let incoming else { return true }
         return isProcessing

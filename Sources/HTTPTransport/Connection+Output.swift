@@ -8,7 +8,7 @@ extension Connection {
             body?.finish()
             return
         }
-        // A client that waits for `100 Continue` would have it amid the answer.
+        // A client that still waits for `100 Continue` would otherwise receive it in the middle of the answer.
         if !keepsReading || incoming?.isAwaited == true { dismissBody() }
         let request = exchange.request
         output.keepsAlive = request.keepsAlive && !response.closes && !server.isDraining && canReachNextRequest
@@ -23,7 +23,8 @@ extension Connection {
             output.isComplete = false
             output.isEndless = response.isEndless
         } else if keepsReading, let body {
-            // What the request's body is for goes on: the answer is over when its source has ended, without a byte.
+            // The request's body is still being used: the answer is over when its source has ended, without a
+            // byte.
             output.source = body
             output.isComplete = false
             output.framing = .length(0)
@@ -35,7 +36,7 @@ extension Connection {
         pump()
     }
 
-    /// RFC 9110 §10.1.1. The answer itself follows later.
+    /// Sends `100 Continue` (RFC 9110 §10.1.1). The answer itself follows later.
     func sendContinue() {
         output.frame("HTTP/1.1 100 Continue\r\n\r\n")
         output.isComplete = false
@@ -53,7 +54,7 @@ extension Connection {
 
     private static let leastCost = 4 << 10
 
-    /// Sends until the socket is full, the source has nothing, the answer is out, or the turn is over.
+    /// Sends until the socket is full, the source has nothing, the answer is sent, or the turn is over.
     private func pump() {
         var turn = server.limits.writeTurnBytes
         while let exchange {
@@ -61,18 +62,19 @@ extension Connection {
                 guard pull(for: exchange) else { return }
             }
             guard output.hasUnsent else {
-                // Armed between full sockets, so that a long body costs no call to change that.
+                // It stays armed until nothing is unsent, so that a long body costs no system calls for changing
+                // it.
                 writeWatcher.disarm()
                 if output.isComplete { return finishAnswer() }
-                return // the source will call
+                return // the source calls `resume`
             }
             guard turn > 0 else {
-                // Others first. The write event comes round again, as the socket still takes bytes.
+                // Others first. The write event fires again, as the socket still accepts bytes.
                 return writeWatcher.arm()
             }
             switch output.transmit(to: socket, server.limits.transmission) {
-            // Each call costs something, however little it sends: a body in very many parts is no reason to let others
-            // wait.
+            // Each call has a cost, however little it sends: a body in very many parts must not keep the others
+            // waiting.
             case .sent(let count): turn -= max(count, Self.leastCost)
             case .full: return writeWatcher.arm()
             case .failed: return close()
@@ -84,8 +86,8 @@ extension Connection {
         }
     }
 
-    /// Asks the source for the next span.
-    /// - Returns: false when the connection was cut.
+    /// Requests the next span from the source.
+    /// - Returns: false if the connection was cut.
     private func pull(for exchange: Exchange) -> Bool {
         guard let source = output.source else { return true }
         switch source.next(
@@ -101,13 +103,15 @@ extension Connection {
         case .cut:
             break
         }
-        // RFC 9112 §8: an incomplete message is told by closing; the client must not take it for the end.
+        // RFC 9112 §8: closing the connection marks a message as incomplete; the client must not take it for
+        // complete.
         close()
         return false
     }
 
-    /// To a client of HTTP/1.0 the connection's end is the body's. Until the body is complete, whatever ends the
-    /// connection resets it, the end of this process too: else half a body would look like a whole one.
+    /// Sets whether closing the socket resets the connection. For an HTTP/1.0 client, the end of the connection is
+    /// the end of the body. Until the body is complete, anything that ends the connection resets it, including the
+    /// end of this process: otherwise half a body would look like a whole one.
     private func setResetsOnClose(_ resets: Bool) {
         var value = Glibc.linger(l_onoff: resets ? 1 : 0, l_linger: 0)
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<Glibc.linger>.size))

@@ -1,7 +1,6 @@
 import HTTPModel
 
-/// Where a connection becomes a tunnel: what comes in is a body without end, and what goes out ends with the
-/// connection.
+/// Turns a connection into a tunnel: the input is a body without end, and the output ends with the connection.
 extension Connection {
     func openTunnel(_ ends: any BodySink & BodySource, for exchange: Exchange) {
         guard isCurrent(exchange) else { return ends.finish() }
@@ -9,7 +8,7 @@ extension Connection {
         var response = Response(200, length: nil)
         response.opensTunnel = true
         response.closes = true
-        // A server that stops does not wait for it.
+        // A server that is shutting down does not wait for it.
         response.isEndless = true
         exchange.respond(response, body: ends, keepsReading: true)
         if !isProcessing { processPending() }

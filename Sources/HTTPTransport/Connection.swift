@@ -2,16 +2,16 @@ import EventIO
 import Glibc
 import HTTPModel
 
-/// A client's connection: reads requests, one at a time, and writes their answers. Loop-bound.
+/// A client's connection: reads requests, one at a time, and sends their answers. Loop-bound.
 final class Connection {
     enum Phase {
         /// Between requests, or in the middle of a head.
         case reading
         /// A request is being answered; its body may still be coming in.
         case answering(Exchange)
-        /// The answer is out; what the client still sends of the request's body is dropped, up to the next request.
+        /// The answer has been sent; the rest of the request's body is dropped, up to the next request.
         case draining
-        /// The last answer is out; what the client still sends is dropped until it closes.
+        /// The last answer has been sent; anything that the client still sends is dropped until it closes.
         case lingering
         case closed
     }
@@ -19,25 +19,26 @@ final class Connection {
     unowned let server: LoopServer
     let socket: Int32
     var phase = Phase.reading
-    /// What was received and not used yet.
+    /// Bytes received and not used yet.
     var pending = ReadAhead()
-    /// What `process` has still to use.
+    /// The bytes that `process` has yet to use.
     private(set) var inHand = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var isProcessing = false
-    /// The body of the request that is being answered, until it is over.
+    /// The body of the request that is being answered, until it is complete.
     var incoming: IncomingBody?
-    /// The client's address and port, once somebody has asked.
+    /// The client's address and port, read on first use.
     private(set) lazy var peer = peerAddress.description
     private(set) lazy var peerAddress = ListenAddress(ofPeer: socket)
-    /// When the connection is dropped unless it gets further; nil while an answer is on its way, however long it takes.
+    /// When the connection is dropped unless it makes progress; nil while an answer is being sent, however long it
+    /// takes.
     var deadline: UInt64?
-    /// Since when there has been nothing to answer; nil from the first byte of a request to the end of its answer.
+    /// When the connection became idle; nil from the first byte of a request to the end of its answer.
     private(set) var idleSince: UInt64? = MonotonicClock.nanoseconds()
-    /// Whether a request was answered here, so that its client can do without the connection.
+    /// Whether a request was answered on this connection, so that its client can do without it.
     private(set) var hasAnswered = false
-    /// How many more requests are answered before the others of the loop get their turn.
+    /// How many more requests are answered before the loop's other connections get their turn.
     private var requestsLeft = 0
-    /// How much was in hand when no whole head was in it.
+    /// How many bytes were in `inHand` when they did not contain a whole header.
     private var incompleteHead = 0
     var output = Output()
     private(set) var readWatcher: SocketWatcher!
@@ -64,7 +65,7 @@ final class Connection {
         if case .closed = phase { true } else { false }
     }
 
-    /// Whether a request is there that nobody has looked at yet.
+    /// Whether bytes have arrived that were not read yet.
     var hasUnreadInput: Bool {
         var byte: UInt8 = 0
         return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
@@ -76,7 +77,7 @@ final class Connection {
 
     // MARK: Input
 
-    /// A pipelining client is read ahead no further than this while it waits for its answer.
+    /// How many bytes are read ahead from a pipelining client while it waits for its answer.
     private static let maxReadAhead = 64 << 10
 
     func readable() {
@@ -86,8 +87,8 @@ final class Connection {
             if errno != EAGAIN && errno != EINTR { close() }
             return
         }
-        // A client that closes its half no longer wants an answer: players, browsers and curl never close one half
-        // alone.
+        // A client that closes its half no longer needs an answer: players, browsers and curl never close just one
+        // half.
         guard count > 0 else { return close() }
         received(UnsafeRawBufferPointer(rebasing: scratch[0..<count]))
     }
@@ -110,18 +111,19 @@ final class Connection {
         }
     }
 
-    /// Whether it is worth while to read a head once more, now that these bytes have come. A long one in small pieces
-    /// would be read as often as there are pieces: the work would grow with its square.
+    /// Whether it is worthwhile to parse a header again, now that these bytes have arrived. A long header in small
+    /// pieces would be parsed as often as there are pieces: the work would grow with the square of its length.
     private func mayEndHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let count = pending.count + bytes.count
         return count <= Self.shortHead || count >= 2 * incompleteHead || count >= server.limits.request.maxHeadBytes
             || bytes.contains(ASCII.lineFeed)
     }
 
-    /// So much of a head is read anew with each piece that comes: what cannot be right is answered at once.
+    /// Up to this many bytes, a header is parsed again with each piece that arrives: invalid ones are answered at
+    /// once.
     private static let shortHead = 2048
 
-    /// Uses what has just come, when nothing is pending before it.
+    /// Uses bytes that have just arrived, if none are pending before them.
     private func use(_ bytes: UnsafeRawBufferPointer) {
         let left = process(bytes)
         if left > 0 { pending.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(left))) }
@@ -138,8 +140,8 @@ final class Connection {
         awaitMore()
     }
 
-    /// Handles requests for as long as they are answered at once, and takes bodies for as long as their sinks want
-    /// them.
+    /// Handles requests for as long as they are answered at once, and reads bodies for as long as their sinks
+    /// accept them.
     /// - Returns: how many bytes at the end are left for later.
     private func process(_ bytes: UnsafeRawBufferPointer) -> Int {
         isProcessing = true
@@ -152,7 +154,7 @@ final class Connection {
         return left
     }
 
-    /// - Returns: whether to go on with what is in hand.
+    /// - Returns: whether to continue with the rest of `inHand`.
     private func step() -> Bool {
         switch phase {
         case .reading: return takeHead()
@@ -187,7 +189,7 @@ final class Connection {
         inHand = UnsafeRawBufferPointer(rebasing: inHand[count...])
     }
 
-    /// What can be used is used: says to the socket and the client how it goes on.
+    /// Adjusts the watchers, the deadline and `100 Continue` once everything usable has been used.
     private func awaitMore() {
         guard !isClosed else { return }
         if isTurnOver { writeWatcher.arm() }
@@ -195,8 +197,8 @@ final class Connection {
         if incoming != nil { awaitBody() }
     }
 
-    /// Whether requests wait here only because others of the loop have their turn. The socket's taking bytes brings the
-    /// next one: until the client has taken its answers, nothing more is answered.
+    /// Whether requests wait here only because the loop's other connections have their turn. The next turn begins
+    /// when the socket accepts bytes: until the client has read its answers, no more requests are answered.
     private var isTurnOver: Bool {
         if case .reading = phase { requestsLeft == 0 && !pending.isEmpty } else { false }
     }
@@ -206,7 +208,7 @@ final class Connection {
         processPending()
     }
 
-    /// Stops reading where nobody takes what comes, so that the client has to wait.
+    /// Stops reading while the bytes are not used, so that the client has to wait.
     func updateReading() {
         if incoming?.isPaused == true || pending.count >= Self.maxReadAhead {
             readWatcher.disarm()
@@ -222,7 +224,7 @@ final class Connection {
         deadline = nil
         idleSince = nil
         incompleteHead = 0
-        // Nobody can be asked for it once the client is gone.
+        // The address can no longer be read once the client is gone.
         if isRecorded { _ = peer }
         server.handler.handle(exchange)
     }
@@ -234,14 +236,14 @@ final class Connection {
         deadline = server.deadline(in: server.limits.requestSeconds)
     }
 
-    /// Answers what never became a request, and closes.
+    /// Answers bytes that never became a request, and closes.
     private func refuse(_ status: Int, _ reason: String) {
         let exchange = Exchange(.simplest, on: self, startedAt: 0)
         phase = .answering(exchange)
         exchange.respond(status, text: reason, closes: true)
     }
 
-    /// The answer is out: the next request, or the end of the connection.
+    /// Continues after the answer was sent: with the next request, or with the end of the connection.
     func answered(keepsAlive: Bool) {
         guard keepsAlive && !server.isDraining else { return linger() }
         if incoming == nil {
@@ -251,11 +253,11 @@ final class Connection {
             deadline = server.deadline(in: server.limits.requestSeconds)
         }
         readWatcher.arm()
-        // Within `process` its loop goes on by itself.
+        // Within `process`, its loop continues anyway.
         if !isProcessing { processPending() }
     }
 
-    /// The request before is over.
+    /// Waits for the next request; the previous one is over.
     func awaitRequest() {
         guard !server.isDraining else { return linger() }
         phase = .reading
@@ -266,7 +268,7 @@ final class Connection {
 
     // MARK: End
 
-    /// The deadline has passed.
+    /// Called when the deadline has passed.
     func timeOut() {
         switch phase {
         case .reading where !pending.isEmpty:
@@ -280,8 +282,8 @@ final class Connection {
         }
     }
 
-    /// Closing a socket that holds unread input resets it, and the client may lose the answer: so the client closes
-    /// first.
+    /// Sends no more, and waits for the client to close first: closing a socket that holds unread input resets it,
+    /// and the client may lose the answer.
     func linger() {
         phase = .lingering
         pending = ReadAhead()
@@ -291,7 +293,7 @@ final class Connection {
         deadline = server.deadline(in: server.limits.lingerSeconds)
     }
 
-    /// Nothing more of this answer goes out.
+    /// Sends nothing more of this answer.
     func cut(_ exchange: Exchange) {
         if isCurrent(exchange) { close() }
     }
@@ -319,7 +321,7 @@ final class Connection {
 }
 
 extension RequestHead {
-    /// What never became a request is answered as if it were this one.
+    /// Stands in for bytes that never became a request.
     fileprivate static let simplest: RequestHead = {
         let bytes = Array("GET / HTTP/1.0\r\n\r\n".utf8)
         guard case .complete(let head, _) = bytes.withUnsafeBytes({ RequestParser.parse($0, limits: RequestLimits()) })

@@ -1,8 +1,8 @@
 import EventIO
 import Synchronization
 
-/// How many connections each loop has, so that they are spread evenly: the kernel's choice among listeners is by hash,
-/// and eight players must not sit on one loop while the other idles.
+/// Spreads connections evenly over the loops: the kernel chooses among listeners by hash, and eight players must
+/// not end up on one loop while another is idle.
 final class ConnectionBalance: Sendable {
     private let counts: Mutex<[Int]>
     private let loops: [EventLoop]
@@ -19,7 +19,7 @@ final class ConnectionBalance: Sendable {
         servers.withLock { $0[index] = bound }
     }
 
-    /// The server has stopped: its loops' parts and this let go of each other.
+    /// Called when the server has stopped: its parts on the loops and this object release each other.
     func clear() {
         servers.withLock { $0 = [:] }
     }
@@ -35,7 +35,8 @@ final class ConnectionBalance: Sendable {
         counts.withLock { $0[loop] -= 1 }
     }
 
-    /// Gives a new socket to the loop that accepted it, which costs nothing, unless that one has more than another.
+    /// Gives a new socket to the loop that accepted it, which costs nothing, unless another loop has fewer
+    /// connections.
     func place(_ socket: Int32, from loop: Int, here adopt: () -> Void) {
         let chosen = counts.withLock { counts in
             let least = counts.indices.min { counts[$0] < counts[$1] }!

@@ -2,7 +2,7 @@ import EventIO
 import HTTPModel
 import Metrics
 
-/// Answers requests. One for each loop, loop-bound.
+/// Answers requests. One per loop, loop-bound.
 package protocol RequestHandler: AnyObject {
     /// Called for each request; the answer is given through the exchange, now or later.
     func handle(_ exchange: Exchange)
@@ -11,35 +11,36 @@ package protocol RequestHandler: AnyObject {
 /// One request and its answer. Loop-bound.
 package final class Exchange {
     package let request: RequestHead
-    /// The request's target; in origin form also where an absolute one named this very server.
+    /// The request's target; in origin form even if an absolute one named this server.
     package lazy var target = request.target
-    /// Called when the client goes away before the answer was given. Not after `respond`: then the body's `finish`
-    /// tells.
+    /// Called when the client disconnects before the answer was given. Not called after `respond`: from then on,
+    /// the body's `finish` reports it.
     package var onAbort: (() -> Void)?
     /// Where to record the time from the request to the first byte of its body.
     package var firstByteTimes: LatencyHistogram?
-    /// Field lines that the answer bears whatever it is, each ended by CRLF.
+    /// Field lines that every answer to this request carries, each ended by CRLF.
     package var ownFields: [UInt8] = []
-    /// The loop that the connection lives on.
+    /// The loop to which the connection belongs.
     package let loop: EventLoop
-    /// Called with the status and `Cache-Status` when the answer is given; not where the client went away before.
+    /// Called with the status and `Cache-Status` when the answer is given; not if the client disconnects before.
     package var onRespond: ((Int, String?) -> Void)?
-    /// Whether somebody keeps a record of it, by what it is called there.
+    /// Whether the request is recorded, so that `resourceURL` is worth setting.
     package var isRecorded: Bool { connection.isRecorded }
-    /// What the request is for, as the access log names it; nil for the target.
+    /// The URL of the requested resource for the access log; nil to log the target.
     package var resourceURL: String?
-    /// Bytes of the body that were stored before they were asked for, and those that came from an origin since.
+    /// Bytes of the body that were stored before they were requested, and those that have arrived from an origin
+    /// since.
     package var bytesFromCache: Int64 = 0
     package var bytesFromOrigin: Int64 = 0
-    /// Of the answer; nil before there is one.
+    /// The status of the answer; nil before there is one.
     private(set) var status: Int?
     private(set) var cacheStatus: String?
     private(set) var firstByteAt: UInt64?
     private unowned let connection: Connection
     let startedAt: UInt64
-    /// Whether the client still waits for this answer.
+    /// Whether the client is still waiting for this answer.
     package internal(set) var isOpen = true
-    /// Whether the answer was given, though it may not be out yet.
+    /// Whether the answer was given, though perhaps not sent yet.
     private(set) var isAnswered = false
     private var isBodyRead = false
 
@@ -50,15 +51,16 @@ package final class Exchange {
         self.startedAt = startedAt
     }
 
-    /// Where the client has connected to. Asks the kernel.
+    /// The address that the client connected to. Calls the kernel.
     package var localAddress: ListenAddress { ListenAddress(localOf: connection.socket) }
 
-    /// The address that the client has connected from, without its port. The kernel is asked once for each connection.
+    /// The address that the client connected from, without its port. Read from the kernel once per connection.
     package var clientHost: String { connection.peerAddress.host }
 
     // MARK: The request's body
 
-    /// How many bytes of body the request announces: 0 where it has none, nil where it comes in chunks (RFC 9112 §7.1).
+    /// The length of the body that the request announces: 0 if it has none, nil if it arrives in chunks (RFC 9112
+    /// §7.1).
     package var bodyLength: Int64? {
         switch request.body {
         case .empty: 0
@@ -67,13 +69,13 @@ package final class Exchange {
         }
     }
 
-    /// Reads the request's body, from its first byte. Once, before `respond`, which ends the reading, unless it is told
-    /// not to: the sink is told nothing more then. The sink may be told before this returns.
+    /// Reads the request's body, from its first byte. Once, before `respond`, which ends the reading unless
+    /// `keepsReading` is set: the sink is not called again then. The sink may be called before this returns.
     ///
-    /// Each piece has to come within `TransportLimits.requestSeconds` after the one before, pauses of the sink
-    /// excepted.
-    /// - Parameter limit: the most bytes that the sink takes; nil for any number. Of a longer body nothing is read
-    ///   where its length was announced, and else nothing beyond the limit; the fault's status is 413.
+    /// Each piece has to arrive within `TransportLimits.requestSeconds` after the previous one, not counting
+    /// pauses of the sink.
+    /// - Parameter limit: the most bytes that the sink accepts; nil for any number. Nothing is read of a longer
+    ///   body whose length was announced; of others, nothing beyond the limit. The fault's status is 413.
     package func readBody(limit: Int64?, into sink: any BodySink) {
         precondition(!isBodyRead, "a body is read once")
         isBodyRead = true
@@ -84,15 +86,16 @@ package final class Exchange {
 
     /// Reads the request's body into memory. Once, before `respond`.
     /// - Parameters:
-    ///   - limit: the most bytes that it may have.
-    ///   - completion: called once, maybe before this returns, with the body, or with why there is none. In that case
-    ///     it may answer
-    ///     itself (where the fault is not `disconnected`); otherwise the fault's status and one line of text are the answer.
+    ///   - limit: the maximum length of the body in bytes.
+    ///   - completion: called once, perhaps before this returns, with the body, or with the reason why there is
+    ///     none. In that case it may answer the request itself (unless the fault is `disconnected`); otherwise the
+    ///     answer is the fault's status and one line of text.
     package func readBody(upTo limit: Int, completion: @escaping (Result<[UInt8], BodyFault>) -> Void) {
         readBody(limit: Int64(limit), into: BodyCollector(completion))
     }
 
-    /// The sink that paused takes more now; it may be told before this returns. On the loop.
+    /// Tells the connection that a paused sink accepts more; the sink may be called before this returns. On the
+    /// loop.
     package func resumeReading() {
         guard isOpen else { return }
         connection.resumeReading(of: self)
@@ -100,13 +103,12 @@ package final class Exchange {
 
     // MARK: The answer
 
-    /// Answers the request. Once; ignored when the client is gone.
+    /// Answers the request. Once; ignored if the client is gone.
     /// - Parameters:
-    ///   - body: must yield exactly `response.length` bytes where that is known. Not asked for HEAD, 204 and 304,
-    ///     unless `keepsReading`: then for
-    ///     its end alone.
-    ///   - keepsReading: whether the sink has the request's body further on, until the answer is out and its source has
-    ///     ended.
+    ///   - body: must yield exactly `response.length` bytes if that is known. Not read for HEAD, 204 and 304,
+    ///     unless `keepsReading` is set: then only its end matters.
+    ///   - keepsReading: whether the sink continues to receive the request's body, until the answer is sent and
+    ///     its source has ended.
     package func respond(_ response: Response, body: (any BodySource)? = nil, keepsReading: Bool = false) {
         guard isOpen else {
             body?.finish()
@@ -123,7 +125,7 @@ package final class Exchange {
         connection.send(response, body: body, keepsReading: keepsReading, for: self)
     }
 
-    /// Answers CONNECT: from here on bytes go both ways, until one side ends.
+    /// Answers CONNECT: from here on, bytes are forwarded both ways, until one side ends.
     package func openTunnel(_ ends: any BodySink & BodySource) {
         guard isOpen else { return ends.finish() }
         connection.openTunnel(ends, for: self)
@@ -141,7 +143,8 @@ package final class Exchange {
         respond(response, body: BytesSource(bytes))
     }
 
-    /// Closes the connection, whatever of the answer is out: also of a client that takes no more of it. On the loop.
+    /// Closes the connection, however much of the answer was sent, even if the client reads no more of it. On the
+    /// loop.
     package func cut() {
         guard isOpen else { return }
         connection.cut(self)
@@ -153,7 +156,7 @@ package final class Exchange {
         firstByteTimes?.record(nanoseconds: now -| startedAt)
     }
 
-    /// The source that answered `wait` has something now. On the loop.
+    /// Tells the connection that a source that returned `wait` has bytes now. On the loop.
     package func resume() {
         guard isOpen else { return }
         connection.resumeBody(of: self)

@@ -5,9 +5,9 @@ import HTTPModel
 import Metrics
 import Synchronization
 
-/// An HTTP/1.1 server on several loops that share a port (`SO_REUSEPORT`). A connection lives on one loop.
+/// An HTTP/1.1 server on several loops that share a port (`SO_REUSEPORT`). Each connection belongs to one loop.
 package final class HTTPServer: Sendable {
-    /// The address with the port that is really bound.
+    /// The address, with the port that was actually bound.
     package let address: ListenAddress
     private let servers: [LoopBound<LoopServer>]
     private let balance: ConnectionBalance
@@ -15,15 +15,16 @@ package final class HTTPServer: Sendable {
 
     /// Listens and serves at once.
     /// - Parameters:
-    ///   - recorder: takes what becomes of requests.
-    ///   - makeHandler: called on each loop for that loop's handler.
-    /// - Throws: `ListenError`, also when another process has the port.
+    ///   - recorder: receives the records of requests.
+    ///   - makeHandler: called on each loop to make that loop's handler.
+    /// - Throws: `ListenError`, including if another process uses the port.
     package init(
         _ address: ListenAddress, loops: [EventLoop], limits: TransportLimits, metrics: ProxyMetrics,
         recorder: (any AccessRecorder)? = nil,
         makeHandler: @escaping @Sendable (EventLoop) -> any RequestHandler
     ) throws(ListenError) {
-        // With SO_REUSEPORT the kernel would let two processes share the port. A listener without it tells.
+        // With SO_REUSEPORT, the kernel would let two processes share the port. A listener without it detects
+        // that.
         close(try address.listen(shared: false, unsentBytes: limits.unsentBytes))
         let first = try address.listen(shared: true, unsentBytes: limits.unsentBytes)
         let bound = ListenAddress(host: address.host, port: ListenAddress.port(of: first))
@@ -44,8 +45,8 @@ package final class HTTPServer: Sendable {
         self.address = bound
     }
 
-    /// Accepts no more; gives running answers so many seconds to end, then cuts them. Blocks; not to be called on a
-    /// loop.
+    /// Accepts no more connections, gives running answers this many seconds to finish, then cuts them. Blocks;
+    /// must not be called on a loop.
     package func stop(graceSeconds: Double) {
         let isFirst = isStopped.withLock { isStopped in
             defer { isStopped = true }
@@ -65,7 +66,7 @@ package final class HTTPServer: Sendable {
 }
 
 /// Counts down to zero while another thread waits for it.
-/// `@unchecked Sendable` because the semaphore is made for several threads.
+/// `@unchecked Sendable` because a semaphore may be used by several threads.
 private final class Latch: @unchecked Sendable {
     private let remaining: Mutex<Int>
     private var semaphore = sem_t()
@@ -87,7 +88,7 @@ private final class Latch: @unchecked Sendable {
 
     func wait(seconds: Double) {
         var until = timespec()
-        // By a clock that nobody sets back: a grace of seconds would last as long as that.
+        // The monotonic clock: if the wall clock were set back, the wait would be longer by that much.
         clock_gettime(CLOCK_MONOTONIC, &until)
         until.tv_sec +|= Int(saturating: seconds)
         until.tv_nsec += Int((seconds - seconds.rounded(.down)) * 1e9) // no trap: below a second

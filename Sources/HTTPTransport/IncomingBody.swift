@@ -1,20 +1,20 @@
 import HTTPModel
 
-/// A request's body on its way in.
+/// A request's body that is being received.
 struct IncomingBody {
-    /// So much of a body that nobody reads is taken in, so that the connection can be kept.
+    /// How much of an unread body is received and dropped, so that the connection can be kept.
     private static let maxDrainedBytes: Int64 = 64 << 10
 
     var decoder: BodyDecoder
-    /// Who takes the body; nil before somebody asks for it, and once it is not wanted any more.
+    /// The receiver of the body; nil before reading begins, and once the rest is not needed.
     var sink: (any BodySink)?
     var limit = Int64.max
     /// Bytes of the body that the sink was given.
     var received: Int64 = 0
     var isPaused = false
-    /// The client waits for `100 Continue`, as far as we know.
+    /// The client may be waiting for `100 Continue`.
     var isAwaited: Bool
-    /// Its end cannot be found any more.
+    /// Its end can no longer be found.
     var isBroken = false
 
     init(_ head: RequestHead) {
@@ -23,7 +23,7 @@ struct IncomingBody {
         isTunnel = false
     }
 
-    /// Whether it is what a client sends through a tunnel: it may pause for as long as it likes.
+    /// Whether these are a client's bytes through a tunnel: it may pause for as long as it likes.
     let isTunnel: Bool
 
     init(tunnelInto sink: any BodySink) {
@@ -33,14 +33,14 @@ struct IncomingBody {
         self.sink = sink
     }
 
-    /// Whether bytes go to the sink as they come.
+    /// Whether the sink accepts bytes as they arrive.
     var isWanted: Bool { sink != nil && !isPaused }
 
-    /// Whether a request can follow although nobody reads this body.
-    /// - Parameter bytes: what of it has come and is not decoded.
+    /// Whether another request can follow although this body is not read.
+    /// - Parameter bytes: received bytes of it that are not decoded yet.
     func canBeDrained(after bytes: UnsafeRawBufferPointer) -> Bool {
-        // RFC 9110 §10.1.1: after a final answer that client may send the body or the next request, and nobody knows
-        // which.
+        // RFC 9110 §10.1.1: after a final answer, such a client may send either the body or the next request, and
+        // the server cannot tell which.
         if isBroken || isAwaited && bytes.isEmpty { return false }
         if let remaining = decoder.remaining { return remaining <= Self.maxDrainedBytes }
         return decoder.ends(within: bytes)

@@ -1,9 +1,9 @@
 import Glibc
 import HTTPModel
 
-// no traps: constants and sizes of structures of the system.
+// no traps: constants, and sizes of system structures.
 
-/// Where the server listens.
+/// An address that the server listens on.
 package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     /// A host name or an IP address, IPv6 without brackets.
     package let host: String
@@ -29,10 +29,10 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         self.init(host: host.isEmpty ? "0.0.0.0" : host, port: port)
     }
 
-    /// The address of a connection's own end.
+    /// The local address of a connection.
     init(localOf descriptor: Int32) { self.init(getsockname, descriptor) }
 
-    /// The address of its other end.
+    /// The remote address of a connection.
     init(ofPeer descriptor: Int32) { self.init(getpeername, descriptor) }
 
     private typealias Look = (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
@@ -55,7 +55,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     /// Whether only this machine can connect.
     package var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
 
-    /// An address by which this machine reaches it: loopback for "all addresses".
+    /// An address at which this machine can reach it: loopback if it stands for all addresses.
     package var reachable: ListenAddress {
         switch host {
         case "0.0.0.0": ListenAddress(host: "127.0.0.1", port: port)
@@ -67,8 +67,8 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     /// Whether it stands for all addresses of this machine.
     package var isEverywhere: Bool { host == "0.0.0.0" || host == "::" }
 
-    /// The addresses by which other machines reach it: those of this machine's interfaces, where it stands for all.
-    /// Blocks.
+    /// The addresses at which other machines can reach it: those of this machine's interfaces if it stands for
+    /// all. Blocks.
     package var reachableByOthers: [ListenAddress] {
         guard isEverywhere else { return isLoopback ? [] : [self] }
         var first: UnsafeMutablePointer<ifaddrs>?
@@ -87,7 +87,8 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         return found
     }
 
-    /// nil for what players cannot write into a URL: no IP address, or one that needs the name of an interface.
+    /// The address as text; nil if players cannot use it in a URL: it is not an IP address, or requires the name
+    /// of an interface.
     private static func numericHost(_ address: UnsafeMutablePointer<sockaddr>) -> String? {
         let family = Int32(address.pointee.sa_family)
         guard family == AF_INET || family == AF_INET6 else { return nil }
@@ -102,10 +103,10 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// Makes a listening socket.
+    /// Creates a listening socket.
     /// - Parameters:
-    ///   - shared: whether other sockets of this process will listen there too (`SO_REUSEPORT`).
-    ///   - unsentBytes: how many bytes an accepted socket's queue takes ahead.
+    ///   - shared: whether other sockets of this process will listen on the port too (`SO_REUSEPORT`).
+    ///   - unsentBytes: how many bytes the queue of an accepted socket holds ahead.
     func listen(shared: Bool, unsentBytes: Int) throws(ListenError) -> Int32 {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -137,21 +138,21 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         return descriptor
     }
 
-    /// Linux hands these options on to the sockets that are accepted.
+    /// Sets options that Linux passes on to the accepted sockets.
     private static func configure(_ descriptor: Int32, unsentBytes: Int) {
         let size = socklen_t(MemoryLayout<Int32>.size)
         var (on, seconds): (Int32, Int32) = (1, 60)
-        // Without it each answer waits up to 40 ms for the client's delayed acknowledgement.
+        // Without it, each answer waits up to 40 ms for the client's delayed acknowledgement.
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
         var unsent = Int32(clamping: unsentBytes)
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
-        // A paused player is never timed out, so a vanished one has to be found by the kernel.
+        // A paused player is never timed out, so the kernel has to detect a vanished one.
         setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, size)
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, &seconds, size)
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, &seconds, size)
     }
 
-    /// Why nobody can listen here now, as an error number; nil where somebody can. Blocks.
+    /// The error number that prevents listening here now; nil if listening is possible. Blocks.
     package var listenError: Int32? {
         do throws(ListenError) {
             close(try listen(shared: false, unsentBytes: 1 << 20))
@@ -176,7 +177,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The port stands at the same place in sockaddr_in and sockaddr_in6.
+    /// The port is at the same place in sockaddr_in and sockaddr_in6.
     private static func port(in storage: UnsafeMutablePointer<sockaddr_storage>) -> Int {
         storage.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { Int(UInt16(bigEndian: $0.pointee.sin_port)) }
     }
@@ -187,9 +188,9 @@ package struct ListenError: Error, CustomStringConvertible {
     package let address: ListenAddress
     package let operation: String
     package let detail: String
-    /// Whether another process has the port.
+    /// Whether another process uses the port.
     package internal(set) var isPortTaken = false
-    /// The system's error number, where it is one of the system's.
+    /// The system's error number, if it is a system error.
     var code: Int32?
 
     package var description: String { "cannot listen on \(address): \(operation): \(detail)" }

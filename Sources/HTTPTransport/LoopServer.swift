@@ -4,15 +4,15 @@ import Glibc
 import HTTPModel
 import Metrics
 
-/// The part of the server that lives on one loop: its listener and its connections. Loop-bound.
+/// The part of the server that belongs to one loop: its listener and its connections. Loop-bound.
 final class LoopServer {
     let loop: EventLoop
     let limits: TransportLimits
     let metrics: ProxyMetrics
     let handler: any RequestHandler
-    /// Takes what becomes of requests.
+    /// Receives the records of requests.
     let recorder: (any AccessRecorder)?
-    /// Where input is received before anyone needs to keep it.
+    /// A buffer that input is received into, before any of it has to be kept.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
     private let balance: ConnectionBalance
     private var listener: SocketWatcher?
@@ -47,7 +47,7 @@ final class LoopServer {
     // MARK: Connections
 
     private func accept() {
-        // Few at a time: each may be answered here, and others have their turn between.
+        // Only a few at a time: each may be answered here, and others get their turn in between.
         for _ in 0..<8 {
             guard balance.total < limits.maxConnections else { return makeRoom() }
             // no trap: constants
@@ -67,18 +67,18 @@ final class LoopServer {
         }
     }
 
-    /// Whether a new connection lacks what an old one holds.
+    /// Whether accepting failed for lack of a resource that an existing connection holds.
     private static func isShortage(_ code: Int32) -> Bool {
         code == EMFILE || code == ENFILE || code == ENOMEM || code == ENOBUFS
     }
 
     // MARK: Room for new connections
 
-    /// Closes connections that only wait for their next request, here or on another loop, for new ones that wait in the
-    /// kernel's backlog.
+    /// Closes connections that are idle between requests, here or on another loop, to make room for new ones in
+    /// the kernel's backlog.
     ///
-    /// The listener stays readable meanwhile and would keep the loop busy: it is armed again when there is room, or by
-    /// the next sweep.
+    /// The listener stays readable meanwhile and would keep the loop busy: it is armed again when there is room,
+    /// or by the next sweep.
     private func makeRoom() {
         if closeIdle() > 0 { return }
         listener?.disarm()
@@ -88,7 +88,8 @@ final class LoopServer {
         }
     }
 
-    /// Closes those that have been idle for longest. A client asks again on a new connection (RFC 9112 §9.3.1).
+    /// Closes the connections that have been idle for longest. Their clients retry on a new connection (RFC 9112
+    /// §9.3.1).
     /// - Returns: how many.
     private func closeIdle() -> Int {
         let newest = MonotonicClock.nanoseconds() -| Self.leastIdleNanoseconds
@@ -103,7 +104,7 @@ final class LoopServer {
         return closed.count
     }
 
-    /// A request follows a new connection within this time.
+    /// The first request on a new connection usually arrives within this time.
     private static let leastIdleNanoseconds: UInt64 = 1_000_000_000
     private static let roomAtOnce = 8
 
@@ -117,14 +118,14 @@ final class LoopServer {
         metrics.connections.add(1)
         let connection = Connection(socket: socket, server: self)
         connections[ObjectIdentifier(connection)] = connection
-        // Most clients' requests are there by now.
+        // Most clients' requests have arrived by now.
         connection.readable()
     }
 
     func remove(_ connection: Connection) {
         metrics.connections.add(-1)
         balance.removed(from: loop.index)
-        // Its watcher's callback may be running: it goes when that has returned.
+        // Its watcher's callback may be running: release it after that has returned.
         let removed = connections.removeValue(forKey: ObjectIdentifier(connection))
         loop.afterCallback { withExtendedLifetime(removed) {} }
         drainedIfEmpty()
@@ -147,7 +148,7 @@ final class LoopServer {
 
     // MARK: Draining
 
-    /// Accepts no more, lets running answers end that have an end, then calls back.
+    /// Accepts no more connections, lets running answers finish if they have an end, then calls back.
     func drain(whenEmpty: @escaping () -> Void) {
         isDraining = true
         listener = nil
@@ -159,7 +160,7 @@ final class LoopServer {
         drainedIfEmpty()
     }
 
-    /// Cuts what is still open.
+    /// Cuts the connections that are still open.
     func cut() {
         for connection in Array(connections.values) { connection.close() }
         sweepTimer.cancel()
@@ -171,7 +172,7 @@ final class LoopServer {
         onDrained()
     }
 
-    // MARK: Lines that many answers share
+    // MARK: Lines shared by many answers
 
     func dateLine() -> [UInt8] {
         let second = time(nil)

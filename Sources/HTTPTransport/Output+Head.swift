@@ -1,13 +1,13 @@
 import HTTPModel
 
 extension Output {
-    /// An answer begins with these lines.
+    /// Begins an answer with these lines.
     mutating func begin(_ statusLine: [UInt8], date: [UInt8]?) {
         framed.append(contentsOf: statusLine)
         if let date { framed.append(contentsOf: date) }
     }
 
-    /// The fields of an answer, with those that say how its body is framed (RFC 9112 §6).
+    /// Adds the fields of an answer, and those that describe the framing of its body (RFC 9112 §6).
     mutating func layOut(_ response: Response, for request: RequestHead, hasContent: Bool) {
         framed.append(contentsOf: response.fieldBytes)
         if response.opensTunnel {

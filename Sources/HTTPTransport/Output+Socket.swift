@@ -1,14 +1,14 @@
 import Glibc
 
-/// The one place where bytes go to the kernel.
+/// Sends bytes to the kernel; this is the only place that does.
 extension Output {
     enum Sent {
         case sent(Int), full, failed
-        /// What the span shows could not be read.
+        /// The bytes of the span could not be read.
         case unreadable
     }
 
-    /// Hands on what is unsent, or as much of it as the socket takes.
+    /// Sends the unsent bytes, or as many of them as the socket accepts.
     mutating func transmit(to socket: Int32, _ transmission: Transmission) -> Sent {
         if transmission == .sendfile, let file, framedBytesSent == framed.count {
             var offset = off_t(file.offset)
@@ -17,8 +17,8 @@ extension Output {
         return note(sendMemory(to: socket, withSpan: transmission == .mapping || file == nil))
     }
 
-    /// Framed bytes and the span in one call. Where the mapped file shrank or cannot be read, the kernel answers
-    /// EFAULT: the process itself never touches mapped bytes here, so there is no SIGBUS.
+    /// Sends framed bytes and the span in one call. If the mapped file shrank or cannot be read, the kernel
+    /// returns EFAULT: the process itself never touches mapped bytes here, so there is no SIGBUS.
     private func sendMemory(to socket: Int32, withSpan: Bool) -> Int {
         framed.withUnsafeBytes { framed in
             withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { vectors in

@@ -1,26 +1,26 @@
 import Glibc
 
-/// An answer on its way out: head and framing bytes that go before the current span of the body.
+/// An answer that is being sent: the header and framing bytes that precede the current span of the body.
 struct Output {
     enum Framing {
         case none
-        /// Bytes of the body still to come.
+        /// The number of bytes of the body yet to be sent.
         case length(Int64)
         case chunked
-        /// HTTP/1.0: the body ends with the connection, in good order. Anything else resets it.
+        /// HTTP/1.0: the body ends when the connection is closed in order. Anything else resets it.
         case untilClose
     }
 
-    /// Head, chunk sizes, line ends; sent up to `framedBytesSent`. Kept between answers for its capacity.
+    /// Header, chunk sizes, line ends; sent up to `framedBytesSent`. Kept between answers for its capacity.
     var framed: [UInt8] = []
     var framedBytesSent = 0
     var span = UnsafeRawBufferPointer(start: nil, count: 0)
     var file: (descriptor: Int32, offset: Int64)?
     var framing = Framing.none
     var source: (any BodySource)?
-    /// No more comes from the source; what is framed or in `span` may still have to go out.
+    /// The source has ended; framed bytes or `span` may still have to be sent.
     var isComplete = true
-    /// Bytes of the body that the source has given.
+    /// Bytes of the body that the source has delivered.
     var bodyBytesTaken = 0
     var keepsAlive = false
     /// The source has no end.
@@ -44,10 +44,10 @@ struct Output {
         framed.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Takes over the source's next span, framed.
-    /// - Returns: false where it is longer than the length that the head promised.
+    /// Takes over the source's next span, and frames it.
+    /// - Returns: false if it exceeds the length that the header stated.
     mutating func take(_ next: BodySpan) -> Bool {
-        precondition(!next.bytes.isEmpty, "a source without bytes answers wait")
+        precondition(!next.bytes.isEmpty, "a source without bytes returns wait")
         span = next.bytes
         file = next.file
         switch framing {
@@ -55,7 +55,7 @@ struct Output {
             guard Int64(span.count) <= left else { return false }
             framing = .length(left - Int64(span.count)) // no trap: compared above
         case .chunked:
-            // RFC 9112 §7.1: the line end of the chunk before is sent together with this one's size.
+            // RFC 9112 §7.1: the line end of the previous chunk is sent together with this one's size.
             if bodyBytesTaken > 0 { frame("\r\n") }
             framed.append(contentsOf: String(span.count, radix: 16).utf8)
             frame("\r\n")
@@ -66,8 +66,8 @@ struct Output {
         return true
     }
 
-    /// The source has ended.
-    /// - Returns: false where bytes are missing that the head promised.
+    /// Completes the body, as the source has ended.
+    /// - Returns: false if bytes are missing from the length that the header stated.
     mutating func complete() -> Bool {
         isComplete = true
         switch framing {
@@ -79,13 +79,13 @@ struct Output {
         }
     }
 
-    /// Notes that the kernel took so many bytes, first of what is framed, then of the span.
+    /// Notes that the kernel accepted this many bytes, first of the framed ones, then of the span.
     mutating func sent(_ count: Int) {
         let ofFramed = min(count, framed.count - framedBytesSent)
         framedBytesSent += ofFramed
         let ofSpan = count - ofFramed
         span = UnsafeRawBufferPointer(rebasing: span[ofSpan...])
-        if let file { self.file = (file.descriptor, file.offset + Int64(ofSpan)) } // no trap: places in a file
+        if let file { self.file = (file.descriptor, file.offset + Int64(ofSpan)) } // no trap: offsets in a file
         if framedBytesSent == framed.count {
             framed.removeAll(keepingCapacity: true)
             framedBytesSent = 0

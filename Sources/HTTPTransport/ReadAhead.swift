@@ -1,7 +1,7 @@
-/// What a connection has received and not used yet.
+/// The bytes that a connection has received and not used yet.
 struct ReadAhead {
     private var bytes: [UInt8] = []
-    /// Those before are used.
+    /// The bytes before this index are used.
     private var start = 0
 
     var count: Int { bytes.count - start }
@@ -15,7 +15,8 @@ struct ReadAhead {
         bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }
     }
 
-    /// Keeps the last `count` bytes. What is used is not moved away each time, as a sink may take little at a time.
+    /// Keeps the last `count` bytes. Used bytes are not removed each time, as a sink may take only a few at a
+    /// time.
     mutating func keep(last count: Int) {
         start = bytes.count - count
         if count == 0 {

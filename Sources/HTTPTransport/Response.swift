@@ -1,20 +1,20 @@
 import HTTPModel
 
-/// The head of a response, but for what the connection itself says (`Date`, `Connection`, framing).
+/// The header of a response, except for the fields that the connection adds (`Date`, `Connection`, framing).
 package struct Response {
     package var status: Int
-    /// Field lines as they go out, each ended by CRLF.
+    /// Field lines as they are sent, each ended by CRLF.
     package private(set) var fieldBytes: [UInt8] = []
-    /// The body's length in bytes where it is known; for HEAD the length that GET would have.
+    /// The body's length in bytes if it is known; for HEAD, the length that GET would have.
     package var length: Int64?
-    /// Whether `Date` is among the fields: that of a stored response is its own (RFC 9110 §6.6.1).
+    /// Whether the fields include `Date`: a stored response keeps its own (RFC 9110 §6.6.1).
     package var hasDate = false
     /// Whether the connection ends with this response.
     package var closes = false
-    /// Whether the body has no end: a server that stops does not wait for it.
+    /// Whether the body has no end: a server that is shutting down does not wait for it.
     package var isEndless = false
 
-    /// Whether what follows is a tunnel's (RFC 9110 §9.3.6), and no content.
+    /// Whether a tunnel follows (RFC 9110 §9.3.6) instead of content.
     var opensTunnel = false
 
     package init(_ status: Int, length: Int64?) {
@@ -23,7 +23,8 @@ package struct Response {
         fieldBytes.reserveCapacity(512)
     }
 
-    /// Appends a field line. Neither part may hold a line break; callers pass values that a parser has already checked.
+    /// Appends a field line. Neither part may contain a line break; callers pass values that a parser has already
+    /// checked.
     package mutating func field(_ name: StaticString, _ value: String) {
         fieldBytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
         fieldBytes.append(contentsOf: Self.separator)
@@ -62,12 +63,12 @@ package struct Response {
         fieldBytes.append(contentsOf: Self.lineEnd)
     }
 
-    /// Appends field lines that were laid out before.
+    /// Appends field lines that were rendered before.
     package mutating func fields(rendered bytes: [UInt8]) {
         fieldBytes.append(contentsOf: bytes)
     }
 
-    /// The first value of that name, as it goes out.
+    /// The first value of that name, as it is sent.
     func value(of name: String) -> String? {
         for line in fieldBytes.split(separator: ASCII.lineFeed) {
             let named = line.prefix { $0 != ASCII.colon }
@@ -79,7 +80,7 @@ package struct Response {
         return nil
     }
 
-    /// Takes away all lines of that name.
+    /// Removes all lines of that name.
     package mutating func remove(_ name: String) {
         let lines = fieldBytes.split(separator: ASCII.lineFeed).filter { line in
             !ASCII.equalIgnoringCase(line.prefix { $0 != ASCII.colon }, name.utf8)

@@ -3,7 +3,7 @@ import CachePolicy
 import HTTPModel
 import Upstream
 
-/// The one place where failures become statuses and lines for the client.
+/// Maps failures to statuses and messages for the client, in this one place.
 extension FillError {
     var status: Int {
         switch self {
@@ -18,27 +18,27 @@ extension FillError {
         }
     }
 
-    /// Whether the origin has not been asked.
+    /// Whether no request was sent to the origin.
     var isUnsent: Bool { kind == .offline || kind == .proxyBusy }
 
     var isStrayPage: Bool { kind == .page }
 
-    /// Seconds after which it is worth to ask again; nil where nobody knows.
+    /// Seconds after which a retry is worthwhile; nil if unknown.
     var retryAfter: Int64? {
         if case .busy(let seconds) = self { seconds } else { kind == .proxyBusy ? Self.ownRetryAfter : nil }
     }
 
-    /// In seconds: by then another transfer may have ended.
+    /// In seconds: by then, another transfer may have ended.
     private static let ownRetryAfter: Int64 = 10
 
-    /// - Parameter words: in which it says what helps.
+    /// - Parameter words: the terms (flags or settings) in which the message gives advice.
     func clientText(_ words: Advice.Words) -> String {
         if case .upstream(.addressRefused(let host, let address)) = self {
             return
                 "\(host) is at the private address \(address); to fetch from it, \(Advice.allow(host: host).text(in: words))"
                 .printable
         }
-        // It may quote the origin, and end up in a terminal.
+        // The text may quote the origin, and may end up in a terminal.
         return description.printable
     }
 }

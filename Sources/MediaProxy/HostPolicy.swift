@@ -1,14 +1,14 @@
 import CachePolicy
 import HTTPModel
 
-/// Which values of `Host` are this proxy.
+/// The values of `Host` that name this proxy.
 ///
-/// A page of another site can have its own name resolve to 127.0.0.1 and then read answers as if they were its own (DNS
-/// rebinding). Such a request carries that name: only addresses and the proxy's own names are served.
+/// A page of another site can let its own name resolve to 127.0.0.1, and then read answers as if they were its own
+/// (DNS rebinding). Such a request carries that name, so only IP addresses and the proxy's own names are served.
 package struct HostPolicy: Sendable {
     private let names: Set<String>
 
-    /// - Parameter names: names that the proxy listens on, besides `localhost`.
+    /// - Parameter names: the names that the proxy listens on, besides `localhost`.
     package init(names: [String]) {
         self.names = Set((names + ["localhost"]).map { $0.lowercased() })
     }

@@ -5,9 +5,9 @@ import HTTPModel
 import HTTPTransport
 import Metrics
 
-/// The answer from a generation, or in its place.
+/// Answers from a generation, or with an error.
 extension MediaAnswer {
-    /// - Parameter view: how it was a moment ago; nil to look now.
+    /// - Parameter view: a recent snapshot of the generation; nil to take one now.
     func answer(from generation: Generation, as view: Generation.Snapshot? = nil, following status: SharedFetch? = nil)
     {
         opening = nil
@@ -39,9 +39,9 @@ extension MediaAnswer {
         answer(from: generation, view, range: range, length: length, following: status)
     }
 
-    /// What was stored before a playlist named it.
+    /// Adds the generation to its presentation, if it was stored before a playlist named it.
     private func noteMembership(of generation: Generation) {
-        // What somebody keeps by itself is no playlist's to take.
+        // A resource that is kept on its own does not become part of a presentation.
         guard let whole = membership?.whole, generation.isStored, generation.whole != whole, !generation.isKept else {
             return
         }
@@ -72,15 +72,15 @@ extension MediaAnswer {
         sendFirst(of: reader) { [self] in contentHead(of: generation, view, range: range, length: length) }
     }
 
-    /// The origin sends a part and does not tell of how much: the player is told no more either.
+    /// Answers with a part whose total length the origin did not state; the answer leaves it open as well.
     func answer(fromPart part: Range<Int64>, of generation: Generation, following status: SharedFetch) {
         opening = nil
         let range = wanted?.resolve(length: part.upperBound)?.clamped(to: part) ?? part
         answer(from: generation, generation.snapshot, range: range, length: nil, following: status)
     }
 
-    /// Waits for the first bytes, then sends the head and them.
-    /// - Parameter body: what goes on with them; nil for this.
+    /// Waits for the first bytes, then sends the header followed by them.
+    /// - Parameter body: makes the source of the body from the first step; nil to use this object.
     func sendFirst(
         of reader: CacheReader, body: ((CacheReader.Step) -> any BodySource)? = nil, head: @escaping () -> Response
     ) {
@@ -121,20 +121,21 @@ extension MediaAnswer {
         exchange.respond(head(), body: body?(step) ?? self)
     }
 
-    /// Whether its first bytes are the resource's, and all others follow; not where these have been looked at before.
+    /// Whether the reader starts at the resource's first byte and runs to its end. False if the bytes have been
+    /// examined already.
     private func begins(_ reader: CacheReader) -> Bool {
         guard !isAsStored, reader.offset == reader.given.stored +| reader.given.fetched else { return false }
         return reader.generation.head.status == 200
             && (wanted == nil || reader.remaining.map { $0 +| reader.offset } == reader.generation.length)
     }
 
-    /// A short answer goes out in one piece. Of a long one the first piece is small: who seeks waits for the first
-    /// byte, and a piece is there only when the kernel has copied all of it.
+    /// A short answer goes out in one piece. The first piece of a long one is small: a client that seeks waits for
+    /// the first byte, and a piece is sent only once the kernel has copied all of it.
     private static func firstSpan(of reader: CacheReader) -> Int {
         reader.remaining.map { $0 <= 64 << 10 } == true ? 64 << 10 : 16 << 10
     }
 
-    /// What is there of what is wanted decides how the request counts, and whether a hit is one in part.
+    /// Counts the request by how much of the requested range is cached, and marks a hit as partial.
     func classify(_ coverage: Generation.Coverage, _ generation: Generation, isOpening: Bool) {
         defer { isCounted = true }
         if !isOpening {
@@ -175,7 +176,7 @@ extension MediaAnswer {
         response.hasDate = head.hasDate
         handler.addFormFields(head.siteBytes, head.safety, isPublic: head.isPublic, route, for: request, to: &response)
         if head.status == 200, view.length != nil { response.field("Accept-Ranges", "bytes") }
-        // RFC 9111 §5.1: not of what just came from its origin, unless it came from a cache before.
+        // RFC 9111 §5.1: no Age on a response that was just fetched, unless it came from another cache.
         let age = head.age(at: filler.filler.now())
         if age > 0 || outcome.isHit || resolver.accepted === generation || outcome.forward == .partial {
             response.field("Age", age)
@@ -202,7 +203,7 @@ extension MediaAnswer {
     func refuseRange(_ length: Int64, _ generation: Generation, following status: SharedFetch?) {
         classify(.whole, generation, isOpening: status != nil)
         status?.leave(follower)
-        exchange.respond(416, text: "the range is outside of the \(length) bytes") { [outcome] response in
+        exchange.respond(416, text: "the range lies outside the \(length) bytes") { [outcome] response in
             // RFC 9110 §15.5.17
             response.field("Content-Range", ContentRange(range: nil, total: length).fieldValue)
             response.field("Accept-Ranges", "bytes")
@@ -210,9 +211,9 @@ extension MediaAnswer {
         }
     }
 
-    // MARK: In its place
+    // MARK: Error pages and failures
 
-    /// The origin's own answer, such as its error page.
+    /// Passes on the origin's own answer, such as its error page.
     private func relay(_ generation: Generation, _ view: Generation.Snapshot, following status: SharedFetch?) {
         classify(.none, generation, isOpening: true)
         let length = view.length
@@ -229,10 +230,10 @@ extension MediaAnswer {
     }
 
     /// - Parameters:
-    ///   - status: in the place of the error's own.
-    ///   - advice: what the client can do about it.
+    ///   - status: replaces the error's own status.
+    ///   - advice: what the client can do about the error.
     func fail(_ error: FillError, status: Int? = nil, advice: String? = nil) {
-        // Nothing went to the origin.
+        // No request went to the origin.
         if error.isUnsent { outcome = CacheStatus(detail: error.kind.rawValue) }
         exchange.respond(
             status ?? error.status,

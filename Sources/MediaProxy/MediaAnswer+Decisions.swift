@@ -4,16 +4,16 @@ import DiskCache
 import HTTPTransport
 import Logging
 
-/// What the log says of how a request is answered: at `debug` the decision, at `trace` the steps to it.
+/// Logs how a request is answered: the decision at `debug`, the steps towards it at `trace`.
 extension MediaAnswer {
-    /// Has the decision logged when the answer is given, where somebody reads that.
+    /// Logs the decision when the answer is given, if the log level includes it.
     func explain() {
         guard logger.logLevel <= .debug else { return }
         let asked =
             "\(request.method.name) \(route.url.absolute)" + (request.combined("Range").map { " (\($0))" } ?? "")
         let logger = logger
         exchange.onRespond = { status, cacheStatus in
-            logger.debug("\(asked): \(status), \(cacheStatus ?? "no word of the cache")")
+            logger.debug("\(asked): \(status), \(cacheStatus ?? "no Cache-Status")")
         }
     }
 
@@ -23,7 +23,7 @@ extension MediaAnswer {
 
     func trace(stored: Generation.Snapshot, _ freshness: Freshness) {
         trace(
-            "is stored, \(stored.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
+            "stored, \(stored.length.map { "\($0) bytes" } ?? "length unknown"), fresh for \(freshness.remaining) s"
         )
     }
 

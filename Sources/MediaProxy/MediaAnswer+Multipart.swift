@@ -4,10 +4,10 @@ import DiskCache
 import HTTPModel
 import HTTPTransport
 
-/// Several ranges in one answer (RFC 9110 §14.2, §15.3.7.2).
+/// Answers with several ranges (RFC 9110 §14.2, §15.3.7.2).
 extension MediaAnswer {
-    /// From what is stored: what passes by has only the range that the origin was asked for, and that is a valid answer
-    /// too (§15.3.7).
+    /// Answers several ranges from a stored generation. A response that is passed through has only the range that
+    /// was requested from the origin, which is a valid answer too (§15.3.7).
     func answerSeveral(
         from generation: Generation, _ view: Generation.Snapshot, length: Int64, following status: SharedFetch?
     ) {
@@ -19,7 +19,7 @@ extension MediaAnswer {
         case .parts(let ranges)
         where view.head.rangeCondition != nil || coverage(of: ranges, in: generation) == .whole:
             answer(from: generation, view, ranges, length: length, following: status)
-        // Without a validator what is missing comes in one transfer, in the order of the whole.
+        // Without a validator, the absent bytes arrive in one transfer, in the order of the whole.
         case .parts, .whole:
             answer(from: generation, view, range: nil, length: length, following: status)
         }
@@ -53,7 +53,7 @@ extension MediaAnswer {
         sendFirst(of: reader, body: body) { [self] in
             var response = contentHead(of: generation, view, range: nil, length: layout.length)
             response.status = 206
-            // Type and range of the parts stand with them.
+            // Each part states its own type and range.
             response.remove("Content-Type")
             response.field("Content-Type", layout.contentType)
             return response

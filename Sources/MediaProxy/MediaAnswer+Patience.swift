@@ -5,18 +5,18 @@ import Upstream
 
 /// How long a player waits for its first byte.
 ///
-/// A fetch tries an origin that is silent several times, each for as long as `stall_timeout` says. Whoever has heard
-/// nothing yet hears within one and a half of these what is wrong, or gets what is stored.
+/// A fetch tries a silent origin several times, waiting `stall_timeout` each time. A player that has received
+/// nothing gets an error, or the stored bytes, within one and a half of these timeouts.
 enum Patience {
     case fresh
     case running(LoopTimer)
-    /// Nobody is waited for a second time.
+    /// The wait is over; there is no second one.
     case spent
 }
 
 extension MediaAnswer {
-    /// The first byte depends on an origin from here on.
-    /// - Returns: whether it may be waited for.
+    /// Starts the timer, as the first byte depends on an origin from here on.
+    /// - Returns: whether the player may wait for it.
     func beginWaiting() -> Bool {
         switch patience {
         case .spent: return false
@@ -31,14 +31,14 @@ extension MediaAnswer {
 
     private var usual: Double { filler.upstream.settings.stallTimeout * Self.stallsWaited }
 
-    /// Of a live playlist, until players that get the same again would wait in vain.
+    /// For a live playlist, the time until players that get the same version again would wait in vain.
     private var untilSilent: Double? {
         guard let live = doubted?.generation.head.live else { return nil }
         return Double(live.answeredAt +| live.silentAfter -| filler.filler.instant) / 1e9
     }
 
     private static let stallsWaited = 1.5
-    /// In seconds: less is nothing on a machine that has much to do.
+    /// In seconds: anything shorter would expire too easily on a busy machine.
     private static let shortest = 1.0
 
     func endWaiting() {
@@ -48,7 +48,7 @@ extension MediaAnswer {
     private func losePatience() {
         patience = .spent
         guard exchange.isOpen else { return }
-        // While it is followed.
+        // Read while the fetch is still followed.
         let silence = silence
         if opening != nil {
             leaveOpening()
@@ -63,14 +63,14 @@ extension MediaAnswer {
         }
     }
 
-    /// What nobody is left to wait for.
+    /// Answers that the origin is silent.
     func failSilent(_ silence: FillError? = nil) {
         let silence = silence ?? self.silence
         handler.metrics.errors.add(silence.kind.rawValue)
         fail(silence)
     }
 
-    /// What the one that is followed has waited for: often for others of this proxy.
+    /// The timeout of the fetch that this answer follows, which often runs for other requests as well.
     private var silence: FillError {
         .upstream(.timedOut(host: route.url.host, phase: (opening?.phase ?? reader?.followedPhase) ?? .response))
     }

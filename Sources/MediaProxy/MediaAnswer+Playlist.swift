@@ -7,11 +7,12 @@ import HTTPTransport
 import Playlists
 import Presentations
 
-/// Playlists: read as a whole, and given out so that all they name leads through the proxy.
+/// Answers with playlists, which are read as a whole and rewritten so that every URL in them leads through the
+/// proxy.
 extension MediaAnswer {
     var library: PlaylistLibrary { handler.library }
 
-    /// Has the playlist read, then answers with it.
+    /// Reads the playlist, then answers with it.
     func answerPlaylist(
         from generation: Generation, _ view: Generation.Snapshot, following status: SharedFetch?
     ) {
@@ -38,9 +39,9 @@ extension MediaAnswer {
         }
     }
 
-    /// The first bytes turn out to be a playlist's.
+    /// Reads and answers a playlist that was recognized by its first bytes.
     /// - Parameters:
-    ///   - reader: has given `beginning`, which begins with the first byte, and goes on to the last.
+    ///   - reader: has delivered `beginning`, starting with the first byte, and continues to the last.
     func answerPlaylist(
         from generation: Generation, beginning: UnsafeRawBufferPointer, by reader: CacheReader, isNews: Bool
     ) {
@@ -59,7 +60,8 @@ extension MediaAnswer {
         }
     }
 
-    /// Whoever goes away meanwhile is not answered; others may wait for the same.
+    /// Waits for a reading. A client that disconnects meanwhile gets no answer; others may wait for the same
+    /// reading.
     private func awaitReading(
         _ read: (@escaping (PlaylistLibrary.Outcome) -> Void) -> PlaylistLibrary.Waiter?,
         then end: @escaping (PlaylistLibrary.Outcome) -> Void
@@ -76,7 +78,7 @@ extension MediaAnswer {
         switch outcome {
         case .document(let document): answer(with: document, from: generation, isNews: isNews)
         case .refused where generation.isStored: answer(from: generation)
-        // Nothing is left of it but what was read.
+        // The bytes that were read are all that is left of it.
         case .refused(let bytes?, _): respondOriginal(bytes, from: generation)
         case .refused(nil, let why): fail(.unusable("the playlist cannot be read: \(why)"))
         case .failed(.changed): restart(after: .changed)
@@ -84,9 +86,9 @@ extension MediaAnswer {
         }
     }
 
-    // MARK: How old it may be
+    // MARK: Freshness
 
-    /// - Parameter isNews: whether it has just come from its origin.
+    /// - Parameter isNews: whether it has just arrived from its origin.
     private func answer(with document: PlaylistDocument, from generation: Generation, isNews: Bool) {
         let isNews = isNews || resolver.accepted === generation && doubt == nil
         note(document, of: generation, isNews: isNews)
@@ -94,21 +96,22 @@ extension MediaAnswer {
             return validate(generation, need.freshness, need.need)
         }
         if let doubt, !filler.isOffline, let live = generation.head.live, live.isSilent(at: filler.filler.instant) {
-            return fail(doubt, status: 504, advice: "the stream's playlist would not go on")
+            return fail(doubt, status: 504, advice: "the stream's playlist would not advance")
         }
         guard mayBeIncomplete(document) else { return giveText(of: document, from: generation) }
         findKept(of: document) { [self] in giveText(of: document, from: generation) }
     }
 
-    // MARK: Without its origin
+    // MARK: Origin unreachable
 
-    /// Whether some of its renditions may be out of reach.
+    /// Whether some of its renditions may be unreachable.
     private func mayBeIncomplete(_ document: PlaylistDocument) -> Bool {
         guard document.listsRenditions else { return false }
         return filler.isOffline || doubt != nil || filler.filler.backoff.isDown(route.url.absolute)
     }
 
-    /// Leaves in it what is cached as a whole, as long as that is something.
+    /// Finds the renditions that are completely cached, so that only these remain in the playlist, if there are
+    /// any.
     private func findKept(of document: PlaylistDocument, then done: @escaping () -> Void) {
         let (store, policy, logger) = (filler.filler.store, handler.policy, filler.filler.logger)
         let bound = LoopBound(self, on: exchange.loop)
@@ -116,7 +119,7 @@ extension MediaAnswer {
         let isRun = store.perform {
             var kept: PlaylistForm.Kept?
             do throws(StoreError) { kept = try PresentationContents(of: document.key, in: store, policy)?.kept } catch {
-                logger.error("could not look what is cached of \(document.key.text): \(error)")
+                logger.error("could not read what is cached of \(document.key.text): \(error)")
             }
             let found = kept
             bound.post { answer in
@@ -137,7 +140,7 @@ extension MediaAnswer {
             with: Result { () throws(PlaylistError) in try document.text(for: form) }, of: document, from: generation)
     }
 
-    /// By what it says, it may be no longer the present state of its stream.
+    /// Notes from the document's content how long it is the current state of its stream.
     private func note(_ document: PlaylistDocument, of generation: Generation, isNews: Bool) {
         let head = generation.head, now = filler.filler.instant
         guard let rule = document.refreshRule else {
@@ -149,7 +152,7 @@ extension MediaAnswer {
         if head.live != timing { generation.setHead { $0.ofPlaylist(timing) } }
     }
 
-    /// What is known of it only now may change what was decided before.
+    /// Decides again whether to validate, as the live timing is known only once the playlist has been read.
     private func needOfValidation(_ generation: Generation) -> (freshness: Freshness, need: Reuse.Need)? {
         let head = generation.head
         let freshness = head.freshness(
@@ -161,7 +164,7 @@ extension MediaAnswer {
 
     // MARK: The text
 
-    /// As this client reaches what the playlist names.
+    /// The form in which this client can reach the URLs in the playlist.
     private func form(of document: PlaylistDocument) -> PlaylistForm {
         let own = route.form == .absolute ? route.url : handler.clientURL(of: exchange) ?? route.url
         let style: PlaylistForm.Style =
@@ -196,11 +199,11 @@ extension MediaAnswer {
     private func respond(with text: PlaylistText, of document: PlaylistDocument, from generation: Generation) {
         guard !text.isOriginal else {
             guard !generation.isStored else { return answer(fromFile: generation) }
-            // What had a coding has none any more.
+            // The content coding was removed.
             return ContentEncoding.isUncoded(generation.head.fields)
                 ? respondOriginal(text.bytes, from: generation) : respond(text, from: generation)
         }
-        // RFC 9110 §10.2.2: whoever takes the proxy for the way to the origin resolves against what the origin says.
+        // RFC 9110 §10.2.2: a client that uses this as an HTTP proxy resolves against the origin's URL.
         guard route.form != .absolute || kept != nil || doubt != nil || filler.isOffline else {
             return redirect(to: document.base, from: generation)
         }
@@ -211,7 +214,8 @@ extension MediaAnswer {
         respond(302, [], from: generation) { $0.field("Location", url.absolute) }
     }
 
-    /// Its own representation: of its own length, with a validator of its own, and ranges (RFC 9110 §8, §13, §14).
+    /// Answers with the rewritten text, a representation with its own length, validator and ranges (RFC 9110 §8,
+    /// §13, §14).
     private func respond(_ text: PlaylistText, from generation: Generation) {
         let validators = RepresentationValidators(etag: text.etag)
         let describe = { (response: inout Response) in
@@ -237,7 +241,7 @@ extension MediaAnswer {
         }
     }
 
-    /// What passes by and is not stored, byte for byte.
+    /// Answers with a playlist that is not stored, byte for byte.
     private func respondOriginal(_ bytes: [UInt8], from generation: Generation) {
         respond(200, bytes, from: generation, keepsValidators: true) { _ in }
     }
@@ -257,7 +261,7 @@ extension MediaAnswer {
         exchange.respond(response, body: bytes.map { BytesSource($0) })
     }
 
-    /// Fields that are true of the origin's bytes alone.
+    /// Fields that describe only the origin's bytes.
     private static let ofTheOriginal = [
         "ETag", "Last-Modified", "Content-Encoding", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest",
         "Accept-Ranges", "Content-Length",

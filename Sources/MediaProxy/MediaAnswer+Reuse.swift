@@ -5,7 +5,7 @@ import HTTPModel
 import HTTPTransport
 import Upstream
 
-/// Whether what is stored may answer, and what its origin says about that (RFC 9111 §4).
+/// Decides whether a stored response may be used, and validates it with the origin (RFC 9111 §4).
 extension MediaAnswer {
     func use(_ generation: Generation, _ stored: Generation.Snapshot, _ use: Resolution.Use) {
         switch use {
@@ -23,13 +23,13 @@ extension MediaAnswer {
         answer(from: generation, as: stored)
     }
 
-    // MARK: Asking the origin
+    // MARK: Validation
 
     func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need) {
         trace(stored: generation.snapshot, freshness)
         doubted = (generation, freshness)
         outcome = .forwarded(need == .stale ? .stale : .request)
-        // It could not be reached a moment ago: nobody has to wait until that shows again.
+        // The host was unreachable a moment ago, so the client need not wait for another failure.
         if filler.filler.backoff.isDown(route.url.absolute),
             verdict(on: generation, freshness, isDisconnected: true) == .serve
         {
@@ -41,12 +41,12 @@ extension MediaAnswer {
     }
 
     private func validateByHead(_ generation: Generation) {
-        // Somebody asks already.
+        // A validation is already under way.
         if let status = resource.joinOpening(follower) { return follow((status, isCollapsed: true)) }
         passHead(validating: generation)
     }
 
-    /// It still holds, or has to do: the answer is given from it.
+    /// Answers from a generation that was validated, or that serves in spite of an error.
     func accept(_ generation: Generation) {
         guard !generation.isRetired else { return restart(after: .changed) }
         resolver.accepted = generation
@@ -54,19 +54,20 @@ extension MediaAnswer {
         answer(from: generation)
     }
 
-    /// The origin could not be asked about what is stored, or had an error to tell.
+    /// Handles a validation that failed: the origin could not be reached, or answered with an error.
     func answerInDoubt(after error: FillError) {
         guard let (generation, freshness) = doubted, !generation.isRetired else { return fail(error) }
         if case .originStatus(let status) = error { outcome.forwardStatus = status }
         switch verdict(on: generation, freshness, isDisconnected: outcome.forwardStatus == nil) {
         case .serve: break
-        // It is all that the origin has to say, for whoever can read it: a browser in front of a captive portal.
+        // The page is the only answer from that network, and of use to a client that can show it: a browser behind
+        // a captive portal.
         case .refusedByOrigin where error.isStrayPage, .refusedByRequest where error.isStrayPage: return passPage()
         // RFC 9111 §5.2.2.2
         case .refusedByOrigin: return fail(error, status: 504, advice: Self.adviceOnStale(generation, resolvedRule))
         case .refusedByRequest:
             return fail(
-                error, status: 504, advice: "it is cached, but the request wants nothing that stale (stale-if-error)")
+                error, status: 504, advice: "it is cached, but staler than the request allows (stale-if-error)")
         }
         doubt = error
         outcome.ttl = freshness.remaining
@@ -83,16 +84,16 @@ extension MediaAnswer {
             resolvedRule.stalePlay, isKept: view.isKept)
     }
 
-    /// How what is cached can be played all the same.
+    /// What lets the user play the cached response anyway.
     private static func adviceOnStale(_ generation: Generation, _ resolvedRule: ResolvedRule) -> String {
         let control = generation.head.cacheControl
         let word = control.noCache ? "no-cache" : control.mustRevalidate ? "must-revalidate" : "stale-if-error"
         let pin = resolvedRule.stalePlay == .kept ? "pin it, " : ""
-        return "it is cached, but its origin wants to be asked first (Cache-Control: \(word)). "
-            + "To play it all the same, \(pin)set play_stale: true in a rule, or start the proxy with --offline"
+        return "it is cached, but its origin requires validation first (Cache-Control: \(word)). "
+            + "To play it anyway, \(pin)set play_stale: true in a rule, or start the proxy with --offline"
     }
 
-    /// The page that came in place of media, unstored.
+    /// Passes on the page that arrived in place of media, without storing it.
     private func passPage() {
         outcome.detail = FailureKind.page.rawValue
         request.method == .head ? passHead() : open(alone: true)
@@ -106,7 +107,7 @@ extension MediaAnswer {
     func refuseToAsk() {
         outcome = CacheStatus(detail: "only-if-cached")
         exchange.respond(
-            504, text: "this is not cached, and the request wants nothing that is not (Cache-Control: only-if-cached)"
+            504, text: "not cached, and the request allows only cached responses (Cache-Control: only-if-cached)"
         ) { [outcome] response in
             response.cacheStatus(outcome)
         }
@@ -114,7 +115,7 @@ extension MediaAnswer {
 
     // MARK: HEAD
 
-    /// - Parameter validated: what is stored, if its origin is asked whether it still holds.
+    /// - Parameter validated: the stored generation to validate; nil if there is none.
     func passHead(validating validated: Generation? = nil) {
         exchange.onAbort = { [self] in abandon() }
         if validated == nil {
@@ -142,14 +143,14 @@ extension MediaAnswer {
                 return answerInDoubt(after: .strayPage(type: StrayPage.pageType(head.fields) ?? ""))
             case 200, 304:
                 if filler.filler.judge(validated, byHead: head, requestedAt: requestedAt) { return accept(validated) }
-                // About a version that is not here.
+                // The 304 is about a version that is not cached.
                 if head.status == 304 { return passHead() }
             case let status where Reuse.isError(status: status): return answerInDoubt(after: .originStatus(status))
             case let status where Reuse.isGone(status: status): filler.filler.discard(validated, of: resource)
             default: break
             }
         }
-        // What a GET would get is made of it.
+        // A GET would get the rewritten text of this playlist, so it has to be fetched.
         if head.status == 200, head.fields["Content-Type"].map({ PlaylistKind(mediaType: $0) != nil }) ?? false {
             guard let validated, !validated.isRetired else { return open(alone: resolvedRule.bypasses) }
             return follow(

@@ -8,12 +8,12 @@ import Metrics
 import Presentations
 import Upstream
 
-/// One request for media on its way to its answer, and then the answer's body. Loop-bound.
+/// Answers one request for media, and is the source of the answer's body. Loop-bound.
 ///
-///     look up ── known ── may it be reused? ── yes ───────────────────── answer from the generation ── body
-///        │                    └── once its origin has said so ── validate ──┘ (still holds)
-///        └────── unknown ─────────────────────────────────────── open (fetch what is wanted) ── answer from what came
-///                                                                  └── not to be stored: pass on
+///     look up ── known ── may it be reused? ── yes ───────────────────────── answer from the generation ── body
+///        │                    └── only if validated ────── validate ──────────┘ (unchanged)
+///        └────── unknown ─────────────────────────────────────── open (fetch the range) ── answer from its bytes
+///                                                                  └── not to be stored: pass it on
 final class MediaAnswer: BodySource {
     let exchange: Exchange
     let request: RequestHead
@@ -21,40 +21,40 @@ final class MediaAnswer: BodySource {
     let handler: MediaHandler
     private(set) var directives: RequestDirectives
     let follower = FollowerID()
-    /// The resource that is asked for; another one where its origin chooses by further fields of the request.
+    /// The requested resource; another one if its origin selects a variant by further request fields.
     var resource: OpenResource
     var resolver: ResourceResolver
     var wanted: ByteRangeSpec?
-    /// All ranges, where the client asked for several; `wanted` is the one to begin with at the origin.
+    /// All ranges, if the client requested several; `wanted` is the first one to request from the origin.
     private(set) var several: [ByteRangeSpec] = []
     var opening: SharedFetch?
     var headFetch: HeadFetch?
     var reader: CacheReader?
-    /// The first bytes, asked for before the head goes out: when they cannot be had, the answer is an error instead.
+    /// The first bytes, read before the header is sent: if they do not arrive, the answer is an error instead.
     var firstStep: BodyStep?
     var outcome = CacheStatus.hit()
-    /// What is stored and may no longer hold: it answers where its origin cannot tell.
+    /// The stored generation that needs validation: it serves the answer if its origin cannot be reached.
     var doubted: (generation: Generation, freshness: Freshness)?
-    /// Why what is stored is given out although it may no longer hold.
+    /// Why a stored generation is served without the validation that it needs.
     var doubt: FillError?
-    /// Its playlist is given out as it is stored.
+    /// Whether the playlist is sent as stored.
     private(set) var isAsStored = false
-    /// While a playlist is being read for it.
+    /// Set while a playlist is being read for this answer.
     var playlistWaiter: PlaylistLibrary.Waiter?
-    /// Of a playlist, what is left in it: its origin cannot be asked for the rest. Nil for all.
+    /// The renditions that stay in the playlist while its origin is unreachable; nil for all.
     var kept: PlaylistForm.Kept?
     var whenKeptIsFound: (() -> Void)?
-    /// Given out of memory.
+    /// Whether the answer was sent from memory.
     var isAnswered = false
-    /// To what it belongs, where a playlist names it.
+    /// The presentation to which the resource belongs, if a playlist names it.
     private(set) lazy var membership = findMembership()
-    /// For which the next segments are fetched.
+    /// The reading for which the next segments are fetched.
     private var reading: Reading?
-    /// How long it waits yet for the first byte.
+    /// The remaining wait for the first byte.
     var patience = Patience.fresh
-    /// A generation may be replaced while its first byte is awaited: then the answer is given from the next one.
+    /// A generation may be replaced before its first byte arrives: the answer then restarts from the next one.
     private var restarts = 0
-    /// Each request counts once, however often it starts anew.
+    /// Each request counts once, however often it restarts.
     var isCounted = false
     private static let maxRestarts = 3
     private static let longestSharedError: Int64 = 64 << 10
@@ -78,7 +78,7 @@ final class MediaAnswer: BodySource {
         guard !isProbe else {
             handler.metrics.errors.add("refused")
             return exchange.respond(
-                403, text: "a page of another site is not told what is cached: list its origin in web_origins")
+                403, text: "a page of another site may not learn what is cached: list its origin in web_origins")
         }
         // RFC 9110 §14.2: Range is for GET alone.
         if request.method == .get {
@@ -94,26 +94,26 @@ final class MediaAnswer: BodySource {
                     400, text: "malformed Range; write bytes=FIRST-LAST, bytes=FIRST- or bytes=-COUNT")
             }
         }
-        // What a playlist names does not change, whatever players send by habit.
+        // Resources named by a playlist do not change, although players send reload directives by habit.
         if resolvedRule.ignoresReload ?? (membership?.isPlaylist == false) { directives = directives.ignoringReload }
         lookAhead()
         proceed()
     }
 
-    /// What comes after the segment that is asked for is wanted soon: it is begun when this request has begun.
+    /// Prefetches the segments after the requested one; they start after this request has started.
     private func lookAhead() {
         guard request.method == .get, let membership, membership.place != nil else { return }
         let player = PlayerID(address: exchange.clientHost, agent: request.value(of: "User-Agent"))
         reading = handler.library.ahead.reads(membership, by: player, demand, on: filler)
     }
 
-    /// Whether a page of another site asks for what only the cache can answer: by whether it does, it would learn what
-    /// was watched.
+    /// Whether a page of another site sends a request that only the cache can answer: the result would tell it
+    /// what was watched.
     private var isProbe: Bool {
         (directives.control.onlyIfCached || filler.isOffline) && Requester(request, handler.policy.webOrigins).isForeign
     }
 
-    /// As far as it goes without waiting. Called again when there is news.
+    /// Proceeds as far as possible without waiting. Called again when the resource's state changes.
     func proceed() {
         guard exchange.isOpen else { return }
         if resolvedRule.bypasses { return act(on: directives.control.onlyIfCached ? .refuse : .bypass(.rule)) }
@@ -124,7 +124,7 @@ final class MediaAnswer: BodySource {
                 selection: { selection(of: $0) }))
     }
 
-    /// The playlist leads where it should: it goes out like any file.
+    /// Sends a playlist that needs no rewriting like any file.
     func answer(fromFile generation: Generation) {
         isAsStored = true
         answer(from: generation)
@@ -140,25 +140,25 @@ final class MediaAnswer: BodySource {
         return handler.library.shelf.membership(of: route.url, at: first) { .seconds(filler.now()) }
     }
 
-    /// Does what is to be done by what is known of the resource.
+    /// Acts on the resolution of the resource.
     func act(on resolution: Resolution) {
         switch resolution {
         case .wait: exchange.onAbort = { [self] in abandon() }
         case .use(let generation, let stored, let use): self.use(generation, stored, use)
         case .validate(let generation, let freshness, let need): validate(generation, freshness, need)
         case .turn(let key):
-            trace("another selection by Vary")
+            trace("switching to another variant (Vary)")
             outcome = .hit()
             resource = filler.filler.resource(key)
             proceed()
         case .open where route.isRecording, .bypass where route.isRecording:
-            exchange.respond(404, text: "this recording is not cached any more; reelcache ls lists those that are")
-        // The head of a playlist is that of the text which is made of it.
+            exchange.respond(404, text: "this recording is no longer cached; reelcache ls lists those that are")
+        // The header of a playlist describes its rewritten text.
         case .open where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: false)
         case .bypass where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: true)
         case .open where request.method == .head, .bypass where request.method == .head: passHead()
         case .open:
-            trace("nothing of it is known")
+            trace("not cached")
             open(alone: false)
         case .bypass: open(alone: true)
         case .refuse: refuseToAsk()
@@ -169,12 +169,13 @@ final class MediaAnswer: BodySource {
         .answer(directives, ttl: resolvedRule.ttl, isOffline: filler.isOffline || route.isRecording)
     }
 
-    /// The fields by which a variant was chosen, as this request has them.
+    /// The request fields by which a variant was selected, with this request's values.
     func selection(of variant: Variant) -> Variant {
         variant.of(demand.sentFields, fingerprint: filler.filler.store.fingerprint)
     }
 
-    /// What is to be done instead where an opening has found what was chosen by other fields than this request's.
+    /// The step to take instead if the opening fetch found a variant that other request fields selected; nil if it
+    /// fits.
     private func turn(from generation: Generation) -> Resolution? {
         resolver.resolve(opened: generation, for: purpose, selection: { selection(of: $0) })
     }
@@ -187,7 +188,7 @@ final class MediaAnswer: BodySource {
     func restart(after error: FillError) {
         guard restarts < Self.maxRestarts else { return fail(error) }
         restarts += 1
-        trace("begins anew: \(error)")
+        trace("restarting: \(error)")
         proceed()
     }
 
@@ -200,9 +201,10 @@ final class MediaAnswer: BodySource {
             passesCookies: route.passesCookies, referrer: handler.referrer(of: exchange, route))
     }
 
-    /// Whoever has a copy already probably needs no more than to hear that it still holds: the rest is fetched if not.
+    /// The range to request when a resource is opened. A client that has a copy probably needs no more than a 304;
+    /// the rest is fetched if it does.
     private var openingSpan: ByteRangeSpec? {
-        // It is read as a whole; and of one that changes each second a part would be nobody's.
+        // A playlist is read as a whole; and a part of one that changes each second would be of no use.
         guard !isOfPlaylist else { return nil }
         guard wanted == nil, request.method == .get,
             request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil
@@ -213,38 +215,38 @@ final class MediaAnswer: BodySource {
         return .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)
     }
 
-    /// Whether a playlist is asked for, by its URL or by what is stored.
+    /// Whether the request is for a playlist, judging by its URL or by the stored generation.
     private var isOfPlaylist: Bool {
         StrayPage.isPlaylist(route.url) || doubted?.generation.head.isCertainPlaylist == true
     }
 
-    // MARK: Unknown
+    // MARK: Opening
 
     func open(alone: Bool) {
         noteForward(alone ? .bypass : .uriMiss)
         follow(filler.open(resource, demand, follower: follower, alone: alone))
     }
 
-    /// Why the origin is asked; the first reason is the one that is told.
+    /// Notes why the origin is contacted; the first reason is the one reported.
     func noteForward(_ reason: CacheStatus.Forward) {
         if outcome.isHit { outcome = .forwarded(resolver.turns > 0 ? .varyMiss : reason) }
     }
 
-    /// Asks the origin for this request alone, and for the whole.
+    /// Requests the whole from the origin, for this client alone.
     private func openPlainly() {
         leaveOpening()
-        guard demand.span != nil else { return fail(.unusable("it does not bring what was asked for")) }
+        guard demand.span != nil else { return fail(.unusable("it does not contain the requested bytes")) }
         demand = makeDemand(nil)
         open(alone: true)
     }
 
-    /// Waits for what an opening fetch finds.
+    /// Waits for the result of an opening fetch.
     func follow(_ opened: (SharedFetch, isCollapsed: Bool)?) {
         exchange.onAbort = { [self] in abandon() }
         guard let (status, isCollapsed) = opened else { return proceed() }
         opening = status
         outcome.isCollapsed = isCollapsed
-        trace(isCollapsed ? "joins a request that is under way to the origin" : "asks the origin")
+        trace(isCollapsed ? "joining a request that is under way to the origin" : "requesting it from the origin")
         awaitOpening()
     }
 
@@ -252,7 +254,7 @@ final class MediaAnswer: BodySource {
         guard exchange.isOpen, let status = opening else { return }
         switch status.opening {
         case .stored(let generation):
-            // What came for another request may have been chosen by fields that this one has not.
+            // The response to another request may be a variant that does not fit this one.
             if let turn = turn(from: generation) {
                 leaveOpening()
                 return act(on: turn)
@@ -262,7 +264,7 @@ final class MediaAnswer: BodySource {
             return answer(from: generation, following: status)
         case .validated(let generation, let answer):
             leaveOpening()
-            // Replaced while the question was on its way, or chosen for another.
+            // The generation was replaced during validation, or is a variant for another request.
             guard !generation.isRetired else { return restart(after: .changed) }
             if let turn = turn(from: generation) { return act(on: turn) }
             outcome.forwardStatus = answer
@@ -274,14 +276,16 @@ final class MediaAnswer: BodySource {
             guard let part, total == nil else { return answer(from: generation, following: status) }
             return answer(fromPart: part, of: generation, following: status)
         case .passing:
-            // What came was for the one who asked.
+            // The response was for the client that requested it.
             leaveOpening()
             return request.method == .head ? passHead() : open(alone: true)
         case nil: break
         }
         if case .ended(let end, _) = status.view {
             leaveOpening()
-            guard case .failed(let error) = end else { return restart(after: .unusable("it ended before its head")) }
+            guard case .failed(let error) = end else {
+                return restart(after: .unusable("it ended before the header was complete"))
+            }
             return doubted == nil ? fail(error) : answerInDoubt(after: error)
         }
         guard beginWaiting() else {
@@ -291,20 +295,20 @@ final class MediaAnswer: BodySource {
         if !status.wait(follower, at: nil, wake: wake { $0.awaitOpening() }) { awaitOpening() }
     }
 
-    /// Whether an origin's error is one for all who wait: it has looked neither at who they are nor at what part they
-    /// want.
+    /// Whether an origin's error holds for all waiting clients: it depends neither on their identity nor on the
+    /// requested range.
     private func isSharedError(_ generation: Generation) -> Bool {
         let view = generation.snapshot, status = view.head.status
         guard status >= 400, status != 416, view.head.variant.isEmpty, request.method == .get else { return false }
-        // It is kept for the slowest of them.
+        // It stays in memory for the slowest of them.
         guard let length = view.length, length <= Self.longestSharedError else { return false }
         let fields = demand.sentFields
         return fields["Authorization"] == nil && fields["Cookie"] == nil
     }
 
-    /// Whether what passes by has all that the answer needs. A part was asked for by what was known before: the
-    /// client's condition may want the whole (RFC 9110 §13.1.5), and more than one wants may have been asked for than
-    /// there is.
+    /// Whether a response that is passed through has all bytes that the answer needs. The part was requested
+    /// before the validators and the length were known: the client's condition may require the whole (RFC 9110
+    /// §13.1.5), and the requested part may extend beyond the end.
     private func isEnough(_ part: Range<Int64>?, of total: Int64?, _ generation: Generation) -> Bool {
         let head = generation.head
         guard let part else { return head.status != 416 || wanted != nil && request.value(of: "If-Range") == nil }
@@ -316,7 +320,7 @@ final class MediaAnswer: BodySource {
         return wanted.resolve(length: total).map { $0.clamped(to: part) == $0 } ?? true
     }
 
-    /// What the origin's answer means for `Cache-Status`.
+    /// Notes the origin's answer for `Cache-Status`.
     private func note(_ status: SharedFetch) {
         outcome.forwardStatus = status.answer
         if outcome.detail == nil { outcome.detail = status.passingReason?.rawValue }
@@ -327,7 +331,7 @@ final class MediaAnswer: BodySource {
         opening = nil
     }
 
-    /// The client went away before the head.
+    /// The client disconnected before the header was sent.
     func abandon() {
         endWaiting()
         leaveOpening()
@@ -346,7 +350,7 @@ final class MediaAnswer: BodySource {
         playlistWaiter = nil
     }
 
-    /// The player has gone before the end.
+    /// Stops fetching ahead for this request, as the player left before the end.
     private func leaveReading() {
         if let reading { library.ahead.left(reading) }
         reading = nil
@@ -388,7 +392,7 @@ final class MediaAnswer: BodySource {
 }
 
 extension Exchange {
-    /// Adds what a reader has given to what the answer is made of.
+    /// Adds the bytes that a reader delivered to the counts of the exchange.
     func note(_ reader: CacheReader) {
         bytesFromCache +|= reader.given.stored
         bytesFromOrigin +|= reader.given.fetched

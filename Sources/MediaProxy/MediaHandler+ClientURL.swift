@@ -3,26 +3,27 @@ import HTTPModel
 import HTTPTransport
 
 extension MediaHandler {
-    /// The URL by which a client has asked for something, as the client knows it: by the name, port and scheme that it
-    /// uses. Nil where that is no URL.
+    /// The URL of a request as the client knows it: with the name, port and scheme that it used. Nil if these do
+    /// not form a URL.
     ///
-    /// Where TLS ends before the proxy, whoever ends it says so: `Forwarded: proto=https` (RFC 7239 §5.4) or
-    /// `X-Forwarded-Proto: https`. A client that says so without reason gets addresses that only itself cannot use.
+    /// If TLS ends in front of the proxy, the server that ends it states so: `Forwarded: proto=https` (RFC 7239
+    /// §5.4) or `X-Forwarded-Proto: https`. A client that sends these fields without reason gets URLs that only
+    /// itself cannot use.
     func clientURL(of exchange: Exchange) -> OriginURL? {
         let request = exchange.request
         let authority = request.value(of: "Host") ?? exchange.localAddress.reachable.description
         let scheme = Self.forwardedScheme(request) ?? .http
-        // `Host` may hold what leads elsewhere.
+        // `Host` may contain characters that make the URL lead elsewhere.
         guard let own = try? OriginURL(url: scheme.rawValue + "://" + authority + "/"), own.pathAndQuery == "/" else {
             return nil
         }
-        // Without dot segments, as clients resolve; a path that begins with two slashes is no host.
+        // Resolved as clients do, which removes dot segments; a path that begins with two slashes is not a host.
         return own.resolving(exchange.target.hasPrefix("//") ? "/." + exchange.target : exchange.target)
     }
 
     private static func forwardedScheme(_ request: RequestHead) -> OriginURL.Scheme? {
         let named = request.combined("X-Forwarded-Proto") ?? request.combined("Forwarded").flatMap(forwardedProtocol)
-        // The first of several is the client's.
+        // The first of several values is the client's.
         return named.flatMap { $0.split(separator: ",").first }.map { ASCII.lowercased(ASCII.trimmed($0)) }
             .flatMap { OriginURL.Scheme(rawValue: String($0)) }
     }

@@ -3,13 +3,13 @@ import HTTPModel
 import HTTPTransport
 
 extension MediaHandler {
-    /// Adds what the form of the target asks for beside the origin's other fields.
+    /// Adds the fields that the form of the target requires, besides the origin's other fields.
     /// - Parameters:
-    ///   - site: the lines that speak for the origin as a site. Through a mount they go out as they are: who mounts an
-    ///     origin has it stand
-    ///     under the proxy's own name, and its pages work there as they do at home.
-    ///   - content: what a browser can do with it.
-    ///   - isPublic: whether the media came from public addresses.
+    ///   - site: the field lines that make statements about the origin as a site. Through a mount they are sent
+    ///     unchanged: a mounted origin stands under the proxy's own name, and its pages work there as they do at
+    ///     home.
+    ///   - content: what a browser can do with the content.
+    ///   - isPublic: whether the media was fetched from public addresses.
     func addFormFields(
         _ site: [UInt8], _ content: ContentSafety, isPublic: Bool, _ route: Route, for request: RequestHead,
         to response: inout Response
@@ -23,7 +23,7 @@ extension MediaHandler {
             response.fields(SiteFields.inPathForm(content, readableBy: pages))
         case .absolute:
             response.fields(rendered: site)
-            // RFC 9110 §7.6.3: a proxy says so in both directions, a gateway need not.
+            // RFC 9110 §7.6.3: a proxy adds Via in both directions, a gateway need not.
             response.field("Via", via.element)
         case .mount:
             response.fields(rendered: site)
@@ -31,7 +31,7 @@ extension MediaHandler {
         }
     }
 
-    /// Those that name no page, laid out once; nil for others.
+    /// The fields that name no page, rendered once; nil for others.
     private static func usualFields(_ content: ContentSafety, _ pages: CrossOrigin) -> [UInt8]? {
         switch pages {
         case .everyone: content.isInert ? inert.everyone : confined.everyone
@@ -48,7 +48,7 @@ extension MediaHandler {
     private struct UsualFields {
         let everyone: [UInt8]
         let nobody: [UInt8]
-        /// What is private is not even embedded elsewhere.
+        /// Private content must not even be embedded elsewhere.
         let nobodyOfPrivate: [UInt8]
 
         init(of content: ContentSafety) {
@@ -71,8 +71,8 @@ extension Response {
 }
 
 extension HeaderFields {
-    /// Takes the lines out that speak for the origin as a site.
-    /// - Returns: these lines as they go out.
+    /// Removes the field lines that make statements about the origin as a site.
+    /// - Returns: these lines as they are sent.
     mutating func takeSiteFields() -> [UInt8] {
         let isTaken = { (line: Line) in SiteFields.isOfOrigin(line.name) }
         defer { lines.removeAll(where: isTaken) }

@@ -3,13 +3,14 @@ import HTTPModel
 import HTTPTransport
 
 extension MediaHandler {
-    /// What the origin of a route is told of the page that the client is on.
+    /// The `Referer` that a route's origin receives about the page that the client is on.
     func referrer(of exchange: Exchange, _ route: Route) -> Referrer {
         guard route.form != .absolute else { return .asSent }
         guard let value = exchange.request.value(of: "Referer") else { return .none }
         let host = exchange.request.value(of: "Host")
         return Referrer(value, for: route.url, mounts: policy.mounts) { url in
-            // TLS may end before the proxy, and its port be another's: what `Host` says is known to be this proxy.
+            // TLS may end in front of the proxy, on a port of another server: the authority in `Host` is known to
+            // be this proxy.
             host.map { ASCII.equalIgnoringCase(url.authority, $0) } == true || isOwn(url, exchange)
         }
     }

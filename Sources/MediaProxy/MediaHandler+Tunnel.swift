@@ -2,15 +2,15 @@ import CachePolicy
 import HTTPModel
 import HTTPTransport
 
-/// CONNECT (RFC 9110 §9.3.6). What passes through a tunnel cannot be read, and so not cached: it is refused unless
-/// somebody has asked for it.
+/// CONNECT (RFC 9110 §9.3.6). The proxy can neither read nor cache the bytes in a tunnel, so it refuses tunnels
+/// unless the configuration allows them.
 extension MediaHandler {
     func connect(_ exchange: Exchange) {
         guard let ports = policy.tunnelPorts else { return refuseTunnel(exchange) }
         guard policy.servesAnyOrigin else { return refuse(exchange, .mountsAlone, closes: true) }
         guard !filler.isOffline else {
             return refuse(
-                exchange, .init(status: 504, reason: "the proxy is offline: no origin is asked"), closes: true)
+                exchange, .init(status: 504, reason: "the proxy is offline and contacts no origin"), closes: true)
         }
         guard let url = Self.authority(exchange.target), exchange.bodyLength == 0 else {
             return refuse(exchange, .authority, closes: true)
@@ -20,7 +20,9 @@ extension MediaHandler {
             let allowed = ports.sorted().map(String.init).joined(separator: ", ")
             return refuse(
                 exchange,
-                .init(status: 403, reason: "no tunnels to port \(port), but to \(allowed): add it to tunnel_ports"),
+                .init(
+                    status: 403,
+                    reason: "tunnels to port \(port) are not allowed, only to \(allowed): add it to tunnel_ports"),
                 closes: true)
         }
         metrics.requests.add()
@@ -57,5 +59,5 @@ extension MediaHandler {
 
 extension MediaRoutes.Refusal {
     fileprivate static let authority = Self(
-        status: 400, reason: "CONNECT needs a host and a port, such as example.org:443, and no body")
+        status: 400, reason: "CONNECT needs a host and a port, such as example.org:443, without a body")
 }

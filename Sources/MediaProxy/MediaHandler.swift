@@ -6,7 +6,7 @@ import HTTPTransport
 import Metrics
 import Presentations
 
-/// Answers players' requests. One for each loop, loop-bound.
+/// Answers players' requests. One per loop, loop-bound.
 package final class MediaHandler: RequestHandler {
     let filler: LoopFiller
     let library: PlaylistLibrary
@@ -20,8 +20,8 @@ package final class MediaHandler: RequestHandler {
     private var acceptedHost: String?
 
     /// - Parameters:
-    ///   - shelf: of playlists, which all loops share, as they do `ahead`.
-    ///   - via: this proxy among others, the same that its requests to origins carry.
+    ///   - shelf: the playlists, which all loops share, as they do `ahead`.
+    ///   - via: identifies this proxy among others; the same as in its requests to origins.
     ///   - control: answers requests that are not for media.
     package init(
         _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, policy: Current<ProxyPolicy>,
@@ -59,14 +59,14 @@ package final class MediaHandler: RequestHandler {
         handle(exchange, target)
     }
 
-    /// The target says whose resource is meant, and `Host` nothing (§3.2.2).
+    /// The target identifies the resource; `Host` is ignored (§3.2.2).
     private func handleAbsoluteForm(_ exchange: Exchange, _ target: String) {
         guard let url = try? OriginURL(url: target), isOwn(url, exchange) else { return handle(exchange, target) }
         exchange.target = url.pathAndQuery
         handle(exchange, url.pathAndQuery)
     }
 
-    /// Whether a URL is this proxy's, by one of its names or by the address that the client has connected to.
+    /// Whether a URL leads to this proxy, by one of its names or by the address that the client connected to.
     func isOwn(_ url: OriginURL, _ exchange: Exchange) -> Bool {
         guard url.scheme == .http, hosts.accepts(url.host) else { return false }
         let own = exchange.localAddress
@@ -82,7 +82,7 @@ package final class MediaHandler: RequestHandler {
         exchange.respond(Self.options)
     }
 
-    /// Clients of one proxy nearly always name it alike.
+    /// Remembers the last accepted host: clients of one proxy nearly always use the same name.
     private func accepts(_ host: String?) -> Bool {
         if let host, host == acceptedHost { return true }
         guard hosts.accepts(host) else { return false }
@@ -149,17 +149,17 @@ package final class MediaHandler: RequestHandler {
 
     // MARK: Refusals
 
-    /// Why a page may not send a request, whatever its origin would say.
+    /// Why a page may not send this request, whatever its origin would answer; nil if it may.
     private func refusal(of request: RequestHead, _ route: Route) -> MediaRoutes.Refusal? {
         switch (request.method, route.form) {
-        // Service Workers §4.3: it would stand between the proxy and all pages, of whatever origin, below its path.
+        // Service Workers §4.3: it would intercept all pages below its path, of whatever origin.
         case (.get, .path), (.head, .path): request.value(of: "Service-Worker") == nil ? nil : .serviceWorker
         case (.other, .mount) where !route.isOpen: Requester(request) == .own ? nil : .foreign
         default: nil
         }
     }
 
-    /// - Parameter allowed: the methods that would have an answer; the request may have a body, which nobody reads.
+    /// - Parameter allowed: the methods that are answered here; the request may have a body, which is not read.
     func refuse(_ exchange: Exchange, _ refusal: MediaRoutes.Refusal, allowing allowed: String? = nil) {
         exchange.respond(refusal.status, text: refusal.reason, closes: allowed != nil) { response in
             if let allowed { response.field("Allow", allowed) }
@@ -169,23 +169,23 @@ package final class MediaHandler: RequestHandler {
 
 extension MediaRoutes.Refusal {
     fileprivate static let loop = Self(
-        status: 508, reason: "this request comes from this very proxy: the URL, or a proxy behind it, leads back here")
-    /// RFC 9110 §7.4, §15.5.20: a page of another site may have its own name resolve to this address.
+        status: 508, reason: "this request came from this proxy itself: the URL, or a proxy behind it, leads back here")
+    /// RFC 9110 §7.4, §15.5.20: a page of another site may let its own name resolve to this address.
     fileprivate static let misdirected = Self(
         status: 421,
         reason:
-            "this proxy answers for its addresses, localhost and what names lists; use one of them as the host of the URL"
+            "this proxy answers for its addresses, localhost and the hosts in names: use one of them as the host of the URL"
     )
     fileprivate static let serviceWorker = Self(
-        status: 403, reason: "no service worker is served under the proxy's own name: register it at its origin")
-    /// The origin would take it for the operator's own wish.
+        status: 403, reason: "service workers are not served under the proxy's own name: register it at its origin")
+    /// The origin would take it for the operator's own request.
     fileprivate static let foreign = Self(
         status: 403,
         reason:
-            "a page of another site may not change anything here, as a rule adds fields to the request: send it from a page of this host"
+            "a page of another site may not change anything here, because a rule adds fields to the request: send it from a page of this host"
     )
-    /// RFC 9110 §9.3.8: it would send the client's credentials back to scripts that must not see them.
-    fileprivate static let trace = Self(status: 405, reason: "TRACE is not passed on: use another method")
+    /// RFC 9110 §9.3.8: the answer would show the client's credentials to scripts that must not see them.
+    fileprivate static let trace = Self(status: 405, reason: "TRACE is not forwarded: use another method")
     fileprivate static let asterisk = Self(
-        status: 400, reason: "the target * is for OPTIONS alone: send a path or a URL")
+        status: 400, reason: "the target * is only for OPTIONS: send a path or a URL")
 }

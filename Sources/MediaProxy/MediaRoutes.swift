@@ -3,43 +3,43 @@ import EventIO
 import HTTPModel
 import Presentations
 
-/// How a client says which resource it means.
+/// How a client names a resource.
 enum RouteForm: Sendable {
-    /// `/https/host/path`: to a browser, all origins are the proxy.
+    /// `/https/host/path`: a browser sees all origins as the proxy.
     case path
-    /// `GET https://host/path`: the client takes this for an HTTP proxy (RFC 9112 §3.2.2).
+    /// `GET https://host/path`: the client uses this as an HTTP proxy (RFC 9112 §3.2.2).
     case absolute
-    /// Below a mount: the client takes this for the origin.
+    /// Below a mount: the client regards this as the origin.
     case mount
 
-    /// Whether what the client says of itself to the origin, and the origin of who may read it, is meant for the other
-    /// side.
+    /// Whether client and origin address each other: the client's fields about itself are meant for the origin,
+    /// and the origin's fields about permitted readers for the client.
     var isTransparent: Bool { self != .path }
 }
 
-/// Which resource a request is for, and how it is handled.
+/// The resource that a request is for, and how it is handled.
 struct Route: Sendable {
     let url: OriginURL
     let key: CacheKey
     let resolvedRule: ResolvedRule
     let form: RouteForm
-    /// Whether a rule has made the key.
+    /// Whether a rule determined the key.
     let hasOwnKey: Bool
     /// Whether a client's cookies for this target are the origin's.
     let passesCookies: Bool
-    /// Whether the proxy serves nothing but the origin of this resource: then that is what its name stands for.
+    /// Whether the proxy serves only the origin of this resource, so that its name stands for that origin.
     let isOneSite: Bool
 
-    /// Whether it is a playlist that was recorded: no origin has it.
+    /// Whether it is the playlist of a recording, which no origin has.
     let isRecording: Bool
 
-    /// Whether anybody could have the same from the origin: fields of a rule may be what opens it.
+    /// Whether anyone could get the same from the origin: the fields that a rule adds may be what grants access.
     var isOpen: Bool { resolvedRule.headers.lines.isEmpty }
 }
 
-/// Reads which resource a request target means; what was read lately is remembered. Loop-bound.
+/// Finds the resource that a request target names, and remembers recent results. Loop-bound.
 final class MediaRoutes {
-    /// Why a target names nothing that is served.
+    /// Why a target is not served.
     struct Refusal: Error {
         let status: Int
         let reason: String
@@ -56,7 +56,7 @@ final class MediaRoutes {
     }
 
     /// - Parameter target: in origin form or in absolute form.
-    /// - Returns: nil where it names no resource of an origin, but something of the proxy's own, or nothing.
+    /// - Returns: nil if it names no resource of an origin, but something of the proxy's own, or nothing.
     func route(_ target: String) throws(Refusal) -> Route? {
         if version != policy.version {
             version = policy.version

@@ -3,7 +3,8 @@ import DiskCache
 import HTTPModel
 import HTTPTransport
 
-/// How several ranges of a generation stand in one body, `multipart/byteranges` (RFC 9110 §14.6, RFC 2046 §5.1.1).
+/// The layout of several ranges of a generation in one body, `multipart/byteranges` (RFC 9110 §14.6, RFC 2046
+/// §5.1.1).
 ///
 ///     --BOUNDARY CRLF Content-Type, Content-Range CRLF CRLF  bytes
 ///     CRLF --BOUNDARY CRLF ...                               bytes
@@ -12,12 +13,12 @@ struct MultipartLayout {
     let ranges: [Range<Int64>]
     private let total: Int64
     private let partType: String?
-    /// 128 random bits: they do not occur in the media, and nobody can put them there.
+    /// 128 random bits: they do not occur in the media, and cannot be guessed and planted there.
     private let boundary: String
 
     /// - Parameters:
     ///   - total: the length of the whole.
-    ///   - type: the whole's `Content-Type`; nil where it has none.
+    ///   - type: the whole's `Content-Type`; nil if it has none.
     init(_ ranges: [Range<Int64>], total: Int64, type: String?) {
         self.ranges = ranges
         self.total = total
@@ -30,15 +31,15 @@ struct MultipartLayout {
 
     var contentType: String { "multipart/byteranges; boundary=\(boundary)" }
 
-    /// Exactly, in bytes.
+    /// The exact length of the body, in bytes.
     var length: Int64 {
-        // no trap: ranges that were joined, within one representation
+        // no trap: the ranges were joined, and lie within one representation
         ranges.indices.reduce(Int64(closing.count)) { $0 + Int64(opening(of: $1).count) + Int64(ranges[$1].count) }
     }
 
-    /// What stands before a part's bytes.
+    /// The bytes before a part's content.
     func opening(of part: Int) -> [UInt8] {
-        // RFC 9110 §15.3.7.2: the type of the whole, where it has one.
+        // RFC 9110 §15.3.7.2: the type of the whole, if it has one.
         let type = partType.map { "Content-Type: \($0)\r\n" } ?? ""
         let range = ContentRange(range: ranges[part], total: total).fieldValue
         return Array("\(part == 0 ? "" : "\r\n")--\(boundary)\r\n\(type)Content-Range: \(range)\r\n\r\n".utf8)
@@ -47,22 +48,22 @@ struct MultipartLayout {
     var closing: [UInt8] { Array("\r\n--\(boundary)--\r\n".utf8) }
 }
 
-/// The body of an answer with several ranges: one part after the other, each read as a range of its own. Loop-bound.
+/// The body of an answer with several ranges: one part after the other, each read as a separate range. Loop-bound.
 final class MultipartBody: BodySource {
     private let layout: MultipartLayout
     private let exchange: Exchange
     private let readerOfPart: (Range<Int64>) -> CacheReader
     private var part = 0
     private var reader: CacheReader
-    /// What the reader gave before the part's opening was out.
+    /// The reader's step that waits until the part's opening has been sent.
     private var held: CacheReader.Step?
     private var framing: BytesSource?
     private var isClosing = false
 
     /// - Parameters:
-    ///   - reader: of the first range.
-    ///   - step: what it gave, before the head went out.
-    ///   - readerOfPart: makes those of the other ranges.
+    ///   - reader: reads the first range.
+    ///   - step: its first step, taken before the header was sent.
+    ///   - readerOfPart: makes the readers of the other ranges.
     init(
         _ layout: MultipartLayout, _ exchange: Exchange, first reader: CacheReader, _ step: CacheReader.Step,
         readerOfPart: @escaping (Range<Int64>) -> CacheReader
@@ -99,7 +100,7 @@ final class MultipartBody: BodySource {
         return step
     }
 
-    /// The part is out: the next one, or the end.
+    /// Continues with the next part, or with the closing, after a part has been sent.
     private func goOn(_ limit: Int) {
         part += 1
         guard part < layout.ranges.count else {
@@ -109,8 +110,8 @@ final class MultipartBody: BodySource {
         }
         framing = BytesSource(layout.opening(of: part))
         let next = readerOfPart(layout.ranges[part])
-        // It follows a fetch that brings its bytes before the former one leaves, so that this is not given up in
-        // between.
+        // The next reader joins the fetch of its bytes before the previous one leaves, so that the fetch is not
+        // abandoned in between.
         let step = next.next(limit: limit)
         if case .wait = step {} else { held = step }
         exchange.note(reader)

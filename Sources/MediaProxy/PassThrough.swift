@@ -5,11 +5,11 @@ import HTTPModel
 import HTTPTransport
 import Upstream
 
-/// A request that is neither answered from what is stored nor stored: its body goes to the origin as it comes in, and
-/// the origin's answer to the client. Loop-bound.
+/// A request that bypasses the cache: its body is sent to the origin as it arrives, and the origin's answer to the
+/// client. Loop-bound.
 ///
-/// Each direction waits for its receiver. The two are independent of each other: an origin may answer while the body is
-/// on its way, and the client has the answer then.
+/// Each direction waits for its receiver. The two are independent: an origin may answer while the body is still
+/// being sent, and the client gets the answer at once.
 final class PassThrough: TransferDelegate, BodySink, BodySource {
     private let exchange: Exchange
     private let route: Route
@@ -21,13 +21,13 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private var upload = Relay()
     private var isReading = false
     private var isUploadComplete = false
-    /// The client was told to wait.
+    /// Whether reading from the client is paused.
     private var isClientHeld = false
 
     // To the client
     private var download = Relay()
     private var end: End?
-    /// The origin was told to wait.
+    /// Whether the transfer from the origin is paused.
     private var isOriginHeld = false
     private var isAnswered = false
     private var isWakeDue = false
@@ -45,7 +45,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         exchange.onAbort = { [self] in cancel() }
         let limit = handler.policy.largestMountBody
         if let limit, let length = exchange.bodyLength, length > limit {
-            // Refused before the origin hears of it.
+            // Refuse it before the origin is contacted.
             return exchange.readBody(limit: limit, into: self)
         }
         handler.metrics.upstreamReasons[.method].add()
@@ -56,7 +56,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     }
 
     private func refuseOffline() {
-        exchange.respond(504, text: "the proxy is offline: no origin is asked", closes: true) {
+        exchange.respond(504, text: "the proxy is offline and contacts no origin", closes: true) {
             $0.cacheStatus(CacheStatus(detail: FailureKind.offline.rawValue))
         }
     }
@@ -68,7 +68,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         fields.removeHopByHop()
         if !route.passesCookies { fields.remove("Cookie") }
         handler.referrer(of: exchange, route).replace(in: &fields)
-        // RFC 9110 §7.6.2: one server less may pass it on.
+        // RFC 9110 §7.6.2: one fewer server may forward it.
         if let hops = fields["Max-Forwards"].flatMap({ ASCII.decimal($0.utf8) }) {
             fields.replace("Max-Forwards", "\(max(0, hops -| 1))")
         }
@@ -80,8 +80,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         switch exchange.bodyLength {
         case nil: return .unknownLength
         case 0?:
-            // RFC 9110 §8.6: with these methods a length is told also where it is 0; with others, where the client
-            // tells it.
+            // RFC 9110 §8.6: with these methods, a length of 0 is stated as well; with others, only if the client
+            // states it.
             let isExpected =
                 ["POST", "PUT", "PATCH"].contains(exchange.request.method.name)
                 || exchange.request.value(of: "Content-Length") != nil
@@ -90,8 +90,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         }
     }
 
-    /// The first question comes when the origin is reached: until then a client that waits for `100 Continue` sends
-    /// nothing.
+    /// Gives curl bytes to send. Its first call comes when the origin is reached: until then, a client that waits
+    /// for `100 Continue` sends nothing.
     func transfer(_ transfer: Transfer, fillUpload buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
         let bytes = upload.next(limit: buffer.count)
         readOn()
@@ -102,7 +102,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         return isUploadComplete ? .end : .wait
     }
 
-    /// Takes more of the body from the client, once curl's callback has returned.
+    /// Reads more of the body from the client, once curl's callback has returned.
     private func readOn() {
         guard !isUploadComplete, !isReading || isClientHeld && !upload.isFull else { return }
         let isFirst = !isReading
@@ -111,7 +111,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         exchange.loop.afterCallback { [self] in
             guard exchange.isOpen else { return }
             if !isFirst { return exchange.resumeReading() }
-            // An origin that did not want it may have answered already.
+            // An origin that rejects the body may have answered already.
             if exchange.bodyLength == 0 || isAnswered {
                 isUploadComplete = true
             } else {
@@ -133,12 +133,12 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         transfer?.resumeUpload()
     }
 
-    /// The origin must not take what has come for the whole.
+    /// The origin must not take the received part for the whole.
     func failed(_ fault: BodyFault) {
         cancel()
         end = .broken
         wake()
-        // If nobody has, the connection answers now.
+        // If there was no answer yet, the connection sends one now.
         isAnswered = true
     }
 
@@ -150,7 +150,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
             method: exchange.request.method, status: head.status, url: route.url, fields: head.fields)
         let policy = handler.policy
         let bound = LoopBound(self, on: exchange.loop)
-        // Who has the answer does not find the old any more.
+        // A client that has the answer must no longer get the old response.
         handler.filler.filler.invalidate(stale.map { policy.resolve($0).key }) { bound.post { $0.answer(head) } }
     }
 
@@ -196,7 +196,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         }
     }
 
-    /// Curl gives its pieces one by one: they go on together.
+    /// Curl delivers its pieces one by one: they are sent together.
     private func wake() {
         guard !isWakeDue else { return }
         isWakeDue = true

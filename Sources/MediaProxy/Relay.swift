@@ -1,9 +1,9 @@
 import DiskCache
 
-/// Bytes on their way from one connection to another: one buffer is filled while the other is emptied, so that neither
-/// grows beyond what is under way.
+/// Bytes on their way from one connection to another: one buffer is filled while the other is emptied, so that
+/// neither outgrows the bytes in transit.
 struct Relay {
-    /// Beyond this whoever brings bytes is to wait.
+    /// In bytes: beyond this, the sender has to wait.
     private static let limit = 256 << 10
 
     private var filling = StagingBuffer()
@@ -12,12 +12,12 @@ struct Relay {
 
     var isFull: Bool { filling.count >= Self.limit }
 
-    /// Whether there is nothing that was not given.
+    /// Whether all bytes have been taken.
     var isEmpty: Bool { filling.isEmpty && emptying.count <= given }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) { filling.append(bytes) }
 
-    /// The next bytes, none where there are none. Valid until the next call.
+    /// The next bytes; empty if there are none. Valid until the next call.
     mutating func next(limit: Int) -> UnsafeRawBufferPointer {
         emptying.removeFirst(given)
         if emptying.isEmpty { swap(&filling, &emptying) }

@@ -6,10 +6,10 @@ import HTTPModel
 import HTTPTransport
 import Upstream
 
-/// A connection through the proxy to some host (RFC 9110 §9.3.6): bytes go both ways as they come, and nothing of them
-/// is stored. Loop-bound.
+/// A connection through the proxy to a host (RFC 9110 §9.3.6): bytes are forwarded both ways as they arrive, and
+/// none are stored. Loop-bound.
 ///
-/// Each direction waits for its receiver, and holds no more than a `Relay` does.
+/// Each direction waits for its receiver, and holds no more bytes than a `Relay` does.
 final class Tunnel: BodySink, BodySource {
     private let exchange: Exchange
     private let handler: MediaHandler
@@ -19,26 +19,26 @@ final class Tunnel: BodySink, BodySource {
     private var reader: SocketWatcher?
     private var writer: SocketWatcher?
     private var idleTimer: LoopTimer?
-    /// When something has passed last.
+    /// When the last byte was forwarded.
     private var lastPassed = MonotonicClock.nanoseconds()
 
     private var upload = Relay()
-    /// What of the upload was taken out of the relay and not sent.
+    /// Bytes of the upload that were taken out of the relay and not sent yet.
     private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     private var isClientHeld = false
     private var download = Relay()
     private var isHostHeld = false
     private var end: End?
-    /// The client has gone; what it had sent is still on its way.
+    /// The client has disconnected; the bytes that it had sent are still being forwarded.
     private var isClientGone = false
     private var isOver = false
 
     private enum End { case complete, broken }
 
-    /// After so many seconds without a byte in either direction a tunnel is closed: most of those who leave say so, but
-    /// some only vanish.
+    /// A tunnel is closed after this many seconds without a byte in either direction: most peers close their
+    /// connection, but some just vanish.
     private var idleSeconds: Double { handler.filler.upstream.settings.tunnelIdleTimeout }
-    /// How long what the client had sent before it went may take.
+    /// How long forwarding the client's last bytes may take after it has disconnected.
     private static let lastSeconds: Double = 5
 
     init(_ exchange: Exchange, _ handler: MediaHandler) {
@@ -52,9 +52,9 @@ final class Tunnel: BodySink, BodySource {
             dial?.cancel()
             dial = nil
         }
-        // A URL with another port is none.
+        // A URL cannot have a port outside this range.
         let port = UInt16(clamping: url.port ?? url.scheme.defaultPort)
-        // An IPv6 address has brackets in a URL alone.
+        // An IPv6 address has brackets only in a URL.
         dial = handler.filler.upstream.dial(url.host.trimmingBrackets, port: port) { [self] in dialled($0) }
     }
 
@@ -90,7 +90,7 @@ final class Tunnel: BodySink, BodySource {
         guard !isOver else { return .more }
         upload.append(bytes)
         notePassing(bytes.count)
-        // A connection that takes no more says so, and the client waits.
+        // When the connection to the host is full, the client waits.
         isClientHeld = upload.isFull
         if unsent.isEmpty { transmit() }
         return isClientHeld ? .pause : .more
@@ -119,13 +119,13 @@ final class Tunnel: BodySink, BodySource {
         if isClientGone { return shutDown() }
         guard isClientHeld else { return }
         isClientHeld = false
-        // Not from within the sink's own call.
+        // Must not happen within the sink's own call.
         exchange.loop.afterCallback { [self] in exchange.resumeReading() }
     }
 
     func ended() {}
 
-    /// The client has gone. RFC 9110 §9.3.6: what it has sent still goes to the host.
+    /// The client has disconnected. RFC 9110 §9.3.6: the bytes that it has sent still go to the host.
     func failed(_ fault: BodyFault) {
         isClientGone = true
         guard socket >= 0, !unsent.isEmpty || !upload.isEmpty else { return shutDown() }
@@ -133,7 +133,7 @@ final class Tunnel: BodySink, BodySource {
         lastWay = self
     }
 
-    /// Keeps the tunnel while nobody else does.
+    /// Keeps the tunnel alive while nothing else does.
     private var lastWay: Tunnel?
 
     // MARK: To the client
@@ -158,7 +158,7 @@ final class Tunnel: BodySink, BodySource {
         }
     }
 
-    /// Nothing more comes from the host.
+    /// The host sends nothing more.
     private func finish(_ end: End) {
         guard self.end == nil else { return }
         self.end = end
@@ -184,7 +184,7 @@ final class Tunnel: BodySink, BodySource {
         }
     }
 
-    /// The client has all, or has gone.
+    /// The client has received everything, or has disconnected.
     func finish() {
         if lastWay == nil { shutDown() }
     }
@@ -200,7 +200,7 @@ final class Tunnel: BodySink, BodySource {
         if isClientGone { return shutDown() }
         let idle = Double(MonotonicClock.nanoseconds() -| lastPassed) / 1e9
         guard idle >= idleSeconds else { idleTimer?.schedule(afterSeconds: idleSeconds - idle); return }
-        // Not by what `next` answers: of a client that does not read, the connection never asks.
+        // `next` cannot end it: the connection does not call it while the client reads nothing.
         shutDown()
         exchange.cut()
     }

@@ -38,7 +38,7 @@ import Testing
         (choice { $0.quality = .worst }, ["low", "en"], "360p 800 kbit/s, audio en"),
         (
             choice { ($0.audio, $0.subtitles) = (.all, .only(["en", "fr"])) }, ["high", "en", "de", "sub"],
-            "1080p 4.2 Mbit/s, audio en, audio de, subtitles en; there is nothing in fr"
+            "1080p 4.2 Mbit/s, audio en, audio de, subtitles en; nothing is available in fr"
         ),
         (
             choice { $0.isEverything = true }, ["low", "high", "en", "de", "sub", "frames"],

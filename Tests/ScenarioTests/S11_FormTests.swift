@@ -342,7 +342,7 @@ extension Scenarios {
                 let own = "/http/127.0.0.1:\(stage.proxy.port)"
                 let response = try stage.ask(own + stage.target("/film.mp4"))
                 expectOneLine(response, status: 508)
-                #expect(response.text.contains("this very proxy"))
+                #expect(response.text.contains("this proxy itself"))
                 #expect(stage.origin.snapshot.connectionCount == 0)
             }
         }

@@ -143,7 +143,8 @@ extension Scenarios {
                 let (client, head) = try connect(stage)
                 #expect(head.status == 403)
                 let text = String(decoding: try client.readBody(upTo: 1000), as: UTF8.self)
-                #expect(text == "no tunnels to port \(stage.origin.port), but to 443: add it to tunnel_ports\n")
+                let port = stage.origin.port
+                #expect(text == "tunnels to port \(port) are not allowed, only to 443: add it to tunnel_ports\n")
             }
         }
 

@@ -109,7 +109,7 @@ extension Scenarios {
                 let film = Film(stage)
                 let wanted = choice { ($0.quality, $0.audio) = (.lines(480), .only(["de", "fr"])) }
                 let progress = try stage.download(Film.main, renditions: wanted).complete()
-                #expect(progress.note == "360p 800 kbit/s, audio de; there is nothing in fr")
+                #expect(progress.note == "360p 800 kbit/s, audio de; nothing is available in fr")
                 #expect(film.requests(["high", "en"]).dropFirst().allSatisfy { $0 == 0 })
                 try expectPlays(film, ["low", "de"])
             }
@@ -351,7 +351,7 @@ extension Scenarios {
                 #expect(text.contains("1.ts") && text.contains("3.ts"), "\(text)")
                 let never = try #require(
                     try stage.download("/live.m3u8", recordFor: 1, recordedFrom: began - 1000).fault())
-                #expect(never.message == "nothing of the stream has come in the time of the recording")
+                #expect(never.message == "no segment of the stream arrived during the recording")
             }
         }
 

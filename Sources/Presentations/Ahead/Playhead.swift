@@ -2,47 +2,47 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// What is fetched in one go: a segment, or what goes with it.
+/// A unit of fetching ahead: a segment, or another item that it needs.
 struct AheadPiece: Sendable, Equatable {
     let url: OriginURL
     /// Half-open; nil for the whole file.
     let range: Range<Int64>?
 }
 
-/// Where one player is in one rendition, and what comes next for it. All places are segments' numbers, which stay the
-/// same when a live window moves on.
+/// One player's position in one rendition, and the segments to fetch next. Positions are segment numbers, which
+/// stay the same when a live window advances.
 ///
 ///     start ▓▓▓▓▓▓▓▓▓▓ number ▓▓▓▓▓ known ░░░░░ number + ahead
-///           was read           there        yet to be fetched, in order
+///           was read           cached       yet to be fetched, in order
 ///
-/// The segment that is being read is the first to be fetched: that follows the player's own fetch, so the next one
-/// begins when this is there, however slowly the player reads it. A value.
+/// The segment being read is the first to be fetched: this joins the player's own fetch, so the next one begins
+/// when this one is cached, however slowly the player reads it. A value.
 struct Playhead {
-    /// Where this began, with a player's first request or the last seek.
+    /// The segment of the player's first request, or of its last seek.
     private var start: Int64
-    /// What the player has asked for last.
+    /// The segment that the player requested last.
     private(set) var number: Int64
-    /// Everything from `start` up to here is there, or does not concern the player any more.
+    /// All segments from `start` up to here are cached, or no longer concern the player.
     private var known: Int64
-    /// How many segments come after `number`.
+    /// How many segments to fetch after `number`.
     private var ahead: Int64
     private var segments: any SegmentSequence
-    /// What is left to fetch of the segment `known`; empty before it is begun.
+    /// The pieces of the segment `known` that are yet to be fetched; empty before it is begun.
     private var pieces: [AheadPiece] = []
-    /// Something could not be had: nothing more is asked for before the player does.
+    /// Whether a fetch failed: nothing more is requested until the player's next request.
     private var hasFailed = false
 
     /// - Parameters:
-    ///   - position: of the segment that the player reads.
-    ///   - ahead: how many segments come after it.
+    ///   - position: the position of the segment that the player reads.
+    ///   - ahead: how many segments to fetch after it.
     init(_ segments: any SegmentSequence, at position: Int, ahead: Int) {
         number = segments.number(at: position)
         (start, known, self.ahead, self.segments) = (number, number, Int64(ahead), segments)
     }
 
-    /// The player has asked for another segment, or once more for the same.
-    /// - Returns: whether it is near enough for what is being fetched to go on. Otherwise it is a seek, and this begins
-    ///   anew.
+    /// Moves to the segment that the player has requested, perhaps again.
+    /// - Returns: whether it is near enough that the running fetch can continue. Otherwise it is a seek, and the
+    ///   playhead restarts.
     mutating func move(to position: Int, in segments: any SegmentSequence, ahead: Int) -> Bool {
         let place = segments.number(at: position)
         guard place >= start, place <= number +| self.ahead +| 1 else {
@@ -54,15 +54,15 @@ struct Playhead {
         return true
     }
 
-    /// The playlist has a newer version.
+    /// Takes over a newer version of the playlist.
     mutating func renew(_ segments: any SegmentSequence) { self.segments = segments }
 
-    /// What to fetch now; nil where all is there that the player needs soon, as far as it is listed.
+    /// The piece to fetch now; nil if everything that the player needs soon is cached, as far as it is listed.
     mutating func next() -> AheadPiece? {
         guard !hasFailed else { return nil }
         while pieces.isEmpty {
             guard known <= number +| ahead, let position = segments.position(number: known) else { return nil }
-            // Without anything behind it, the last one is the player's own affair.
+            // The last segment, with nothing after it, is left to the player.
             if known == number, position + 1 >= segments.count { return nil }
             pieces = pieces(at: position)
             if pieces.isEmpty { known +|= 1 }
@@ -70,12 +70,12 @@ struct Playhead {
         return pieces.first
     }
 
-    /// What `next` has named last has ended.
-    /// - Parameter isThere: whether it is in the cache.
+    /// Takes the end of the fetch that `next` returned.
+    /// - Parameter isThere: whether the piece is in the cache.
     mutating func ended(_ piece: AheadPiece, isThere: Bool) {
-        // The player may have gone past it meanwhile.
+        // The player may have moved past it meanwhile.
         guard pieces.first == piece else { return }
-        // Keys may not be stored, as a rule: what comes behind them may.
+        // Keys usually must not be stored; the pieces after them may be.
         if !isThere, pieces.count == 1 {
             (hasFailed, pieces) = (true, [])
             return
@@ -84,8 +84,8 @@ struct Playhead {
         if pieces.isEmpty { known +|= 1 }
     }
 
-    /// A segment, and before it what the one before did not need; of one that is missing, that alone. What belongs to
-    /// the first one the player asks for itself.
+    /// The pieces of a segment, preceded by the items that the previous one did not need; only these if the
+    /// segment is missing. The player requests the items of the first segment itself.
     private func pieces(at position: Int) -> [AheadPiece] {
         let segment = segments[position]
         let companions = known > start && position > 0 ? companions(of: segment, after: segments[position - 1]) : []

@@ -2,7 +2,7 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// Who plays, as far as requests tell.
+/// A player, as far as requests identify it.
 package struct PlayerID: Hashable, Sendable {
     private let address: String
     private let agent: String
@@ -10,8 +10,8 @@ package struct PlayerID: Hashable, Sendable {
     private static let longestAgent = 200
 
     /// - Parameters:
-    ///   - address: the client's.
-    ///   - agent: its `User-Agent`; nil for none.
+    ///   - address: the client's address.
+    ///   - agent: its `User-Agent`; nil if it sends none.
     package init(address: String, agent: String?) {
         let agent = agent ?? ""
         self.address = address
@@ -19,7 +19,7 @@ package struct PlayerID: Hashable, Sendable {
     }
 }
 
-/// One request for a segment, for which more is fetched.
+/// One request for a segment, for which further ones are fetched.
 package struct Reading: Hashable, Sendable {
     fileprivate let head: PlayheadID
     fileprivate let turn: UInt64
@@ -30,11 +30,12 @@ struct PlayheadID: Hashable, Sendable {
     let rendition: RenditionID
 }
 
-/// What is fetched ahead of all players: what runs, what stops, and what is next. A value, without lock, clock and
-/// thread: events go in, and what has to be done about them comes out, as actions.
+/// The fetches ahead of all players: those that run, that stop, and that start next. A value, without locks,
+/// clocks or threads: it receives events, and returns the actions to take.
 ///
-/// - Each player has a playhead for each rendition that it plays at a time, and of each one thing is fetched at a time.
-/// - `Asker` is what whoever fetches needs to know of the last request.
+/// - Each player has a playhead for each rendition that it plays at a time, and one piece is fetched at a time for
+///   each playhead.
+/// - `Asker` is the information about the last request that the fetching code needs.
 struct Playheads<Asker: Sendable> {
     struct RunID: Hashable, Sendable {
         fileprivate let value: UInt64
@@ -49,13 +50,13 @@ struct Playheads<Asker: Sendable> {
         var head: Playhead
         let role: RenditionRole?
         var asker: Asker
-        /// The last request.
+        /// The number of the last request.
         var turn: UInt64
-        /// Nanoseconds.
+        /// In nanoseconds.
         var lastUse: UInt64
         var run: (id: RunID, piece: AheadPiece)?
 
-        /// - Returns: what to start; nil where something is being fetched, or nothing is left to.
+        /// - Returns: the piece to start; nil if one is being fetched, or none is left.
         mutating func next() -> AheadPiece? { run == nil ? head.next() : nil }
     }
 
@@ -63,9 +64,9 @@ struct Playheads<Asker: Sendable> {
     private var runs: [RunID: PlayheadID] = [:]
     private var turns: UInt64 = 0
 
-    /// Playheads at most.
+    /// The most playheads.
     static var most: Int { 256 }
-    /// A playhead that nobody has moved for so long is forgotten, in nanoseconds.
+    /// A playhead that has not moved for this long is forgotten, in nanoseconds.
     private static var longestPause: UInt64 { 300 * 1_000_000_000 }
 
     init() {}
@@ -74,13 +75,13 @@ struct Playheads<Asker: Sendable> {
 
     var runningCount: Int { runs.count }
 
-    /// Whether it is still wanted.
+    /// Whether the fetch is still needed.
     func isRunning(_ run: RunID) -> Bool { runs[run] != nil }
 
-    /// A player asks for a segment.
+    /// Takes a player's request for a segment.
     /// - Parameters:
-    ///   - ahead: how many segments are fetched after it.
-    ///   - role: asked for where the player has not read this rendition before.
+    ///   - ahead: how many segments to fetch after it.
+    ///   - role: called if the player has not read this rendition before.
     ///   - now: nanoseconds of a clock that never goes back.
     mutating func read(
         _ place: SegmentPlace, by player: PlayerID, _ asker: Asker, ahead: Int, at now: UInt64,
@@ -89,7 +90,7 @@ struct Playheads<Asker: Sendable> {
         let id = PlayheadID(player: player, rendition: place.rendition)
         var actions: [Action] = []
         turns &+= 1
-        // This is for every request of a player: by place, so that the key is not hashed for each line.
+        // This runs for every request of a player: an index avoids hashing the key on each line.
         if let known = entries.index(forKey: id) {
             let goesOn = entries.values[known].head.move(to: place.position, in: place.segments, ahead: ahead)
             entries.values[known].asker = asker
@@ -105,7 +106,7 @@ struct Playheads<Asker: Sendable> {
         return (Reading(head: id, turn: turns), actions + goOn(id))
     }
 
-    /// What was started has ended by itself.
+    /// Takes the end of a fetch that was not stopped.
     mutating func ended(_ run: RunID, isThere: Bool) -> [Action] {
         guard let id = runs.removeValue(forKey: run), let piece = entries[id]?.run?.piece else { return [] }
         entries[id]?.run = nil
@@ -113,13 +114,14 @@ struct Playheads<Asker: Sendable> {
         return goOn(id)
     }
 
-    /// A player has left before the end of its answer. Where it has asked for something else since, it goes on there.
+    /// Takes the departure of a player before the end of its answer. If it has sent another request since, it
+    /// continues there.
     mutating func left(_ reading: Reading) -> [Action] {
         entries[reading.head]?.turn == reading.turn ? forget(reading.head) : []
     }
 
-    /// A playlist has a newer version.
-    /// - Parameter segments: of its renditions, by now.
+    /// Takes a newer version of a playlist.
+    /// - Parameter segments: the current segments of its renditions.
     mutating func renewed(_ playlist: CacheKey, _ segments: (RenditionID) -> (any SegmentSequence)?) -> [Action] {
         entries.keys.filter { $0.rendition.playlist == playlist }.flatMap { id -> [Action] in
             guard let newer = segments(id.rendition) else { return [] }
@@ -153,7 +155,7 @@ struct Playheads<Asker: Sendable> {
         return stop(id)
     }
 
-    /// What the player does not play any more as it plays this, and what nobody has played for long.
+    /// Forgets the playheads of renditions that this one replaces, and those that have not moved for long.
     private mutating func makeWay(for id: PlayheadID, _ role: RenditionRole?, at now: UInt64) -> [Action] {
         var gone = entries.filter { other, entry in
             now > entry.lastUse &+ Self.longestPause

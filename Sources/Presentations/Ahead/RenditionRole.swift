@@ -1,14 +1,14 @@
 import CachePolicy
 import Playlists
 
-/// What a rendition is to the presentation that it belongs to. Of those that have the same role a player plays one at a
-/// time: another one is a switch of quality or of language. Those of different roles play beside one another.
+/// A rendition's role in its presentation. A player plays one rendition of each role at a time: another one of the
+/// same role is a switch of quality or language. Renditions of different roles play side by side.
 enum RenditionRole: Hashable, Sendable {
-    /// Of a multivariant playlist.
+    /// A variant of a multivariant playlist.
     case variant(CacheKey)
-    /// Of a multivariant playlist: one of its sounds, say.
+    /// An alternative rendition of a multivariant playlist, such as one of its audio tracks.
     case alternative(CacheKey, AlternativeRendition.Kind)
-    /// Of an MPD.
+    /// A representation of one adaptation set of an MPD.
     case adaptationSet(CacheKey, period: Int, set: Int)
 }
 
@@ -24,8 +24,8 @@ extension PlaylistShelf {
 }
 
 extension PlaylistDocument {
-    /// Of the media playlist at a URL. One that is a sound beside pictures may be a variant too, for who wants nothing
-    /// but sound: it does not take the pictures' place.
+    /// The role of the media playlist at a URL. An audio rendition may be a variant too, for players that need
+    /// only audio: it does not replace the video.
     fileprivate func role(of url: OriginURL) -> RenditionRole? {
         guard case .hls(let playlist) = content, let multivariant = playlist.multivariant else { return nil }
         if let found = multivariant.renditions.first(where: { $0.url == url }) { return .alternative(key, found.kind) }

@@ -5,20 +5,20 @@ import HTTPModel
 import Playlists
 import Synchronization
 
-/// Fetches the next segments of what somebody plays, before they are asked for: `Playheads` says which, a `Prefetch`
-/// brings each. From any thread; each fetch is on the loop of the request for which it is made.
+/// Fetches the next segments of a stream being played before they are requested: `Playheads` decides which, and a
+/// `Prefetch` fetches each. From any thread; each fetch runs on the loop of the request for which it is made.
 ///
 ///     the player reads     n
-///     is fetched           n  n+1  n+2  n+3      one after the other, and each joined by the player that comes for it
+///     is fetched           n  n+1  n+2  n+3      one after the other; the player joins each when it requests it
 package final class SegmentAhead: Sendable {
-    /// What is needed to ask as the player would.
+    /// What is needed to send the same kind of request as the player.
     private struct Asker: Sendable {
         let demand: Demand
         let whole: CacheKey
         let filler: LoopBound<LoopFiller>
     }
 
-    /// Lock order: this before the shelf's. Nothing else is called under it.
+    /// Lock order: this before the shelf's. Nothing else is called under this lock.
     private struct State {
         var heads = Playheads<Asker>()
         var prefetches: [Playheads<Asker>.RunID: LoopBound<Prefetch>] = [:]
@@ -35,13 +35,13 @@ package final class SegmentAhead: Sendable {
         (self.shelf, self.nanoseconds) = (shelf, nanoseconds)
     }
 
-    /// A player asks for a segment with GET. Before or after its own answer has begun: what is fetched is begun when
-    /// the loop's present callback has returned.
+    /// Takes a player's GET of a segment. Called before or after its own answer has begun: fetches start when the
+    /// loop's current callback has returned.
     /// - Parameters:
-    ///   - membership: what the shelf says of the request.
-    ///   - demand: the request's own.
-    ///   - filler: of the loop that this is called on.
-    /// - Returns: what to tell if the player leaves; nil where nothing is fetched for it.
+    ///   - membership: the membership that the shelf found for the request.
+    ///   - demand: the demand of the request.
+    ///   - filler: the filler of the loop that this is called on.
+    /// - Returns: the reading to pass to `left` if the player leaves; nil if nothing is fetched for it.
     package func reads(
         _ membership: Membership, by player: PlayerID, _ demand: Demand, on filler: LoopFiller
     ) -> Reading? {
@@ -57,11 +57,12 @@ package final class SegmentAhead: Sendable {
         return reading
     }
 
-    /// The player has left before its answer was out. Not to be called for an answer that has come to its end.
+    /// Takes the departure of a player before its whole answer was sent. Must not be called for an answer that
+    /// reached its end.
     package func left(_ reading: Reading) { act(on: state.withLock { $0.heads.left(reading) }) }
 
-    /// A newer version of a playlist is on the shelf: what plays goes on to its new edge.
-    /// - Parameter now: since 1970.
+    /// Takes a newer version of a playlist from the shelf: fetching continues to the new edge of what is played.
+    /// - Parameter now: the time since 1970.
     package func renewed(_ playlist: CacheKey, at now: Duration) {
         act(
             on: state.withLock { state in
@@ -69,15 +70,16 @@ package final class SegmentAhead: Sendable {
             })
     }
 
-    /// Stops everything, and lets go of the loops.
+    /// Stops everything, and releases the loops.
     package func stop() { act(on: state.withLock { $0.heads.forgetAll() }) }
 
     /// How many fetches are running, or about to be.
     package var runningCount: Int { state.withLock { $0.heads.runningCount } }
 
-    // MARK: What is fetched
+    // MARK: Fetching
 
-    /// - Parameter filler: of the loop that this is called on, where it is one: what is there needs no fetch.
+    /// - Parameter filler: the filler of the loop that this is called on, if it is a loop: pieces that are cached
+    ///   need no fetch.
     private func act(on actions: [Playheads<Asker>.Action], _ filler: LoopFiller? = nil) {
         for action in actions {
             switch action {
@@ -101,7 +103,7 @@ package final class SegmentAhead: Sendable {
         let prefetch = Prefetch(order, pace: nil, on: filler) { [self] end in
             if case .completed = end { ended(run, isThere: true) } else { ended(run, isThere: false) }
         }
-        // From here on it goes on by itself: the next one is asked for while its last bytes come.
+        // From here on, it continues on its own: the next one is requested while its last bytes arrive.
         prefetch.onNearEnd = { [self] in ended(run, isThere: true) }
         let bound = LoopBound(prefetch, on: filler.loop)
         let isWanted = state.withLock { state in
@@ -122,14 +124,14 @@ package final class SegmentAhead: Sendable {
 
     // MARK: The index of a file
 
-    /// Where a rendition is one file whose index nobody has looked at: that is read once the player has had it.
+    /// Reads the index of a rendition that is one file, once the player has fetched it.
     private func learnIndex(of place: SegmentPlace, _ demand: Demand, _ filler: LoopFiller) {
         guard place.segments.count == 1, let (url, range) = shelf.missingIndex(of: place.rendition) else { return }
         let (shelf, store) = (shelf, filler.filler.store)
-        // Since 1970.
+        // The time since 1970.
         let now = Duration.seconds(filler.filler.now())
         StoredRange.read(range, of: url, demand, on: filler) { bytes in
-            // Not on the loop: there may be many.
+            // Not on the loop: there may be many segments.
             store.perform {
                 shelf.learn(try? SegmentIndexBox(bytes, at: range.lowerBound), of: place.rendition, at: now)
             }
@@ -138,7 +140,7 @@ package final class SegmentAhead: Sendable {
 }
 
 extension Demand {
-    /// Whether more than what it asks for may be fetched for it.
+    /// Whether more than the request may be fetched for it.
     fileprivate var mayLookAhead: Bool {
         resolvedRule.aheadSegments > 0 && resolvedRule.mayLookAhead && !directives.control.onlyIfCached
             && !directives.control.noStore
@@ -154,10 +156,10 @@ extension CacheFiller {
         isPresent(policy.value.resolve(piece.url).key, piece.range)
     }
 
-    /// Another address may have other rules, and things change while segments come.
+    /// Another URL may have other rules, and conditions change while segments arrive.
     fileprivate func mayLookAhead(at url: OriginURL) -> Bool {
         let policy = policy.value
-        // What a player may not ask for is not fetched for it.
+        // A URL that the player may not request is not fetched for it.
         guard policy.servesAnyOrigin || policy.target(of: url) != nil else { return false }
         return !policy.isOffline && policy.resolve(url).resolvedRule.mayLookAhead && !backoff.isDown(url.absolute)
     }

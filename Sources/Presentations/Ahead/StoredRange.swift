@@ -3,24 +3,24 @@ import CachePolicy
 import DiskCache
 import EventIO
 
-/// Reads a short range of a resource out of the cache, where all of it is there. Loop-bound.
+/// Reads a short range of a resource from the cache, if all of it is cached. Loop-bound.
 final class StoredRange {
     private let reader: CacheReader
     private let onEnd: ([UInt8]) -> Void
     private var bytes: [UInt8] = []
 
-    /// An index of 65,535 segments has less than a MiB.
+    /// An index of 65,535 segments is shorter than 1 MiB.
     static let longest: Int64 = 4 << 20
 
-    /// - Parameter end: called on the loop, perhaps before this returns; not called where it is not there, is longer
-    ///   than `longest`, or cannot be read.
+    /// - Parameter end: called on the loop, perhaps before this returns; not called if the range is not cached, is
+    ///   longer than `longest`, or cannot be read.
     static func read(
         _ range: Range<Int64>, of url: OriginURL, _ demand: Demand, on filler: LoopFiller,
         then end: @escaping ([UInt8]) -> Void
     ) {
         let (key, rule) = filler.filler.policy.value.resolve(url)
         let resource = filler.filler.resource(key)
-        // Where the index of the cache has to be asked, the next request finds it answered.
+        // If the cache's index has to be queried first, the next request finds the result.
         guard range.count <= longest, case .generation(let generation) = filler.filler.look(at: resource, wake: {}),
             let length = generation.length, range.upperBound <= length, generation.coverage(of: range) == .whole
         else { return }

@@ -3,42 +3,42 @@ import DiskCache
 import HTTPModel
 import Playlists
 
-/// What is cached of the resources that a presentation names: one question for all its parts, and one more for each
-/// file of which only ranges are wanted and not all is there. Blocks.
+/// What is cached of the resources that a presentation names: one query for all its parts, and another for each
+/// file of which only ranges are needed and that is not complete. Blocks.
 struct CachedParts {
     private let store: CacheStore
     private let policy: ProxyPolicy
     private var parts: [CacheKey: PartReport] = [:]
-    /// So often the index is still asked about a single resource.
+    /// How many more times the index may be queried for a single resource.
     private var lookUps: Int
-    /// Files of which ranges are named, and that are not there as a whole; nil where nothing of one is cached.
+    /// Incomplete files of which ranges are named; nil if nothing of one is cached.
     private var files: [CacheKey: ResourceCoverage?] = [:]
 
-    /// So many files are remembered at once.
+    /// The most files remembered at once.
     private static let mostFiles = 1000
 
-    /// - Parameter lookUps: how often the index is asked about a single resource, at most: what more there is, a
-    ///   playlist from elsewhere decides. Nothing counts as cached that would need a further question.
+    /// - Parameter lookUps: how many times the index may be queried for a single resource. How many there are is
+    ///   up to a playlist from elsewhere; those beyond this limit count as not cached.
     init(of whole: CacheKey, _ store: CacheStore, _ policy: ProxyPolicy, lookUps: Int = .max) throws(StoreError) {
         (self.store, self.policy, self.lookUps) = (store, policy, lookUps)
         for part in try store.parts(of: whole) { parts[part.key] = part }
     }
 
-    /// What is there of an address.
+    /// What is cached of an address.
     struct State {
         var cached: Int64 = 0
         var isWhole = false
     }
 
     /// - Parameters:
-    ///   - range: nil for all of it.
-    ///   - isPart: whether it counts only as a part of this presentation, where all of it is meant; else the index is
-    ///     asked, as another presentation may have it, too.
+    ///   - range: the range; nil for all of it.
+    ///   - isPart: whether a whole resource counts only if it is a part of this presentation; otherwise the index
+    ///     is queried, as another presentation may have it, too.
     mutating func state(of url: OriginURL, _ range: Range<Int64>?, isPart: Bool = false) throws(StoreError) -> State {
         let key = policy.resolve(url).key
         if let part = parts[key], part.isComplete {
             guard let range else { return State(cached: part.length, isWhole: true) }
-            // What a playlist says of a file may be more than there is.
+            // A range in a playlist may extend beyond the file.
             let there = range.clamped(to: 0..<max(0, part.length)) // no trap: not below 0
             return State(cached: there.length, isWhole: there == range)
         }
@@ -77,8 +77,8 @@ struct CachedParts {
 }
 
 extension ResourceCoverage {
-    /// The first of `present` that ends behind an offset; their count where none does. A file may have thousands, and a
-    /// playlist hundreds of thousands of ranges.
+    /// The position in `present` of the first range that ends behind an offset; their count if none does. A file
+    /// may have thousands, and a playlist hundreds of thousands of ranges.
     fileprivate func place(of offset: Int64) -> Int {
         var (low, high) = (0, present.count)
         while low < high {

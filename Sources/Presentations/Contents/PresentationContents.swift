@@ -3,11 +3,12 @@ import DiskCache
 import HTTPModel
 import Playlists
 
-/// What of a presentation is cached: its stored playlists say what there is of it, the index what is there of that.
+/// What is cached of a presentation: its stored playlists list its resources, and the index records which bytes of
+/// them are cached.
 ///
-/// Reading blocks on the disk, and takes a while for long playlists: not for loops.
+/// Reading waits for the disk, and takes a while for long playlists: not for loops.
 package struct PresentationContents: Sendable {
-    /// Of the first playlist.
+    /// The cache key of the first playlist.
     package let key: CacheKey
     package let document: PlaylistDocument
     package let renditions: [Rendition]
@@ -17,17 +18,17 @@ package struct PresentationContents: Sendable {
         /// Its media playlist, or the MPD.
         package let url: OriginURL
         package let report: RenditionReport
-        /// Nil where its playlist is not cached.
+        /// Nil if its playlist is not cached.
         package let segments: (any SegmentSequence)?
     }
 
     /// - Parameters:
-    ///   - key: of the first playlist.
-    ///   - policy: under which keys URLs are cached.
+    ///   - key: the cache key of the first playlist.
+    ///   - policy: determines the cache keys of URLs.
     ///   - listsSegments: whether each segment is reported.
-    ///   - mostSegments: how many are looked at in all. A rendition with more is not complete, and what it counts is
-    ///     less than there is.
-    /// - Returns: nil where that is not cached as a whole, or is no playlist that can be read.
+    ///   - mostSegments: how many are examined in all. A rendition with more is reported as incomplete, and with
+    ///     too low counts.
+    /// - Returns: nil if that is not completely cached, or is not a readable playlist.
     package init?(
         of key: CacheKey, in store: CacheStore, _ policy: ProxyPolicy, listsSegments: Bool = false,
         mostSegments: Int = Self.mostSegments
@@ -39,11 +40,11 @@ package struct PresentationContents: Sendable {
         renditions = try survey.renditions()
     }
 
-    /// A rule of some bytes can stand for a thousand times as many: two seconds each, 23 days in all.
+    /// A template of a few bytes can stand for any number of segments: this many are 23 days at two seconds each.
     package static let mostSegments = 1_000_000
 
-    /// The renditions that are cached as a whole, as a playlist is filtered by them; nil where it is filtered by none: a
-    /// media playlist is one rendition itself.
+    /// The completely cached renditions, as a filter for a playlist; nil if it is not filtered: a media playlist
+    /// is a single rendition.
     package var kept: PlaylistForm.Kept? {
         let complete = renditions.filter(\.report.isComplete)
         switch document.content {
@@ -55,7 +56,7 @@ package struct PresentationContents: Sendable {
         }
     }
 
-    /// Whether it plays without its origin: something is cached as a whole that can be played by itself.
+    /// Whether it plays without its origin: something that can be played on its own is completely cached.
     package var isPlayable: Bool {
         switch (document.content, kept) {
         case (.hls(let playlist), .playlists(let kept)?): playlist.multivariant?.edits(keeping: kept) != nil
@@ -77,8 +78,8 @@ package struct PresentationContents: Sendable {
 }
 
 extension MPD {
-    /// What stays where only some representations are there: of each kind in each period these, and all of a kind of
-    /// which none is there, as players can still have what was played of it.
+    /// The representations to keep if only some are cached: of each kind in each period the complete ones, or all
+    /// if none is, as players can still get the parts of those that were played.
     fileprivate func filtered(by complete: Set<RepresentationID>) -> Set<RepresentationID> {
         var kept: Set<RepresentationID> = []
         for (_, alternatives) in Dictionary(grouping: representations, by: kind) {
@@ -88,7 +89,7 @@ extension MPD {
         return kept
     }
 
-    /// Whether of each kind of media, but for text, something is there in each period.
+    /// Whether something is cached of each kind of media, except text and images, in each period.
     fileprivate func plays(_ complete: Set<RepresentationID>) -> Bool {
         let needed = representations.filter { kind(of: $0).kind != .text && kind(of: $0).kind != .image }
         return !complete.isEmpty
@@ -106,8 +107,8 @@ extension MPD {
 }
 
 extension PlaylistDocument {
-    /// Reads a playlist that is cached as a whole. Blocks.
-    /// - Returns: nil where it is not, or cannot be read.
+    /// Reads a completely cached playlist. Blocks.
+    /// - Returns: nil if it is not complete, or cannot be read.
     package convenience init?(
         stored key: CacheKey, in store: CacheStore, importing variables: [String: String]? = nil
     ) throws(StoreError) {
@@ -120,7 +121,7 @@ extension PlaylistDocument {
     }
 }
 
-/// Goes through the renditions of a presentation.
+/// Examines the renditions of a presentation.
 private struct RenditionSurvey {
     private let document: PlaylistDocument
     private let store: CacheStore
@@ -128,10 +129,10 @@ private struct RenditionSurvey {
     private let listsSegments: Bool
     private var parts: CachedParts
     private var names: Set<String> = []
-    /// How many segments may still be looked at.
+    /// How many more segments may be examined.
     private var budget: Int
 
-    /// So often the index is asked about keys, initialization sections and files: of each rendition there are few.
+    /// How many times the index is queried for keys, initialization sections and files: each rendition has few.
     private static let mostLookUps = 10_000
 
     init(
@@ -215,7 +216,7 @@ private struct RenditionSurvey {
         return found
     }
 
-    /// - Returns: nil where nothing says which there are, or what says it is not cached.
+    /// - Returns: nil if nothing lists the segments, or the index that does is not cached.
     private func segments(of id: MPD.RepresentationID, in mpd: MPD) throws(StoreError) -> RepresentationSegments? {
         guard let place = mpd.segmentIndex(of: id) else { return try? mpd.segments(of: id) }
         let key = policy.resolve(place.url).key
@@ -250,7 +251,7 @@ private struct RenditionSurvey {
             budget -= 1
             for key in segment.keys {
                 report.isEncrypted = true
-                // Those of DRM systems come from elsewhere, and no download fetches them.
+                // Keys of DRM systems come from elsewhere, and downloads do not fetch them.
                 if key.isFile, let url = key.url, keys.insert(url).inserted {
                     isComplete = try add(url, nil, to: &report) && isComplete
                 }
@@ -267,7 +268,7 @@ private struct RenditionSurvey {
         return report
     }
 
-    /// - Returns: whether all of it is there.
+    /// - Returns: whether all of it is cached.
     private mutating func add(_ url: OriginURL, _ range: Range<Int64>?, to report: inout RenditionReport)
         throws(StoreError) -> Bool
     {
@@ -291,7 +292,7 @@ private struct RenditionSurvey {
     }
 }
 
-/// What people call a rendition.
+/// Names of renditions for people.
 enum RenditionName {
     static func video(_ resolution: Resolution?, bandwidth: Int64?, isVideo: Bool) -> String {
         let words = [isVideo ? resolution.map { "\($0.lines)p" } : "audio", rate(bandwidth)].compactMap { $0 }
@@ -308,12 +309,12 @@ enum RenditionName {
 }
 
 extension PresentationContents {
-    /// So many presentations of a page are described.
+    /// The most presentations of a page that are described.
     private static let mostDescribed = 100
 
-    /// Adds to a page of reports what is known of those that are presentations: of the first hundred, and of no more
-    /// once as many segments were looked at as for a single one at the most. One that cannot be read stays as it is:
-    /// the others are listed all the same. Blocks.
+    /// Adds descriptions to those reports of a page that are presentations: the first hundred, until as many
+    /// segments were examined as are allowed for a single one. A presentation that cannot be read keeps its
+    /// report: the others are still listed. Blocks.
     package static func describe(_ reports: inout [ResourceReport], in store: CacheStore, _ policy: ProxyPolicy) {
         var segments = 0
         for index in reports.indices.filter({ reports[$0].parts != nil }).prefix(mostDescribed) {

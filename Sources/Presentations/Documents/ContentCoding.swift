@@ -3,17 +3,18 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// Takes the content coding off a text that its origin encodes although nobody asked for that (RFC 9110 §8.4.1).
+/// Removes the content coding from a text that its origin encoded without being asked to (RFC 9110 §8.4.1).
 package enum ContentCoding {
-    /// Why a text cannot be had.
+    /// Why a text cannot be decoded.
     package enum Problem: Error, Sendable, Equatable {
         case unknown(String)
         case broken
         case tooLong
     }
 
-    /// - Parameter limit: bytes of the text.
-    /// - Throws: where the coding is none of `gzip` and `deflate`, the bytes are not of it, or are too many.
+    /// - Parameter limit: the maximum length of the decoded text in bytes.
+    /// - Throws: if the coding is neither `gzip` nor `deflate`, the bytes are not valid in it, or the text is too
+    ///   long.
     package static func decoded(
         _ bytes: [UInt8], _ fields: HeaderFields, limit: Int = PlaylistLimits.bytes
     ) throws(Problem) -> [UInt8] {
@@ -27,7 +28,7 @@ package enum ContentCoding {
         return bytes
     }
 
-    /// Both of zlib's own framings are recognised (RFC 1950, RFC 1952).
+    /// Recognizes both of zlib's framings (RFC 1950, RFC 1952).
     private static func inflated(_ bytes: [UInt8], limit: Int) throws(Problem) -> [UInt8] {
         var stream = z_stream()
         let either: Int32 = 15 + 32
@@ -38,7 +39,7 @@ package enum ContentCoding {
         var (text, source) = ([UInt8](), bytes)
         let problem = source.withUnsafeMutableBufferPointer { source -> Problem? in
             stream.next_in = source.baseAddress
-            stream.avail_in = UInt32(source.count) // no trap: a playlist is no longer than 32 MiB
+            stream.avail_in = UInt32(source.count) // no trap: a playlist has at most 32 MiB
             return inflate(&stream, into: &text, limit: limit)
         }
         if let problem { throw problem }
@@ -53,7 +54,7 @@ package enum ContentCoding {
                 stream.avail_out = UInt32(piece.count) // no trap: 64 KiB
                 result = CZlib.inflate(&stream, Z_NO_FLUSH)
                 text += piece[..<(piece.count - Int(stream.avail_out))]
-                // Memory follows what comes out of it, up to the limit.
+                // Memory grows with the decoded text, up to the limit.
                 if text.count > limit { return .tooLong }
             }
             return result == Z_STREAM_END ? nil : .broken

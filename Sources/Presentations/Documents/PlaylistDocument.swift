@@ -3,32 +3,32 @@ import DiskCache
 import Playlists
 import Synchronization
 
-/// A playlist that was read: its text, what it says, and where it came from. What it says of one version of a resource
-/// does not change.
+/// A playlist that was read: its text, its content, and its source. The document of one version of a resource does
+/// not change.
 package final class PlaylistDocument: Sendable {
     package enum Content: Sendable {
         case hls(HLSPlaylist)
         case dash(MPD)
     }
 
-    /// Of the resource that it is.
+    /// The cache key of its resource.
     package let key: CacheKey
-    /// By which it was asked for.
+    /// The requested URL.
     package let url: OriginURL
-    /// That answered, behind any redirects: what addresses are resolved against.
+    /// The URL that answered, after any redirects: the base against which addresses are resolved.
     package let base: OriginURL
     /// Decoded: without a content coding.
     package let text: [UInt8]
     package let content: Content
-    /// Of which it was read; nil where that is not known.
+    /// The generation from which it was read; nil if unknown.
     package let generation: GenerationID?
-    /// As clients get it.
+    /// Its text for clients, by form.
     private let texts = Mutex<[PlaylistForm: PlaylistText]>([:])
 
-    /// Reads a text. For large ones this takes a while: not for loops.
-    /// - Parameter variables: what the multivariant playlist that led here defines (`EXT-X-DEFINE`); nil where none is
-    ///   known.
-    /// - Throws: where it is neither kind of playlist, or cannot be read.
+    /// Parses a text. Large ones take a while: not for loops.
+    /// - Parameter variables: the variables that the multivariant playlist which led here defines
+    ///   (`EXT-X-DEFINE`); nil if none is known.
+    /// - Throws: if it is neither kind of playlist, or cannot be parsed.
     package init(
         _ text: [UInt8], key: CacheKey, url: OriginURL, base: OriginURL, generation: GenerationID? = nil,
         importing variables: [String: String]? = nil
@@ -43,12 +43,12 @@ package final class PlaylistDocument: Sendable {
         (self.key, self.url, self.base, self.text, self.generation) = (key, url, base, text, generation)
     }
 
-    /// Further playlists of the presentation, each once: those of a multivariant playlist.
+    /// The further playlists of the presentation, each once: those of a multivariant playlist.
     package var playlists: [OriginURL] {
         if case .hls(let playlist) = content { playlist.multivariant?.playlists ?? [] } else { [] }
     }
 
-    /// Whether players choose among what it names: it is a multivariant playlist, or an MPD.
+    /// Whether players choose among the renditions in it: it is a multivariant playlist, or an MPD.
     package var listsRenditions: Bool {
         switch content {
         case .hls(let playlist): playlist.multivariant != nil
@@ -56,12 +56,12 @@ package final class PlaylistDocument: Sendable {
         }
     }
 
-    /// For the media playlists that import them.
+    /// The variables for the media playlists that import them.
     package var variables: [String: String] {
         if case .hls(let playlist) = content { playlist.variables } else { [:] }
     }
 
-    /// How long it may be taken for the stream's present state; nil for what does not change.
+    /// How long it counts as the stream's current state; nil if it does not change.
     package var refreshRule: RefreshRule? {
         switch content {
         case .hls(let playlist): playlist.refreshRule
@@ -69,7 +69,7 @@ package final class PlaylistDocument: Sendable {
         }
     }
 
-    /// Whether segments are added to it, or go.
+    /// Whether segments are added to it, or removed.
     package var isLive: Bool {
         switch content {
         case .hls(let playlist): playlist.media.map { !$0.hasEnd } ?? false
@@ -77,14 +77,14 @@ package final class PlaylistDocument: Sendable {
         }
     }
 
-    /// As a client is to get it, whose players then find all that it names. Made once for each form; of a long text
-    /// this takes a while.
-    /// - Throws: where it would grow beyond any playlist.
+    /// Its text for a client, so that players find everything in it through the proxy. Generated once for each
+    /// form; a long text takes a while.
+    /// - Throws: if it would exceed the size limit of playlists.
     package func text(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
         if let known = texts.withLock({ $0[form] }) { return known }
         let made = try makeText(for: form)
         texts.withLock { texts in
-            // One proxy has a few names; whoever invents more has them made anew.
+            // A proxy has only a few names; for clients that invent more, texts are generated again.
             if texts.count >= Self.mostTexts { texts = [:] }
             texts[form] = made
         }
@@ -93,7 +93,7 @@ package final class PlaylistDocument: Sendable {
 
     private static let mostTexts = 4
 
-    /// Whether `text(for:)` takes no time.
+    /// Whether `text(for:)` returns quickly.
     package func hasText(for form: PlaylistForm) -> Bool {
         text.count <= 64 << 10 || texts.withLock { $0[form] != nil }
     }
@@ -111,8 +111,8 @@ package final class PlaylistDocument: Sendable {
         }
     }
 
-    /// What to change so that a client finds all that it names through the proxy.
-    /// - Parameter client: the URL under which the client has asked for it, without dot segments.
+    /// The edits after which a client finds everything in it through the proxy.
+    /// - Parameter client: the URL that the client requested, without dot segments.
     package func edits(for form: ProxyForm, at client: OriginURL) throws(PlaylistError) -> [AddressEdit] {
         switch content {
         case .hls(let playlist): try playlist.edits(for: form, at: client)
@@ -125,7 +125,7 @@ package final class PlaylistDocument: Sendable {
 package struct RenditionID: Sendable, Hashable {
     /// The media playlist, or the MPD.
     package let playlist: CacheKey
-    /// Nil for a media playlist, which is one rendition.
+    /// Nil for a media playlist, which is a single rendition.
     package let representation: MPD.RepresentationID?
 
     package init(playlist: CacheKey, representation: MPD.RepresentationID? = nil) {
@@ -134,10 +134,10 @@ package struct RenditionID: Sendable, Hashable {
 }
 
 extension PlaylistDocument {
-    /// What it lists segments of, each with its segments in order.
+    /// The renditions that it lists, each with its segments in order.
     /// - Parameters:
-    ///   - now: since 1970: which segments of a dynamic MPD there are by then.
-    ///   - indices: of renditions that are one file each, as far as they are known.
+    ///   - now: the time since 1970, by which a dynamic MPD's segments are counted.
+    ///   - indices: the known segment indexes of renditions that are one file each.
     func renditions(
         at now: Duration, _ indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
     ) -> [(id: RenditionID, segments: any SegmentSequence)] {
@@ -145,7 +145,7 @@ extension PlaylistDocument {
         case .hls(let playlist):
             return playlist.segments.map { [(RenditionID(playlist: key), $0)] } ?? []
         case .dash(let mpd):
-            // What cannot be enumerated is played all the same, without anything ahead.
+            // Renditions that cannot be enumerated still play, but nothing is fetched ahead.
             return mpd.representations.compactMap { id in
                 segments(of: id, at: now, index: indices[id] ?? nil).map {
                     (RenditionID(playlist: key, representation: id), $0)
@@ -154,22 +154,22 @@ extension PlaylistDocument {
         }
     }
 
-    /// The segments of a representation; nil where this is no MPD, or they cannot be enumerated.
+    /// The segments of a representation; nil if this is not an MPD, or they cannot be enumerated.
     /// - Parameters:
-    ///   - now: since 1970.
-    ///   - index: of the file, for one that is a single file.
+    ///   - now: the time since 1970.
+    ///   - index: the segment index of the file, if the representation is a single file.
     func segments(of id: MPD.RepresentationID, at now: Duration, index: SegmentIndexBox?) -> (any SegmentSequence)? {
         if case .dash(let mpd) = content { try? mpd.segments(of: id, at: now, index: index) } else { nil }
     }
 
-    /// Where the index of a representation is that is a single file.
+    /// The place of the segment index of a representation that is a single file.
     func segmentIndex(of id: MPD.RepresentationID) -> (url: OriginURL, range: Range<Int64>)? {
         guard case .dash(let mpd) = content, let (url, range) = mpd.segmentIndex(of: id), let range else { return nil }
         return (url, range)
     }
 
-    /// What belongs to the presentation beside segments and playlists: initialization sections, keys, pieces of
-    /// segments.
+    /// The other resources of the presentation, besides segments and playlists: initialization sections, keys,
+    /// pieces of segments.
     func companions(of renditions: [(id: RenditionID, segments: any SegmentSequence)]) -> Set<OriginURL> {
         switch content {
         case .hls(let playlist):

@@ -5,14 +5,14 @@ import HTTPModel
 import Logging
 import Playlists
 
-/// Playlists as one loop serves them: each version is read once, and put on the shelf that all loops share.
+/// The playlists that one loop serves: each version is read once, and put on the shelf that all loops share.
 /// Loop-bound.
 package final class PlaylistLibrary {
-    /// What a generation turns out to be.
+    /// The result of reading a generation as a playlist.
     package enum Outcome: Sendable {
         case document(PlaylistDocument)
-        /// It is none that can be read: its bytes are to go out as they came. They are nil where there are more than any
-        /// playlist has.
+        /// It is not a readable playlist, and its bytes are to be sent as they arrived. The bytes are nil if they
+        /// exceed the size limit of playlists.
         case refused([UInt8]?, String)
         case failed(FillError)
     }
@@ -22,30 +22,30 @@ package final class PlaylistLibrary {
     private let loop: LoopFiller
     private var readers: [GenerationID: Readers] = [:]
     private var waiters: UInt64 = 0
-    /// What is no playlist, although it looks like one.
+    /// Generations that look like playlists, but are not.
     private var refused: Set<GenerationID> = []
     private static let mostRefused = 1024
     private static let mostDelivered = 64
-    /// What a live playlist's delivery directives have asked for last.
+    /// The last generation that was fetched with delivery directives, for each live playlist.
     private var delivered: [CacheKey: (resource: OpenResource, generation: Generation)] = [:]
 
-    /// What was said to belong to what, lately.
+    /// The presentation to which a resource was recently joined.
     private var joined: [CacheKey: CacheKey] = [:]
 
     package init(_ shelf: PlaylistShelf, _ ahead: SegmentAhead, on loop: LoopFiller) {
         (self.shelf, self.ahead, self.loop) = (shelf, ahead, loop)
     }
 
-    // MARK: What is one
+    // MARK: Recognition
 
-    /// The document of a generation, where it has been read.
+    /// The document of a generation, if it has been read.
     package func document(of generation: Generation, at url: OriginURL) -> PlaylistDocument? {
         let document = shelf.document(documentKey(generation.key, url))
         return document?.generation == generation.id ? document : nil
     }
 
-    /// Whether a generation is to be answered as a playlist, as far as that can be told without waiting: by its type,
-    /// or by what it begins with.
+    /// Whether a generation is to be answered as a playlist, as far as this can be determined without waiting: by
+    /// its type, or by its first bytes.
     package func isPlaylist(_ generation: Generation, _ view: Generation.Snapshot, at url: OriginURL) -> Bool {
         if let length = view.length, length > PlaylistLimits.bytes { return false }
         guard !view.head.isCertainPlaylist else { return !refused.contains(generation.id) }
@@ -57,7 +57,7 @@ package final class PlaylistLibrary {
         return ContentEncoding.isUncoded(view.head.fields) && sniff(generation, view.length)
     }
 
-    /// Whether the first bytes of an answer, which were not there before, are those of one.
+    /// Whether the first bytes of an answer, which were not cached before, are those of a playlist.
     package func isPlaylist(_ beginning: UnsafeRawBufferPointer, of generation: Generation) -> Bool {
         guard let first = beginning.first, PlaylistKind.mayBegin(with: first), !refused.contains(generation.id) else {
             return false
@@ -77,7 +77,7 @@ package final class PlaylistLibrary {
         return isPlaylist
     }
 
-    /// Not where that would take time.
+    /// Reads the first bytes, unless that would take time.
     private func withBeginning(
         of generation: Generation, _ length: Int64?, count: Int, _ look: (UnsafeRawBufferPointer) -> Void
     ) {
@@ -95,7 +95,7 @@ package final class PlaylistLibrary {
 
     // MARK: Reading
 
-    /// One who waits for a reading.
+    /// A place among those waiting for a reading.
     package struct Waiter: Hashable, Sendable {
         fileprivate let generation: GenerationID
         fileprivate let number: UInt64
@@ -106,11 +106,11 @@ package final class PlaylistLibrary {
         var waiting: [Waiter: (Outcome) -> Void] = [:]
     }
 
-    /// Reads a generation as a playlist, once for all who ask.
+    /// Reads a generation as a playlist, once for all waiters.
     /// - Parameters:
-    ///   - status: a fetch that `follower` follows already: it is left in any case.
+    ///   - status: a fetch that `follower` already follows; it is left in any case.
     ///   - end: called once, perhaps before this returns; not after `leave`.
-    /// - Returns: by which to leave; nil where it was called.
+    /// - Returns: the waiter to pass to `leave`; nil if `end` was called.
     package func read(
         _ generation: Generation, of resource: OpenResource, _ demand: Demand, follower: FollowerID,
         following status: SharedFetch?, then end: @escaping (Outcome) -> Void
@@ -125,10 +125,10 @@ package final class PlaylistLibrary {
         return read(generation, of: resource, at: demand.url, by: reader, after: [], then: end)
     }
 
-    /// The same where a reader of the whole has found what it begins with.
+    /// Does the same if a reader of the whole has already delivered its beginning.
     /// - Parameters:
-    ///   - reader: is finished here.
-    ///   - beginning: what it has given.
+    ///   - reader: the reader, which is finished here.
+    ///   - beginning: the bytes that it has delivered.
     package func read(
         _ generation: Generation, of resource: OpenResource, at url: OriginURL, by reader: CacheReader,
         after beginning: [UInt8], then end: @escaping (Outcome) -> Void
@@ -158,7 +158,7 @@ package final class PlaylistLibrary {
         return waiter
     }
 
-    /// Waits no longer. What nobody waits for is not read on: who comes again begins anew.
+    /// Stops waiting. A reading without waiters is cancelled: the next request starts it again.
     package func leave(_ waiter: Waiter) {
         readers[waiter.generation]?.waiting[waiter] = nil
         guard let left = readers[waiter.generation], left.waiting.isEmpty else { return }
@@ -170,7 +170,7 @@ package final class PlaylistLibrary {
         guard case .refused(_, let why) = outcome else { return }
         if refused.count >= Self.mostRefused { refused = [] }
         refused.insert(generation.id)
-        // It lives by its fields.
+        // Its lifetime depends on its fields alone.
         if generation.head.live != nil { generation.setHead { $0.ofPlaylist(nil) } }
         loop.filler.logger.info("not read as a playlist: \(why)", metadata: ["resource": "\(generation.key.text)"])
     }
@@ -182,7 +182,7 @@ package final class PlaylistLibrary {
         join(news.joined, to: news.whole)
         demote(news.left)
         guard generation.key != key, generation.isStored else { return }
-        // One state of a stream: nobody asks for it when the next is there.
+        // This is one state of a stream, and is not requested again once the next one exists.
         if let last = delivered[key], last.generation !== generation {
             loop.filler.discard(last.generation, of: last.resource)
         }
@@ -190,25 +190,25 @@ package final class PlaylistLibrary {
         delivered[key] = (resource, generation)
     }
 
-    // MARK: What belongs together
+    // MARK: Membership
 
-    /// Something of a presentation is stored that was not known to belong to it. The store may know better: it is told
-    /// once.
+    /// Joins stored resources to the presentation to which they turned out to belong. The store may have recorded
+    /// this already, so it is notified once.
     package func join(_ keys: [CacheKey], to whole: CacheKey) {
         let keys = keys.filter { joined[$0] != whole }
         if joined.count + keys.count > Self.mostRefused { joined = [:] }
         for key in keys { joined[key] = whole }
-        perform(keys, "note what belongs to \(whole.text)") { store, keys throws(StoreError) in
+        perform(keys, "add resources to the presentation \(whole.text)") { store, keys throws(StoreError) in
             try store.join(keys, to: whole)
         }
     }
 
-    /// A live stream has left these segments behind.
+    /// Demotes segments that have left a live stream.
     private func demote(_ segments: [MediaSegment]) {
         let policy = loop.filler.policy.value
-        // A file of which other ranges are listed stays.
+        // A file stays if other ranges of it are listed.
         let keys = segments.filter { $0.range == nil }.compactMap(\.url).map { policy.resolve($0).key }
-        perform(keys, "evict first what a stream has left") { store, keys throws(StoreError) in
+        perform(keys, "demote segments that have left a live stream") { store, keys throws(StoreError) in
             try store.demote(keys)
         }
     }
@@ -224,7 +224,7 @@ package final class PlaylistLibrary {
         }
     }
 
-    /// Of what asks for one state of a live playlist, the playlist's.
+    /// The key of the document; for the URL of one state of a live playlist, the key of the playlist itself.
     private func documentKey(_ key: CacheKey, _ url: OriginURL) -> CacheKey {
         let plain = url.withoutDeliveryDirectives
         return plain == url ? key : loop.filler.policy.value.resolve(plain).key
@@ -233,7 +233,7 @@ package final class PlaylistLibrary {
     static func reason(_ error: any Error) -> String {
         switch error {
         case let error as PlaylistError: error.description
-        case ContentCoding.Problem.unknown(let coding): "its content coding \(coding.prefix(20)) is not known"
+        case ContentCoding.Problem.unknown(let coding): "its content coding \(coding.prefix(20)) is unknown"
         case ContentCoding.Problem.tooLong: "it is longer than \(PlaylistLimits.bytes >> 20) MiB"
         default: "its content coding is broken"
         }

@@ -5,8 +5,8 @@ import EventIO
 import HTTPModel
 import Playlists
 
-/// Reads a playlist as a whole into memory, and what it says on another thread. One for all on its loop who wait for
-/// it. Loop-bound.
+/// Reads a whole playlist into memory, and parses it on another thread; once for all waiters on its loop.
+/// Loop-bound.
 final class PlaylistReading {
     private let generation: Generation
     private let key: CacheKey
@@ -16,13 +16,13 @@ final class PlaylistReading {
     private let loop: LoopFiller
     private var bytes: [UInt8]
     private var onEnd: ((PlaylistLibrary.Outcome, News?) -> Void)?
-    /// A text of so many bytes is read in the time that it takes to wake another thread.
+    /// A text of this many bytes is parsed in the time that it takes to wake another thread.
     private static let shortBytes = 16 << 10
 
     /// - Parameters:
-    ///   - key: of the document.
-    ///   - reader: of the whole, which has given `beginning`; it is finished here.
-    ///   - shelf: on which it is put.
+    ///   - key: the cache key of the document.
+    ///   - reader: reads the whole, and has delivered `beginning`; it is finished here.
+    ///   - shelf: the shelf that it is put on.
     init(
         _ generation: Generation, as key: CacheKey, at url: OriginURL, by reader: CacheReader,
         after beginning: [UInt8], on loop: LoopFiller, shelf: PlaylistShelf
@@ -38,7 +38,7 @@ final class PlaylistReading {
         goOn()
     }
 
-    /// Nobody waits for it any more.
+    /// Cancels the reading, as nothing waits for it any longer.
     func cancel() {
         onEnd = nil
         reader.finish()
@@ -48,7 +48,7 @@ final class PlaylistReading {
         while onEnd != nil {
             switch reader.next(limit: 256 << 10) {
             case .bytes(let piece, _, _):
-                // Memory follows what has come, up to the limit, and not what was announced.
+                // Memory grows with the received bytes, up to the limit, and not with the announced length.
                 guard bytes.count + piece.count <= PlaylistLimits.bytes else {
                     return end(.refused(nil, "it is longer than \(PlaylistLimits.bytes >> 20) MiB"))
                 }
@@ -60,13 +60,13 @@ final class PlaylistReading {
         }
     }
 
-    /// What a document means for others, found out where it was read.
+    /// What a document implies for other resources, determined on the thread that parsed it.
     struct News: Sendable {
         let document: PlaylistDocument
-        /// The presentation that it belongs to, and what turns out to belong to it.
+        /// The presentation that it belongs to, and the resources that turned out to belong to it.
         let whole: CacheKey
         let joined: [CacheKey]
-        /// Segments that a live stream has left.
+        /// Segments that have left a live stream.
         let left: [MediaSegment]
     }
 

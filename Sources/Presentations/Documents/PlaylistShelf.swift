@@ -6,30 +6,29 @@ import Synchronization
 package struct SegmentPlace: Sendable {
     package let rendition: RenditionID
     package let segments: any SegmentSequence
-    /// Of the segment, in `segments`.
+    /// The position of the segment in `segments`.
     package let position: Int
 
     package var segment: MediaSegment { segments[position] }
 }
 
-/// To what a resource belongs, as playlists tell that were served lately.
+/// The presentation to which a resource belongs, according to recently served playlists.
 package struct Membership: Sendable {
     /// The presentation's first playlist.
     package let whole: CacheKey
-    /// Nil for what is no segment: a playlist, an initialization section, a key, a piece of a segment.
+    /// Nil if it is not a segment but a playlist, an initialization section, a key or a piece of a segment.
     package let place: SegmentPlace?
-    /// Whether it is a playlist itself: that changes, while segments, keys and initialization sections do not.
+    /// Whether it is a playlist itself: those change, while segments, keys and initialization sections do not.
     package let isPlaylist: Bool
 }
 
-/// The playlists that were served lately: by these it is known which segment a request is for, and what comes after it.
-/// From any thread.
+/// The recently served playlists, which tell which segment a request is for, and what follows it. From any thread.
 package final class PlaylistShelf: Sendable {
     private let state = Mutex(State())
-    /// So that where nobody plays a stream no request waits for the lock.
+    /// While no streams are played, this spares requests the lock.
     private let isEmpty = Atomic<Bool>(true)
 
-    /// Documents at most, and bytes of their texts: parsed, each takes some four times as many.
+    /// The most documents, and bytes of their texts: parsed, each takes about four times as many.
     fileprivate static let (mostDocuments, mostBytes) = (64, 32 << 20)
 
     fileprivate struct Entry {
@@ -38,11 +37,11 @@ package final class PlaylistShelf: Sendable {
         var renditions: [(id: RenditionID, segments: any SegmentSequence)]
         let companions: Set<OriginURL>
         let playlists: Set<OriginURL>
-        /// Where what it names is.
+        /// The hosts of the URLs in it.
         let hosts: Set<String>
-        /// Of renditions that are one file each, once they were read; nil where there is none that can be read.
+        /// The indexes of renditions that are one file each, once they were read; nil if there is no readable one.
         var indices: [MPD.RepresentationID: SegmentIndexBox?] = [:]
-        /// Since 1970: when its segments were counted.
+        /// When its segments were counted, since 1970.
         var countedAt: Duration
         var lastUse: UInt64
 
@@ -54,7 +53,7 @@ package final class PlaylistShelf: Sendable {
             return nil
         }
 
-        /// Whether something else than a segment is at a URL.
+        /// Whether a URL belongs to something other than a segment.
         func names(_ url: OriginURL) -> Bool {
             companions.contains(url) || playlists.contains(url.withoutDeliveryDirectives)
         }
@@ -64,24 +63,24 @@ package final class PlaylistShelf: Sendable {
         typealias Entries = [CacheKey: Entry]
 
         var entries: Entries = [:]
-        /// Whose segments are on a host.
+        /// The playlists with segments on a host.
         var keys: [String: [CacheKey]] = [:]
         var uses: UInt64 = 0
     }
 
     package init() {}
 
-    /// Takes a document up, in the place of the one that its resource had before.
+    /// Adds a document, replacing the one that its resource had before.
     /// - Parameters:
-    ///   - known: the presentation that it was found to belong to before; nil where nothing is known of that.
-    ///   - now: since 1970.
-    /// - Returns: the presentation that it belongs to, and what turns out to belong to it: wholes by themselves until
-    ///   now.
+    ///   - known: the presentation that it is already known to belong to; nil if unknown.
+    ///   - now: the time since 1970.
+    /// - Returns: the presentation that it belongs to, and the playlists that turned out to belong to it: wholes
+    ///   of their own until now.
     @discardableResult
     package func put(_ document: PlaylistDocument, partOf known: CacheKey? = nil, at now: Duration) -> (
         whole: CacheKey, joined: [CacheKey]
     ) {
-        // Outside of the lock: a long playlist takes its time.
+        // Outside the lock: a long playlist takes a while.
         let renditions = document.renditions(at: now)
         let entry = Entry(
             document: document, whole: known ?? document.key, renditions: renditions,
@@ -92,7 +91,7 @@ package final class PlaylistShelf: Sendable {
         return result
     }
 
-    /// The document that a resource had last, as far as it is still here.
+    /// The last document of a resource, if it is still on the shelf.
     package func document(_ key: CacheKey) -> PlaylistDocument? {
         state.withLock { $0.entries[key]?.document }
     }
@@ -100,8 +99,8 @@ package final class PlaylistShelf: Sendable {
     /// The multivariant playlist that names a media playlist.
     package func parent(of url: OriginURL) -> PlaylistDocument? { state.withLock { $0.parent(of: url)?.document } }
 
-    /// The segments of a rendition, as its playlist had them last.
-    /// - Parameter now: since 1970.
+    /// The segments of a rendition, as last listed in its playlist.
+    /// - Parameter now: the time since 1970.
     package func segments(of rendition: RenditionID, at now: Duration) -> (any SegmentSequence)? {
         state.withLock { state in
             guard let place = state.entries.index(forKey: rendition.playlist) else { return nil }
@@ -110,8 +109,8 @@ package final class PlaylistShelf: Sendable {
         }
     }
 
-    /// Where the index is of a rendition that is one file, while it is not known which bytes its segments are; nil for
-    /// other renditions.
+    /// The place of the segment index of a rendition that is one file, as long as its segments are unknown; nil
+    /// for other renditions.
     package func missingIndex(of rendition: RenditionID) -> (url: OriginURL, range: Range<Int64>)? {
         guard let id = rendition.representation else { return nil }
         return state.withLock { state in
@@ -120,13 +119,13 @@ package final class PlaylistShelf: Sendable {
         }
     }
 
-    /// The index of a rendition was read: from now on its segments are known.
+    /// Takes the index of a rendition that was read: from now on, its segments are known.
     /// - Parameters:
-    ///   - index: nil where there is none: nobody looks again.
-    ///   - now: since 1970.
+    ///   - index: nil if there is none; it is not looked for again.
+    ///   - now: the time since 1970.
     package func learn(_ index: SegmentIndexBox?, of rendition: RenditionID, at now: Duration) {
         guard let id = rendition.representation, let document = document(rendition.playlist) else { return }
-        // Outside of the lock: there may be many.
+        // Outside the lock: there may be many.
         let segments = index.flatMap { document.segments(of: id, at: now, index: $0) }
         state.withLock { state in
             guard let entry = state.entries[rendition.playlist], entry.document === document else { return }
@@ -136,10 +135,11 @@ package final class PlaylistShelf: Sendable {
         }
     }
 
-    /// What a URL belongs to; nil where no playlist names it. Costs a look at one word where no playlist is here.
+    /// The presentation to which a URL belongs; nil if no playlist names it. Costs one atomic load while the shelf
+    /// is empty.
     /// - Parameters:
-    ///   - byte: the first that is asked for; nil for a request without a range.
-    ///   - now: since 1970; asked for only where a playlist is on the URL's host.
+    ///   - byte: the first requested byte; nil for a request without a range.
+    ///   - now: the time since 1970; called only if a playlist is on the URL's host.
     package func membership(of url: OriginURL, at byte: Int64?, now: () -> Duration) -> Membership? {
         guard !isEmpty.load(ordering: .acquiring) else { return nil }
         return state.withLock { $0.membership(of: url, at: byte, now: now) }
@@ -184,7 +184,7 @@ extension PlaylistShelf.State {
         return entries.values.filter { $0.playlists.contains(url) }.max { $0.lastUse < $1.lastUse }
     }
 
-    /// Of a dynamic MPD that makes its segments by a rule, there are others each moment.
+    /// Lists the segments of a dynamic MPD again: those that follow from a rule change over time.
     fileprivate mutating func count(at place: Entries.Index, _ now: Duration) {
         let entry = entries.values[place]
         guard case .dash = entry.document.content, entry.document.isLive,
@@ -212,7 +212,7 @@ extension PlaylistShelf.State {
 }
 
 extension PlaylistDocument {
-    /// Where what it names is.
+    /// The hosts of the URLs in it.
     fileprivate func segmentHosts(_ renditions: [(id: RenditionID, segments: any SegmentSequence)]) -> Set<String> {
         var hosts = Set(companions(of: renditions).map(\.host) + playlists.map(\.host))
         for (_, segments) in renditions { hosts.formUnion(segments.hosts) }
@@ -221,8 +221,8 @@ extension PlaylistDocument {
 }
 
 extension OriginURL {
-    /// Without what asks for one state of a live playlist (draft-pantos-hls-rfc8216bis §6.2.5): that is the same
-    /// playlist.
+    /// The URL without the parameters that request one state of a live playlist (draft-pantos-hls-rfc8216bis
+    /// §6.2.5): it is the same playlist.
     package var withoutDeliveryDirectives: OriginURL {
         guard pathAndQuery.utf8.contains(UInt8(ascii: "?")), pathAndQuery.contains(IgnoredQuery.deliveryDirective)
         else { return self }

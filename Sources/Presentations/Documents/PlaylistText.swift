@@ -3,26 +3,26 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// How a client reaches what a playlist names: all that its text depends on beside the origin's.
+/// How a client reaches the URLs in a playlist: everything that its text depends on besides the origin's text.
 package struct PlaylistForm: Sendable, Hashable {
     /// How URLs of origins are written.
     package enum Style: Sendable, Hashable {
-        /// As they are: for clients that take the proxy for an HTTP proxy.
+        /// Unchanged, for clients that use this as an HTTP proxy.
         case absolute
         /// `/https/host/path`
         case path
-        /// Below a mount; what is below none by its path, where any origin is served.
+        /// Below a mount; URLs below none by their `/https/host/path`, if any origin is served.
         case mount(servesAnyOrigin: Bool)
     }
 
-    /// The renditions that are left in it.
+    /// The renditions that are kept in it.
     package enum Kept: Sendable, Hashable {
-        /// Of a multivariant playlist: the URLs of their media playlists.
+        /// For a multivariant playlist: the URLs of the media playlists.
         case playlists(Set<OriginURL>)
         case representations(Set<MPD.RepresentationID>)
     }
 
-    /// The URL under which the client has asked for the playlist, by the name that it has for the proxy; without dot
+    /// The URL that the client requested for the playlist, with the name that it uses for the proxy; without dot
     /// segments.
     package let client: OriginURL
     package let style: Style
@@ -45,12 +45,12 @@ package struct PlaylistForm: Sendable, Hashable {
     }
 }
 
-/// The text of a playlist as a client gets it. The same input gives the same bytes.
+/// The text of a playlist for a client. The same input gives the same bytes.
 package struct PlaylistText: Sendable {
     package let bytes: [UInt8]
-    /// Whether it is the origin's, byte for byte.
+    /// Whether it is the origin's text, byte for byte.
     package let isOriginal: Bool
-    /// Strong: by its bytes (RFC 9110 §8.8.3).
+    /// A strong validator, derived from the bytes (RFC 9110 §8.8.3).
     package let etag: EntityTag
 
     init(_ bytes: [UInt8], isOriginal: Bool) {

@@ -5,24 +5,24 @@ import EventIO
 import HTTPModel
 import Playlists
 
-/// What of a live stream is recorded.
+/// The recording of a live stream that was ordered.
 package struct RecordingOrder: Sendable {
     package let name: RecordingName
-    /// Seconds since 1970: what comes from then on does not belong to it.
+    /// Seconds since 1970: segments that appear from then on are not recorded.
     package let end: Int64
 
     package init(began: Int64, seconds: Int64) { (name, end) = (RecordingName(began: began), began +| seconds) }
 }
 
-/// Records a live stream: asks for its playlists as a player does, fetches what is new, and writes playlists of what has
-/// come. Loop-bound.
+/// Records a live stream: requests its playlists as a player does, fetches new segments, and writes playlists of
+/// those that have arrived. Loop-bound.
 ///
-///     ask ── read ── fetch what is new ── write, now and then ──┐
+///     ask ── read ── fetch new segments ── write, every 10 s ───┐
 ///      ▲────────────── wait (RefreshRule) ──────────────────────┤
-///                                     its time is over, or the stream's ──▶ write, settle
+///                                     its time is over, or the stream ends ──▶ write, finish
 ///
-/// What is written has an end at each time: it plays while it is recorded, and after a kill. The next process reads it
-/// and goes on.
+/// The written playlists always have an end: the recording plays while it is made, and after a kill. The next
+/// process reads them and continues.
 final class LiveRecording {
     enum End {
         case completed
@@ -34,20 +34,21 @@ final class LiveRecording {
     private unowned let fill: PresentationFill
     private var onEnd: ((End) -> Void)?
     private var renditions: [RecordedRendition] = []
-    /// What is new and not there yet.
+    /// New items that have not arrived yet.
     private var pending: [PresentationItem] = []
-    /// Keys and initialization sections that are there, or pending.
+    /// Keys and initialization sections that have arrived, or are pending.
     private var companions: Set<PresentationItem> = []
     private var group: PrefetchGroup?
     private lazy var timer = LoopTimer(on: fill.loop.loop) { [unowned self] in ask() }
     private var variables: [String: String] { document.variables }
-    /// How long to wait before the playlists are asked for again, in seconds.
+    /// How long to wait before the playlists are requested again, in seconds.
     private var interval = 2.0
     private var hasStreamEnded = false
-    /// Asked in vain in a row.
+    /// The number of consecutive failed requests.
     private var failures = 0
     private static let mostFailures = 5
-    /// Nanoseconds of a clock that never goes back: what is written more often than this is little.
+    /// The time of the last writing, in nanoseconds of a clock that never goes back: more frequent writing has
+    /// little use.
     private var writtenAt: UInt64?
     private static let writingInterval: UInt64 = 10_000_000_000
 
@@ -66,11 +67,11 @@ final class LiveRecording {
         group = nil
     }
 
-    // MARK: What was recorded before
+    // MARK: Earlier recordings
 
     func start() {
         guard case .hls(let playlist) = document.content else {
-            return finish(.failed(.notRecordable("only HLS streams are recorded, and this is DASH: leave --for out")))
+            return finish(.failed(.notRecordable("only HLS can be recorded, and this is DASH: leave out --for")))
         }
         let urls: [OriginURL]
         do throws(PresentationFault) {
@@ -103,9 +104,9 @@ final class LiveRecording {
     }
 
     private static let isOver = PresentationFault.notRecordable(
-        "it is no live stream, but complete: leave --for out to download all of it")
+        "it is not a live stream, but a complete one: leave out --for to download all of it")
 
-    // MARK: What is new
+    // MARK: New segments
 
     private func ask() {
         guard onEnd != nil else { return }
@@ -124,7 +125,7 @@ final class LiveRecording {
         }
     }
 
-    /// A stream that cannot be reached for a moment goes on.
+    /// Retries after a failure: a stream that is unreachable for a moment continues.
     private func missed(_ item: PresentationItem, _ error: PrefetchError) {
         failures += 1
         guard failures >= Self.mostFailures else { return timer.schedule(afterSeconds: interval) }
@@ -180,7 +181,7 @@ final class LiveRecording {
             pending.removeAll { $0 == item }
         } onEnd: { [self] end in
             guard case .failed(let item, let error) = end else { return fetched() }
-            // What the stream has dropped already, nobody can have; whatever else may come yet.
+            // Segments that the stream has dropped already are lost; others may still arrive.
             guard case .status(let code, _) = error, code == 404 || code == 410 else {
                 let fault = PresentationFault.part(name: item.name(of: nil), item.url, error)
                 return write { $0.finish(.failed(fault)) }
@@ -217,16 +218,16 @@ final class LiveRecording {
         group?.start()
     }
 
-    // MARK: What is written
+    // MARK: Writing
 
-    /// Where it plays.
+    /// The URL where the recording plays.
     private var recordedURL: OriginURL { order.name.url(of: fill.order.url) }
 
     private var whole: CacheKey { key(recordedURL) }
 
     private func key(_ url: OriginURL) -> CacheKey { fill.loop.filler.policy.value.resolve(url).key }
 
-    static let nothing = "nothing of the stream has come in the time of the recording"
+    static let nothing = "no segment of the stream arrived during the recording"
 
     static func note(_ recording: OriginURL) -> String { "it plays at \(recording.absolute)" }
 
@@ -238,7 +239,7 @@ final class LiveRecording {
         write { $0.finish(.completed) }
     }
 
-    /// Writes the playlists of what has come, and makes that parts of the recording.
+    /// Writes playlists of the segments that have arrived, and makes these parts of the recording.
     private func write(then proceed: @escaping @Sendable (LiveRecording) -> Void) {
         let writing = RecordingWriting(
             store: fill.loop.filler.store, key: { [policy = fill.loop.filler.policy] in policy.value.resolve($0).key },

@@ -1,11 +1,11 @@
 import CacheFill
 import EventIO
 
-/// Some things that are fetched together.
+/// Items that are fetched together.
 struct PresentationParts {
-    /// What comes next; nil at the end.
+    /// The next item; nil at the end.
     let next: () -> PresentationItem?
-    /// Segments among them; nil where nobody counts.
+    /// The number of segments among them; nil if they are not counted.
     let count: Int64?
 
     init(next: @escaping () -> PresentationItem?, count: Int64?) { (self.next, self.count) = (next, count) }
@@ -16,8 +16,8 @@ struct PresentationParts {
     }
 }
 
-/// Several prefetches, a few at once: when one is done the next begins. It ends when all are done, or with the first
-/// that fails. Loop-bound.
+/// Several prefetches, a few at once: when one ends, the next begins. The group ends when all are done, or with
+/// the first failure. Loop-bound.
 final class PrefetchGroup {
     enum End {
         case completed
@@ -27,21 +27,21 @@ final class PrefetchGroup {
     private let loop: LoopFiller
     private let pace: FillPace
     private let connections: Int
-    /// Where it is counted what has come; nil where it is not.
+    /// Counts the items that arrive; nil if they are not counted.
     private let state: PresentationState?
     private let parts: PresentationParts
-    /// How each is fetched.
+    /// The order that fetches an item.
     private let order: (PresentationItem) -> Prefetch.Order
-    /// Told of each that is there.
+    /// Called for each item that has arrived.
     private var came: ((PresentationItem, PrefetchState) -> Void)?
     private var onEnd: ((End) -> Void)?
     private var running: [ObjectIdentifier: Prefetch] = [:]
     private var hasMore = true
     private var isBeginning = false
-    /// What is there already comes without a wait: after so many, others on the loop have their turn.
+    /// Items that are already cached arrive without a wait: after this many, others on the loop get their turn.
     private static let mostInARow = 32
 
-    /// - Parameter connections: how many at once, each with one transfer.
+    /// - Parameter connections: how many prefetches run at once, each with one transfer.
     init(
         on loop: LoopFiller, pace: FillPace, connections: Int, state: PresentationState?, _ parts: PresentationParts,
         order: @escaping (PresentationItem) -> Prefetch.Order,
@@ -51,10 +51,10 @@ final class PrefetchGroup {
         (self.parts, self.order, self.came, onEnd) = (parts, order, came, end)
     }
 
-    /// `onEnd` is not called from inside.
+    /// Starts; `onEnd` is not called before this returns.
     func start() { beginLater() }
 
-    /// Leaves what has come.
+    /// Stops, and keeps the bytes that have arrived.
     func stop() {
         (onEnd, came) = (nil, nil)
         let left = running.values

@@ -5,24 +5,24 @@ import EventIO
 import HTTPModel
 import Playlists
 
-/// Downloads a resource, and where that turns out to be a playlist, all that is chosen of its presentation.
+/// Downloads a resource and, if that turns out to be a playlist, everything chosen of its presentation.
 /// Loop-bound.
 ///
 ///     first resource ── a file ───────────────────────────────────────────────────────────────────▶ completed
-///        └── a playlist ── further playlists ── indexes ── items, several at once ── settle ───────────┤
-///                                                            ▲────── what is not there any more ──────┘
+///        └── a playlist ── further playlists ── indexes ── items, several at once ── commit ───────────┤
+///                                                            ▲────── items that were evicted ──────────┘
 ///
-/// What has come is there already when it goes on after a pause or a kill: it is found, and passed by.
+/// After a pause or a kill, items that arrived before are found in the cache and skipped.
 package final class PresentationFill {
     package struct Order: Sendable {
         package let url: OriginURL
-        /// How many bytes of its beginning; nil for all. Only for what is no playlist.
+        /// How many bytes of its beginning; nil for all. Only for resources that are not playlists.
         package let first: Int64?
-        /// How many transfers at once.
+        /// The number of simultaneous transfers.
         package let connections: Int
         package let isPinned: Bool
         package let renditions: RenditionChoice
-        /// Of a live stream, what is recorded; nil for nothing.
+        /// The recording, for a live stream; nil for none.
         package let recording: RecordingOrder?
 
         package init(
@@ -35,31 +35,31 @@ package final class PresentationFill {
     }
 
     package enum End: Sendable {
-        /// All that is wanted is in the cache, and the index knows.
+        /// Everything ordered is in the cache and in the index.
         case completed
         case failed(PresentationFault)
     }
 
-    /// How far it is, for any thread.
+    /// The progress, for any thread.
     package let state = PresentationState()
     let order: Order
     let pace: FillPace
     let loop: LoopFiller
     private var onEnd: ((End) -> Void)?
-    /// What runs.
+    /// The running prefetch of the first resource, and the group of further ones.
     private var first: Prefetch?
     private var group: PrefetchGroup?
     private(set) var recording: LiveRecording?
     private let isOver = Wish()
 
-    /// What is known of the presentation so far.
+    /// The first playlist, once it has been read.
     private var document: PlaylistDocument?
     private var plan: PresentationPlan?
     private var documents: [OriginURL: PlaylistDocument] = [:]
     private var items = PresentationItems([])
-    /// Whether live playlists were asked for anew: those that are cached may be from before their stream's end.
+    /// Whether live playlists were requested again: the cached ones may be older than their stream's end.
     private var hasRefreshed = false
-    /// How often something was not there any more in the end.
+    /// How many times items turned out to be missing at the end.
     private var repairs = 0
     private static let mostRepairs = 2
 
@@ -75,7 +75,7 @@ package final class PresentationFill {
         takeUp(recording)
     }
 
-    /// Leaves what has come.
+    /// Stops, and keeps the bytes that have arrived.
     package func stop() { finish() }
 
     // MARK: The first resource
@@ -110,7 +110,7 @@ package final class PresentationFill {
         }
     }
 
-    private static let noPlaylist = "there is nothing to record, as it is no playlist: leave --for out"
+    private static let noPlaylist = "it is not a playlist, so there is nothing to record: leave out --for"
 
     private func take(_ document: PlaylistDocument) {
         guard order.first == nil else { return fail(.firstBytes) }
@@ -142,7 +142,8 @@ package final class PresentationFill {
         recording.start()
     }
 
-    /// Its time has passed while no process ran: what has come by then is all of it, whatever has become of the stream.
+    /// Completes a recording whose time passed while no process ran: the segments that had arrived are all of it,
+    /// whatever has become of the stream.
     private func takeUp(_ recording: RecordingOrder) {
         let url = recording.name.url(of: order.url), whole = loop.filler.policy.value.resolve(url).key
         offLoop { stored throws(PresentationFault) in
@@ -160,7 +161,7 @@ package final class PresentationFill {
 
     // MARK: Playlists and indexes
 
-    /// Of the presentation's first playlist.
+    /// The cache key of the presentation's first playlist.
     private var whole: CacheKey { loop.filler.policy.value.resolve(order.url).key }
 
     private func fetchPlaylists(_ urls: [OriginURL], isFresh: Bool) {
@@ -179,7 +180,7 @@ package final class PresentationFill {
             var documents: [OriginURL: PlaylistDocument] = [:]
             for (url, key) in keys {
                 guard case .playlist(let document) = try stored.content(of: key, url, importing: variables) else {
-                    throw .unreadable(url, PlaylistError(.notAPlaylist, "it is none"))
+                    throw .unreadable(url, PlaylistError(.notAPlaylist, "it is not a playlist"))
                 }
                 documents[url] = document
             }
@@ -255,11 +256,11 @@ package final class PresentationFill {
         }
     }
 
-    /// Fetches what is not there any more.
+    /// Fetches items that are no longer cached.
     private func repair(_ missing: [PresentationItem]) {
         repairs += 1
         if repairs > Self.mostRepairs, let item = missing.first {
-            let error = PrefetchError.noRoom("it was evicted before the rest had come")
+            let error = PrefetchError.noRoom("it was evicted before the rest arrived")
             return fail(.part(name: item.name(of: nil), item.url, error))
         }
         state.lost(segments: missing.reduce(0) { $0 +| $1.segments })
@@ -269,7 +270,7 @@ package final class PresentationFill {
         }
     }
 
-    // MARK: What all phases do
+    // MARK: Common to all phases
 
     private func fetch(
         _ parts: PresentationParts, isFresh: Bool = false,
@@ -290,7 +291,7 @@ package final class PresentationFill {
         group?.start()
     }
 
-    /// Does what waits for the disk, or takes long, elsewhere.
+    /// Runs work that waits for the disk, or takes long, off the loop.
     func offLoop<Value: Sendable>(
         isLong: Bool = false, _ work: @escaping @Sendable (StoredPlaylists) throws(PresentationFault) -> Value,
         then proceed: @escaping @Sendable (PresentationFill, Value) -> Void

@@ -2,7 +2,7 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// One thing that is fetched for a presentation: a file, or bytes of one.
+/// One item that is fetched for a presentation: a file, or a range of one.
 package struct PresentationItem: Sendable, Hashable {
     package enum Kind: String, Sendable {
         case playlist, key
@@ -13,17 +13,17 @@ package struct PresentationItem: Sendable, Hashable {
 
     package let kind: Kind
     package let url: OriginURL
-    /// Half-open; nil for all of it.
+    /// The byte range, half-open; nil for all of it.
     package internal(set) var range: Range<Int64>?
-    /// How many segments are in it: several where they follow one another in one file.
+    /// How many segments it contains: several if they are adjacent in one file.
     package internal(set) var segments: Int64 = 0
-    /// The place of its first segment among all, from 1.
+    /// The place of its first segment among all segments, from 1.
     package internal(set) var number: Int64 = 0
 }
 
 extension PresentationItem {
-    /// For people, such as `segment 12 of 300`.
-    /// - Parameter count: of all segments.
+    /// A name for people, such as `segment 12 of 300`.
+    /// - Parameter count: the number of all segments; nil if unknown.
     func name(of count: Int64?) -> String {
         guard kind == .segment else { return "the \(kind.rawValue)" }
         guard number > 0 else { return "a segment" }
@@ -31,13 +31,14 @@ extension PresentationItem {
     }
 }
 
-/// What of a presentation is to be fetched, in the order in which it is played: the renditions side by side, before each
-/// segment what it takes to play it. Items are made one after the other, as there may be a hundred thousand.
+/// The items of a presentation to fetch, in the order in which they are played: the renditions side by side, and
+/// before each segment the items needed to play it. Items are made one at a time, as there may be a hundred
+/// thousand.
 ///
 ///     video  init ▸ 0 ▸     ▸ 1 ▸     ▸ 2 ▸
 ///     audio            init ▸ 0 ▸ 1 ▸     ▸ 2 ...
 package struct PresentationItems: Sendable, Sequence, IteratorProtocol {
-    /// A rendition, and how far it is.
+    /// A rendition, and the position in it.
     struct Track: Sendable {
         let segments: any SegmentSequence
         /// When the next segment is played, from the presentation's start.
@@ -50,15 +51,16 @@ package struct PresentationItems: Sendable, Sequence, IteratorProtocol {
     }
 
     private var tracks: [Track]
-    /// What comes before the next segment.
+    /// Items to return before the next segment is taken, in reverse order.
     private var pending: [PresentationItem]
-    /// Keys and initialization sections that were named, each once.
+    /// Keys and initialization sections that were already returned; each is returned once.
     private var known: Set<PresentationItem>
     private var segmentCount: Int64 = 0
-    /// Segments in a row of one file are one item up to so many bytes: more would keep the other renditions waiting.
+    /// Adjacent segments of one file form one item up to this many bytes: longer ones would keep the other
+    /// renditions waiting.
     private static let longestRun: Int64 = 4 << 20
 
-    /// - Parameter before: what comes first of all.
+    /// - Parameter before: the items that precede all others.
     init(_ tracks: [Track], before: [PresentationItem] = []) {
         self.tracks = tracks
         known = Set(before)
@@ -79,7 +81,7 @@ package struct PresentationItems: Sendable, Sequence, IteratorProtocol {
             .min { (tracks[$0].time, $0) < (tracks[$1].time, $1) }
     }
 
-    /// The next segment of a rendition, and what has to be there before it.
+    /// Takes the next segment of a rendition, and the items needed before it.
     private mutating func take(_ number: Int) {
         let segment = tracks[number].step()
         guard !segment.isGap, let url = segment.url, tracks[number].isFirstUse(of: segment) else { return }
@@ -88,8 +90,8 @@ package struct PresentationItems: Sendable, Sequence, IteratorProtocol {
         while let range = item.range, let more = tracks[number].following(segment, url, at: range.upperBound),
             let end = more.range?.upperBound, end -| range.lowerBound <= Self.longestRun
         {
-            item.range = range.lowerBound..<end // no trap: the next one begins where this ends
-            item.segments += 1 // no trap: a count of segments
+            item.range = range.lowerBound..<end // no trap: the next one begins where this one ends
+            item.segments += 1 // no trap: a number of segments
             _ = tracks[number].step()
         }
         segmentCount +|= item.segments
@@ -108,7 +110,7 @@ extension PresentationItems.Track {
         return segment
     }
 
-    /// The next segment, where it goes on in the same file and needs nothing else.
+    /// The next segment, if it is adjacent in the same file and needs no other items.
     fileprivate func following(_ segment: MediaSegment, _ url: OriginURL, at offset: Int64) -> MediaSegment? {
         guard position < segments.count else { return nil }
         let next = segments[position]
@@ -116,7 +118,7 @@ extension PresentationItems.Track {
         return goesOn && next.companions == segment.companions ? next : nil
     }
 
-    /// Whether the one just taken has not been named before: some play a segment again and again.
+    /// Whether the segment just taken was not taken before: some playlists repeat segments.
     fileprivate func isFirstUse(of segment: MediaSegment) -> Bool {
         guard let url = segment.url, let first = segments.position(of: url, at: segment.range?.lowerBound) else {
             return true
@@ -126,7 +128,7 @@ extension PresentationItems.Track {
 }
 
 extension MediaSegment {
-    /// What it takes to play it, beside itself. Keys of DRM systems come from elsewhere.
+    /// The other items needed to play it. Keys of DRM systems come from elsewhere.
     var companions: [PresentationItem] {
         let keys = keys.filter(\.isFile).compactMap(\.url).map { PresentationItem(kind: .key, url: $0) }
         let section = initialization.flatMap { section in
@@ -137,6 +139,6 @@ extension MediaSegment {
 }
 
 extension EncryptionKey {
-    /// Whether the key itself is at its URL, and not a licence server (RFC 8216 §4.3.2.4).
+    /// Whether the URL is that of the key itself, and not of a licence server (RFC 8216 §4.3.2.4).
     var isFile: Bool { ASCII.equalIgnoringCase(format, "identity") && url != nil }
 }

@@ -2,29 +2,29 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// What of a presentation is to be fetched, by its first playlist and a choice of renditions. A value.
+/// What to fetch of a presentation, given its first playlist and a choice of renditions. A value.
 ///
 ///     first playlist ─ choice ─▶ further playlists (HLS), indexes of files (DASH) ─▶ items
 package struct PresentationPlan: Sendable {
-    /// Where the index of a file is that is one rendition.
+    /// The place of the segment index of a file that is one rendition.
     package struct FileIndex: Sendable {
         package let id: MPD.RepresentationID
         package let item: PresentationItem
     }
 
-    /// Media playlists that are wanted, each once.
+    /// The chosen media playlists, each once.
     package private(set) var playlists: [OriginURL] = []
     package private(set) var indexes: [FileIndex] = []
-    /// The renditions that were chosen, for people, such as `1080p 4.2 Mbit/s`, `audio en`.
+    /// The chosen renditions, for people, such as `1080p 4.2 Mbit/s`, `audio en`.
     package private(set) var names: [String] = []
-    /// Languages that were asked for and are not there.
+    /// Languages that were ordered but are not available.
     package private(set) var missingLanguages: [String] = []
     private let first: PlaylistDocument
     private var representations: [MPD.RepresentationID] = []
     private var sessionKeys: [PresentationItem] = []
     private var isProtected = false
 
-    /// - Parameter document: the first playlist; no plain list of addresses.
+    /// - Parameter document: the first playlist; not a plain list of addresses.
     package init(_ document: PlaylistDocument, _ choice: RenditionChoice) throws(PresentationFault) {
         first = document
         switch document.content {
@@ -52,7 +52,7 @@ package struct PresentationPlan: Sendable {
         (representations, missingLanguages) = (chosen.representations, chosen.missingLanguages)
         guard !representations.isEmpty else { throw .empty }
         isProtected = representations.contains { mpd[$0]?.isProtected ?? false }
-        // Those of one period speak for all.
+        // The names of one period stand for all periods.
         names = representations.filter { $0.period == representations.first?.period }.compactMap { mpd.title(of: $0) }
         indexes = representations.compactMap { id in
             mpd.segmentIndex(of: id).map { index in
@@ -61,10 +61,10 @@ package struct PresentationPlan: Sendable {
         }
     }
 
-    /// What is to be fetched, once the further playlists and the indexes are there.
+    /// The items to fetch, once the further playlists and the indexes are cached.
     /// - Parameters:
-    ///   - documents: of `playlists`, by their URLs.
-    ///   - boxes: what the `indexes` say. A file without one comes as a whole.
+    ///   - documents: the documents of `playlists`, by their URLs.
+    ///   - boxes: the contents of `indexes`. A file without one is fetched as a whole.
     package func items(
         _ documents: [OriginURL: PlaylistDocument] = [:], _ boxes: [MPD.RepresentationID: SegmentIndexBox] = [:]
     ) throws(PresentationFault) -> PresentationItems {
@@ -82,7 +82,7 @@ package struct PresentationPlan: Sendable {
     private static func track(of id: MPD.RepresentationID, _ mpd: MPD, _ box: SegmentIndexBox?, _ url: OriginURL)
         throws(PresentationFault) -> PresentationItems.Track
     {
-        // An index of indexes does not say where all media is.
+        // An index of indexes does not locate all media.
         let box = box.flatMap { $0.entries.contains(where: \.isIndex) ? nil : $0 }
         do throws(PlaylistError) {
             return PresentationItems.Track(
@@ -98,7 +98,7 @@ package struct PresentationPlan: Sendable {
         }
     }
 
-    /// Whether more than what can be fetched is needed to play it: a DRM system's licences.
+    /// Whether playing it requires more than can be fetched: the licences of a DRM system.
     private func needsLicence(_ documents: [OriginURL: PlaylistDocument]) -> Bool {
         isProtected
             || mediaPlaylists(documents).contains { playlist in
@@ -106,15 +106,15 @@ package struct PresentationPlan: Sendable {
             }
     }
 
-    /// What is to be said of it when it is there, in one line; nil for nothing.
+    /// A note about the finished download, in one line; nil for none.
     package func note(_ documents: [OriginURL: PlaylistDocument] = [:]) -> String? {
         var parts = names.isEmpty ? [] : [names.prefix(Self.mostNames).joined(separator: ", ")]
         if names.count > Self.mostNames { parts[0] += " and \(names.count - Self.mostNames) more" }
         if !missingLanguages.isEmpty {
-            parts.append("there is nothing in \(missingLanguages.joined(separator: ", "))")
+            parts.append("nothing is available in \(missingLanguages.joined(separator: ", "))")
         }
         if needsLicence(documents) {
-            parts.append("it is encrypted for a DRM system, and plays only where that gets its licence")
+            parts.append("it is encrypted for a DRM system, and plays only with its licence")
         }
         return parts.isEmpty ? nil : parts.joined(separator: "; ").printable
     }

@@ -2,21 +2,22 @@ import CachePolicy
 import DiskCache
 import Playlists
 
-/// The end of a presentation's download: all of it is there, durable, and known to belong together. Blocks.
+/// Finishes a presentation's download: checks that all of it is cached, makes it durable, and joins its parts.
+/// Blocks.
 struct PresentationSettling: Sendable {
     let store: CacheStore
     let policy: ProxyPolicy
-    /// Of the first playlist.
+    /// The cache key of the first playlist.
     let whole: CacheKey
     let isPinned: Bool
-    /// Asked now and then.
+    /// Called now and then; false stops the work.
     let isWanted: @Sendable () -> Bool
 
-    /// So many keys are told at a time.
+    /// The most keys passed to the store at a time.
     private static let batch = 512
 
-    /// - Returns: what is not there any more, as it was evicted or the disk did not take it; the presentation then is
-    ///   not settled.
+    /// - Returns: the items that are no longer cached, because they were evicted or could not be written; in that
+    ///   case the presentation is not marked as downloaded.
     func settle(_ items: PresentationItems, playlists: [OriginURL]) throws(StoreError) -> [PresentationItem] {
         try store.settle(playlists.map(key), partsOf: whole)
         var (rest, keys) = (items, [CacheKey]())

@@ -3,16 +3,16 @@ import CachePolicy
 import HTTPModel
 import Synchronization
 
-/// How far a presentation's download is. From any thread.
+/// The progress of a presentation's download. From any thread.
 package final class PresentationState: Sendable {
     private let state = Mutex(State())
 
     private struct State {
         /// The first resource, whatever it turns out to be.
         var first: PrefetchState?
-        /// Of a presentation: what is under way.
+        /// The running prefetches of a presentation.
         var running: [ObjectIdentifier: PrefetchState] = [:]
-        /// Bytes of what is there, and segments; nil for a file.
+        /// Bytes that have arrived, and segments; nil for a file.
         var bytes: Int64 = 0
         var segments: Int64?
         var total: Int64?
@@ -21,16 +21,16 @@ package final class PresentationState: Sendable {
     }
 
     package struct Progress: Sendable, Equatable {
-        /// Of what is wanted, so much is there.
+        /// Bytes that have arrived.
         package var bytes: Int64 = 0
-        /// What is wanted; nil while unknown: of a presentation, until all is there.
+        /// Bytes in all; nil while unknown: for a presentation, until it is complete.
         package var total: Int64?
         /// `Content-Disposition` of the first resource.
         package var disposition: String?
-        /// Segments that are there, and how many there are; nil for a file.
+        /// Segments that have arrived, and segments in all; nil for a file.
         package var segments: Int64?
         package var totalSegments: Int64?
-        /// What is to be said of it when it is there.
+        /// A note about the finished download.
         package var note: String?
     }
 
@@ -48,16 +48,16 @@ package final class PresentationState: Sendable {
 
     func begin(_ first: PrefetchState) { state.withLock { $0.first = first } }
 
-    /// It is a presentation: what is counted from here on is its segments. Begins anew.
+    /// Starts counting segments, as it is a presentation. Resets the counts.
     func beginSegments() {
         let bytes = state.withLock { $0.first }?.progress.bytes ?? 0
         state.withLock { ($0.bytes, $0.segments, $0.running) = (bytes, 0, [:]) }
     }
 
-    /// - Parameter total: of segments; nil where nobody knows.
+    /// - Parameter total: the number of segments; nil if unknown.
     func expect(_ total: Int64?, note: String?) { state.withLock { ($0.total, $0.note) = (total, note) } }
 
-    /// Segments that were there before.
+    /// Counts segments that were cached before.
     func came(segments: Int64, bytes: Int64 = 0) {
         state.withLock { state in
             state.segments = (state.segments ?? 0) +| segments
@@ -69,8 +69,8 @@ package final class PresentationState: Sendable {
 
     func began(_ part: PrefetchState) { state.withLock { $0.running[ObjectIdentifier(part)] = part } }
 
-    /// A part is there.
-    /// - Parameter segments: that it counts for.
+    /// Counts a part that has arrived.
+    /// - Parameter segments: the number of segments in it.
     func came(_ part: PrefetchState, segments: Int64) {
         let bytes = part.progress.bytes
         state.withLock { state in
@@ -80,10 +80,10 @@ package final class PresentationState: Sendable {
         }
     }
 
-    /// A part is not fetched any more.
+    /// Drops a part that is no longer being fetched.
     func left(_ part: PrefetchState) { state.withLock { $0.running[ObjectIdentifier(part)] = nil } }
 
-    /// Segments that had come are not there any more.
+    /// Subtracts segments that had arrived and are no longer cached.
     func lost(segments: Int64) {
         state.withLock { $0.segments = $0.segments.map { max(0, $0 -| segments) } }
     }

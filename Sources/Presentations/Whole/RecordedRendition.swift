@@ -2,28 +2,29 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// What a recording has of one rendition. A value.
+/// The recorded part of one rendition. A value.
 struct RecordedRendition: Sendable {
-    /// Of the stream's media playlist.
+    /// The URL of the stream's media playlist.
     let url: OriginURL
-    /// In order; also those that are still to be fetched.
+    /// The segments in order, including those that are yet to be fetched.
     private(set) var segments: [MediaSegment] = []
-    /// The number of the segment that follows the last one, as the stream counts; nil where only its URL is known.
+    /// The number of the segment that follows the last one, as the stream counts; nil if only the last one's URL
+    /// is known.
     private var next: Int64?
-    /// Something is missing before the next one.
+    /// Whether segments are missing before the next one.
     private var hasGap = false
 
     /// RFC 8216 §6.3.3: players begin three segments before the end.
     private static let first = 3
 
-    /// - Parameter recorded: what an earlier process has recorded.
+    /// - Parameter recorded: the segments that an earlier process has recorded.
     init(_ url: OriginURL, goingOnAfter recorded: [MediaSegment] = []) {
         (self.url, segments) = (url, recorded)
         hasGap = !recorded.isEmpty
     }
 
-    /// Takes up what the stream's playlist has by now.
-    /// - Returns: what is new.
+    /// Takes the new segments of the stream's playlist.
+    /// - Returns: the new segments.
     mutating func take(_ listed: some SegmentSequence) -> [MediaSegment] {
         guard !listed.isEmpty else { return [] }
         let start = start(in: listed)
@@ -38,17 +39,17 @@ struct RecordedRendition: Sendable {
             hasGap = false
             segments.append(segment)
         }
-        // An older state of the playlist, from another server, has nothing new.
+        // An older state of the playlist, from another server, has no new segments.
         if start < listed.count { next = listed[listed.count - 1].number +| 1 }
         return new.filter { $0.url != nil && !$0.isGap }
     }
 
-    /// The position of the first one that is new.
+    /// The position of the first new segment.
     private mutating func start(in listed: some SegmentSequence) -> Int {
         let edge = max(0, listed.count - Self.first)
         guard let last = segments.last else { return next.map { position(of: $0, in: listed) } ?? edge }
         if let next { return position(of: next, in: listed) }
-        // Another process has recorded the last one: it may be listed yet.
+        // Another process recorded the last one: it may still be listed.
         guard let url = last.url, let place = listed.position(of: url, at: last.range?.lowerBound) else { return edge }
         hasGap = false
         return place + 1
@@ -56,7 +57,7 @@ struct RecordedRendition: Sendable {
 
     private mutating func position(of number: Int64, in listed: some SegmentSequence) -> Int {
         let first = listed[0].number
-        // The stream counts anew.
+        // The stream has restarted its numbers.
         if number -| first > Int64(listed.count) +| Int64(listed.count) {
             hasGap = true
             return max(0, listed.count - Self.first)
@@ -65,7 +66,7 @@ struct RecordedRendition: Sendable {
         return Int(clamping: max(0, number -| first))
     }
 
-    /// The same without what has not come yet.
+    /// A copy without the items that have not arrived yet.
     func without(_ items: Set<PresentationItem>) -> RecordedRendition {
         guard !items.isEmpty else { return self }
         var rendition = self
@@ -73,7 +74,7 @@ struct RecordedRendition: Sendable {
         return rendition
     }
 
-    /// What could not be had: it is missing from here on.
+    /// Removes an item that could not be fetched: it is missing from here on.
     mutating func lose(_ item: PresentationItem) {
         func needs(_ segment: MediaSegment) -> Bool {
             item.kind == .segment

@@ -1,17 +1,19 @@
 import CachePolicy
 import HTTPModel
 
-/// What tells a recording from the stream that it is of: a further parameter in its URL, the time of its beginning.
+/// What distinguishes a recording from its stream: an additional parameter in its URL, with the time at which it
+/// began.
 ///
 ///     https://example.org/live.m3u8?reelcache-recording=20261123T052147Z
 package struct RecordingName: Sendable, Equatable {
-    /// UTC.
+    /// The time, in UTC.
     package let text: String
 
     /// No origin has a parameter of this name.
     static let parameter = "reelcache-recording"
 
-    /// - Parameter began: seconds since 1970; what has no year of four digits becomes the nearest that has.
+    /// - Parameter began: seconds since 1970; times outside the years of four digits become the nearest one
+    ///   within.
     package init(began: Int64) {
         let time = min(max(began, 0), 253_402_300_799)
         let (days, second) = time.quotientAndRemainder(dividingBy: 86400) // no trap: not 0
@@ -25,14 +27,14 @@ package struct RecordingName: Sendable, Equatable {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// Whether a URL is a recording's: it is here or nowhere, and no origin is asked for it.
+    /// Whether a URL is that of a recording: it is in this cache or nowhere, and no origin is contacted for it.
     package static func isOfRecording(_ url: OriginURL) -> Bool { url.pathAndQuery.contains(parameter + "=") }
 
-    /// Where the recording of what is at a URL plays.
+    /// The URL where the recording of a stream plays.
     package func url(of stream: OriginURL) -> OriginURL {
         let mark = stream.pathAndQuery.contains("?") ? "&" : "?"
         let text = "\(stream.absolute)\(mark)\(Self.parameter)=\(text)"
-        // It can only be too long.
+        // The only possible error is that it is too long.
         return (try? OriginURL(url: text)) ?? stream
     }
 }

@@ -2,10 +2,11 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// What a recording's playlists say. Pure.
+/// The texts of a recording's playlists. Pure.
 enum RecordingText {
-    /// A media playlist of segments that have come, each at its origin's URL, with an end (RFC 8216 §4.3.3.4).
-    /// - Throws: where a segment cannot be named, as what it needs is in no file.
+    /// A media playlist of segments that have arrived, each with its origin's URL, and with an end (RFC 8216
+    /// §4.3.3.4).
+    /// - Throws: if a segment cannot be listed, as something that it needs is not in a file.
     static func media(_ segments: [MediaSegment]) throws(PresentationFault) -> [UInt8] {
         var text = header(segments)
         var (keys, section): ([EncryptionKey], InitializationSection?) = ([], nil)
@@ -33,13 +34,13 @@ enum RecordingText {
             """
     }
 
-    /// `NONE` ends what holds; others follow it, as a key without one would stay.
+    /// The lines for a change of keys. If there are no keys any longer, `NONE` ends the previous ones.
     private static func keyLines(_ keys: [EncryptionKey]) throws(PresentationFault) -> String {
         var text = "#EXT-X-KEY:METHOD=NONE\n"
         if !keys.isEmpty { text = "" }
         for key in keys {
             guard let url = key.url else {
-                throw .notRecordable("it is encrypted for a DRM system, and cannot be recorded")
+                throw .notRecordable("it is encrypted for a DRM system, so it cannot be recorded")
             }
             text += "#EXT-X-KEY:METHOD=\(key.method),URI=\"\(url.absolute)\""
             if let vector = key.initializationVector { text += ",IV=\(vector)" }
@@ -50,7 +51,7 @@ enum RecordingText {
 
     private static func mapLine(_ section: InitializationSection?) throws(PresentationFault) -> String {
         guard let url = section?.url else {
-            throw .notRecordable("its initialization section is in no file, so that it cannot be recorded")
+            throw .notRecordable("its initialization section is not in a file, so it cannot be recorded")
         }
         let range = section?.range.map { ",BYTERANGE=\"\($0.count)@\($0.lowerBound)\"" } ?? ""
         return "#EXT-X-MAP:URI=\"\(url.absolute)\"\(range)\n"
@@ -58,13 +59,13 @@ enum RecordingText {
 
     private static func lines(_ segment: MediaSegment) throws(PresentationFault) -> String {
         guard let url = segment.url else {
-            throw .notRecordable("a segment is in the playlist itself, so that it cannot be recorded")
+            throw .notRecordable("a segment is embedded in the playlist, so it cannot be recorded")
         }
         let range = segment.range.map { "#EXT-X-BYTERANGE:\($0.count)@\($0.lowerBound)\n" } ?? ""
         return "#EXTINF:\(seconds(segment.duration)),\n\(range)\(url.absolute)\n"
     }
 
-    /// `6.006`, to the nanosecond.
+    /// A duration such as `6.006`, to the nanosecond.
     private static func seconds(_ duration: Duration) -> String {
         let (seconds, rest) = duration.components
         let digits = String(max(0, rest) / 1_000_000_000) // no trap: not 0
@@ -73,9 +74,9 @@ enum RecordingText {
         return "\(max(0, seconds))" + (significant.isEmpty ? "" : "." + String(significant))
     }
 
-    /// A multivariant playlist that leads to the recorded media playlists, and to those alone.
+    /// A multivariant playlist that leads only to the recorded media playlists.
     /// - Parameter kept: the stream's media playlists that are recorded.
-    /// - Returns: nil where no variant would be left.
+    /// - Returns: nil if no variant would be left.
     static func multivariant(_ document: PlaylistDocument, keeping kept: Set<OriginURL>, _ name: RecordingName)
         -> [UInt8]?
     {
@@ -92,8 +93,8 @@ enum RecordingText {
 }
 
 extension EncryptionKey {
-    /// Of a key without a vector that is the segment's number (RFC 8216 §5.2), which is another where segments are
-    /// missing.
+    /// The key with an explicit vector. Without one, the vector is the segment's number (RFC 8216 §5.2), which
+    /// changes if segments are missing.
     fileprivate func withVector(of number: Int64) -> EncryptionKey {
         guard method == "AES-128", isFile, initializationVector == nil else { return self }
         let digits = String(max(0, number), radix: 16, uppercase: true)

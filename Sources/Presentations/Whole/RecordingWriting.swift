@@ -3,10 +3,10 @@ import DiskCache
 import HTTPModel
 import Playlists
 
-/// Takes the playlists of a recording into the cache, and makes its segments parts of it. Blocks.
+/// Writes the playlists of a recording to the cache, and makes its segments parts of it. Blocks.
 struct RecordingWriting: Sendable {
     let store: CacheStore
-    /// Under which key a URL is cached.
+    /// Determines the cache key of a URL.
     let key: @Sendable (OriginURL) -> CacheKey
     let name: RecordingName
     /// The stream's first playlist, and its URL.
@@ -22,7 +22,7 @@ struct RecordingWriting: Sendable {
         }
         if case .hls(let playlist) = document.content, playlist.multivariant != nil {
             guard let text = RecordingText.multivariant(document, keeping: Set(renditions.map(\.url)), name) else {
-                throw .notRecordable("nothing has come yet of what it takes to play it")
+                throw .notRecordable("nothing that can be played on its own has arrived yet")
             }
             try take(text, at: name.url(of: url))
         }

@@ -3,29 +3,30 @@ import DiskCache
 import HTTPModel
 import Playlists
 
-/// Playlists and indexes as they are read out of the cache. All of it blocks.
+/// Reads playlists and indexes from the cache. All methods block.
 struct StoredPlaylists: Sendable {
     let store: CacheStore
 
-    /// What a resource turns out to be.
+    /// The kind of a resource.
     enum Content: Sendable {
         case file
         case playlist(PlaylistDocument)
     }
 
     /// - Parameters:
-    ///   - key: of the resource, which is there as a whole; for what is no playlist its beginning is enough.
-    ///   - url: by which it was asked for.
-    ///   - variables: of the multivariant playlist that led here.
+    ///   - key: the cache key of the resource, which is completely cached; if it is not a playlist, its beginning
+    ///     suffices.
+    ///   - url: the requested URL.
+    ///   - variables: the variables of the multivariant playlist that led here.
     func content(of key: CacheKey, _ url: OriginURL, importing variables: [String: String]? = nil)
         throws(PresentationFault) -> Content
     {
         guard try isPlaylist(key) else { return .file }
         guard let stored = try bytes(of: key, limit: PlaylistLimits.bytes) else {
-            throw .unreadable(url, PlaylistError(.tooLarge, "it is longer than any playlist, or not all there"))
+            throw .unreadable(url, PlaylistError(.tooLarge, "it is too long for a playlist, or not completely cached"))
         }
         guard let text = try? ContentCoding.decoded(stored.bytes, stored.fields) else {
-            throw .unreadable(url, PlaylistError(.encoding, "its content coding is broken, or not known"))
+            throw .unreadable(url, PlaylistError(.encoding, "its content coding is broken or unknown"))
         }
         do throws(PlaylistError) {
             let document = try PlaylistDocument(
@@ -34,7 +35,7 @@ struct StoredPlaylists: Sendable {
         } catch { throw .unreadable(url, error) }
     }
 
-    /// By what it begins with, or by its type where that is encoded.
+    /// Decides by its first bytes, or by its type if it is encoded.
     private func isPlaylist(_ key: CacheKey) throws(PresentationFault) -> Bool {
         let length: Int64?
         do throws(StoreError) { length = try store.coverage(key)?.length } catch { throw .cache("\(error)") }
@@ -44,8 +45,7 @@ struct StoredPlaylists: Sendable {
         return stored.fields["Content-Type"].flatMap { PlaylistKind(mediaType: $0) } != nil
     }
 
-    /// Of a file of one rendition, the bytes that say which segments it has; nil where they say nothing that is
-    /// understood.
+    /// The segment index of a file that is one rendition; nil if its bytes cannot be parsed.
     func index(_ item: PresentationItem, _ key: CacheKey) throws(PresentationFault) -> SegmentIndexBox? {
         guard let range = item.range, let stored = try bytes(of: key, range, limit: Self.longestIndex) else {
             return nil
@@ -53,7 +53,7 @@ struct StoredPlaylists: Sendable {
         return try? SegmentIndexBox(stored.bytes, at: range.lowerBound)
     }
 
-    /// 65,535 entries of twelve bytes, and what stands before them.
+    /// 65,535 entries of twelve bytes, and the bytes before them.
     private static let longestIndex = 2 << 20
 
     private func bytes(of key: CacheKey, _ range: Range<Int64>? = nil, limit: Int) throws(PresentationFault)
@@ -66,7 +66,7 @@ struct StoredPlaylists: Sendable {
 }
 
 extension PlaylistDocument {
-    /// Whether it is a list of addresses and nothing else, such as one of channels.
+    /// Whether it is a mere list of addresses, such as a list of channels.
     var isPlainList: Bool {
         if case .hls(let playlist) = content, case .list = playlist.content { true } else { false }
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether something is still wanted. From any thread.
+/// Whether some work is still needed. From any thread.
 final class Wish: Sendable {
     private let isOver = Atomic<Bool>(false)
 
