@@ -132,7 +132,7 @@ import Testing
         } else {
             let line = try #require(outcome.failureLine)
             #expect(
-                line.contains("\(origin.url(path)) is below no URL that is mounted") && line.contains("any_origin"),
+                line.contains("\(origin.url(path)) is not below a mounted URL") && line.contains("any_origin"),
                 "\(line)")
             #expect(origin.requestCount(path) == 0)
         }
