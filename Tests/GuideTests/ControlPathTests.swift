@@ -39,7 +39,7 @@ import Testing
     /// What it says, in the place of a resource that is not there: `there is nothing at ...; the paths are PATH, PATH, ...`
     private func paths() throws -> [String] {
         let text = try answer("GET", "/api/v1/nothing").text
-        return text.components(separatedBy: "paths are ").last?.matches(of: /\/api\/v1[a-z\/]*/).map { String($0.0) } ?? []
+        return text.components(separatedBy: "paths ").last?.matches(of: /\/api\/v1[a-z\/]*/).map { String($0.0) } ?? []
     }
 
     /// Without those that every path has.

@@ -428,7 +428,7 @@ extension Scenarios {
                         try downloads.history(limit: nil, category: nil).map(\.id) == [report.id + 1]
                             && downloads.downloads().downloads.map(\.id) == [report.id])
                     let error = #expect(throws: CacheAccessError.self) { try downloads.set(DownloadSettings()) }
-                    #expect(error?.description.contains("no proxy runs") == true)
+                    #expect(error?.description.contains("no proxy is running") == true)
                     #expect(try downloads.clearHistory() == 1)
                     return report.id
                 }
