@@ -43,7 +43,7 @@ struct OwnerWait {
     private var busy: CacheAccessError {
         let owner = CacheOwner.current(of: cacheDirectory).map { "process \($0.pid)" } ?? "another process"
         return CacheAccessError(
-            "\(owner) has the cache \(cacheDirectory) open, but runs no proxy: wait until it has ended"
+            "\(owner) has the cache \(cacheDirectory) open but runs no proxy: wait until it has ended"
         )
     }
 }
