@@ -116,7 +116,7 @@ import Testing
                 return report
             }
             #expect(try report(cache).has("problem", "\(cache) is not writable, and belongs to user 0"))
-            #expect(try report(cache + "/more/deep").has("problem", "cannot be created, because \(cache) is not writable"))
+            #expect(try report(cache + "/more/deep").has("problem", "created, because \(cache) is not writable"))
             #expect(chmod(cache, 0o700) == 0)
             #expect(try report(cache + "/more").has("problem", "cannot be reached: Permission denied"))
         }
