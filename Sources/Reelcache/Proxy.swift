@@ -106,7 +106,7 @@ public final class Proxy: Sendable {
     ///
     /// A cache that was opened for this proxy is saved and closed; a cache that started it with `startProxy` stays open.
     /// - Parameter grace: how long running responses may take to end.
-    /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
+    /// - Throws: `ProxyError` if the cache could not be saved; what is lost is fetched again.
     public func stop(grace: Duration = .seconds(5)) throws {
         cache.stopProxy(self, grace: grace)
         if closesCache { try cache.close(grace: .zero) }
