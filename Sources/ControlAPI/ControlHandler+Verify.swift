@@ -32,8 +32,8 @@ extension ControlHandler {
     }
 }
 
-/// Permits one scrub at a time, because it occupies the disk, and for long a thread that others need. Shared by all
-/// loops of a proxy.
+/// Permits one scrub at a time, because it occupies the disk and, for a long time, a thread that others need.
+/// Shared by all loops of a proxy.
 package final class ScrubTurn: Sendable {
     private let isTaken = Mutex(false)
 

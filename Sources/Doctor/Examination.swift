@@ -5,8 +5,8 @@ import HTTPModel
 import Reelcache
 import Upstream
 
-/// Examines everything that goes wrong in practice, and reports the findings. Only the doctor's examination does
-/// I/O; the checks are functions of the facts that it collects.
+/// Examines everything that goes wrong in practice, and reports the findings. The only place where
+/// the doctor acts: the checks are functions of the facts that are collected here.
 ///
 /// Contacts no other host unless a URL is named. Each step takes a few seconds at most. Blocks.
 package struct Examination {

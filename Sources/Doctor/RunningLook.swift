@@ -88,7 +88,7 @@ private enum PortOwner {
     private static func find(_ port: Int) -> String? {
         let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { listeners($0, port) }
         guard !sockets.isEmpty else { return nil }
-        // A child that has just been started shares its parent's descriptors; the parent has the lower ID.
+        // A child that has just been started shares its parent's descriptors; the parent usually has the lower ID.
         for process in entries("/proc").compactMap({ Int($0) }).sorted() {
             let directory = "/proc/\(process)/fd"
             guard entries(directory).contains(where: { sockets.contains(target("\(directory)/\($0)")) }) else {

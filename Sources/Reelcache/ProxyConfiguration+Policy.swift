@@ -122,7 +122,7 @@ extension Rule {
         let range = ProxyConfiguration.aheadSegmentsRange
         guard range.contains(count) else {
             throw RuleError(
-                "the number of segments is \(range.lowerBound) to \(range.upperBound), not \(count)")
+                "the number of segments to fetch ahead is \(range.lowerBound) to \(range.upperBound), not \(count)")
         }
         return count
     }

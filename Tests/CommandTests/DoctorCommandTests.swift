@@ -295,7 +295,7 @@ import Testing
             #expect(try visit(url, ["REELCACHE_ANY_ORIGIN": "false"]).has("problem", "is not served"))
             let file = directory.file("r.yaml")
             try "rules:\n- bypass: true\n".write(toFile: file, atomically: true, encoding: .utf8)
-            #expect(try visit(url, ["REELCACHE_CONFIG": file]).has("warning", "has it bypass the cache"))
+            #expect(try visit(url, ["REELCACHE_CONFIG": file]).has("warning", "makes it bypass the cache"))
         }
     }
 }
