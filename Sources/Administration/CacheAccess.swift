@@ -6,45 +6,45 @@ import Logging
 import Reelcache
 import Units
 
-/// What commands do to a cache, whether a proxy owns it (`RunningProxy`) or nobody (`OpenedCache`). All of it blocks,
-/// and throws `CacheAccessError`.
+/// The operations of commands on a cache, whether a running proxy owns it (`RunningProxy`) or no process does
+/// (`OpenedCache`). All of them block and throw `CacheAccessError`.
 package protocol CacheAccess {
-    /// Where a proxy serves this cache or would, as far as the configuration says.
+    /// The place at which a proxy serves or would serve this cache, as far as the configuration tells.
     var place: ProxyPlace { get }
 
     func resources(_ query: ResourceQuery) throws -> ResourceListing
 
-    /// - Throws: also where nothing of it is cached; the other calls for one resource likewise.
-    /// - Parameter listsSegments: whether each segment of a presentation is told.
+    /// - Throws: also if nothing of it is cached; the other calls for one resource likewise.
+    /// - Parameter listsSegments: whether to list each segment of a presentation.
     func resource(_ url: OriginURL, listsSegments: Bool) throws -> ResourceDetail
 
     func setPinned(_ isPinned: Bool, _ url: OriginURL) throws -> ResourceDetail
 
     /// Removes a resource, pinned or not.
-    /// - Throws: also where a download of it has not ended, which would go on as if nothing had come.
+    /// - Throws: also if a download of it has not ended, which would continue without the bytes it has received.
     func remove(_ url: OriginURL, isDryRun: Bool) throws -> RemovalReport
 
-    /// Removes what is not pinned.
-    /// - Parameter olderThan: only what was last read so long ago; nil for all.
+    /// Removes resources that are not pinned.
+    /// - Parameter olderThan: removes only resources that were last read that long ago; nil for all.
     func removeAll(olderThan: TimeSpan?, isDryRun: Bool) throws -> RemovalReport
 
-    /// Lends the file of a complete resource: it stays as it is while `body` runs, and `isHeld` of it is true.
-    /// - Parameter isWanted: asked now and then before `body` runs; false ends it with an error.
-    /// - Throws: what `body` throws; an error with `missing` where the resource is not complete.
+    /// Lends the file of a complete resource: while `body` runs, the file does not change and its `isHeld` is true.
+    /// - Parameter isWanted: called now and then before `body` runs; false aborts with an error.
+    /// - Throws: the errors of `body`; an error with `missing` if the resource is not complete.
     func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void) throws
 
-    /// Takes a resource in.
+    /// Imports a resource.
     /// - Parameters:
-    ///   - file: stands at its beginning. If it changes meanwhile, nothing is taken in.
-    ///   - isWanted: told now and then how many bytes have been read; false ends it, and nothing is taken in.
+    ///   - file: positioned at its beginning. If it changes during the import, nothing is imported.
+    ///   - isWanted: called now and then with the number of bytes read; false aborts, and nothing is imported.
     func importFile(
         _ url: OriginURL, file: ImportedFile, fields: HeaderFields, replaces: Bool, isWanted: @escaping (Int64) -> Bool
     ) throws -> ResourceReport
 
-    /// Reads everything again and compares checksums.
+    /// Reads every cached byte again and compares checksums.
     /// - Parameters:
-    ///   - repairs: whether what is damaged is dropped.
-    ///   - isWanted: told how far it is, nil before that is known; false ends it with an error.
+    ///   - repairs: whether to drop damaged bytes.
+    ///   - isWanted: called with the progress, nil before it is known; false aborts with an error.
     func verify(repairs: Bool, isWanted: @escaping (ScrubProgress?) -> Bool) throws -> ScrubReport
 }
 
@@ -52,25 +52,25 @@ extension CacheAccess {
     package func resource(_ url: OriginURL) throws -> ResourceDetail { try resource(url, listsSegments: false) }
 }
 
-/// The file of a complete resource, in the hands of somebody who copies it.
+/// The file of a complete resource, lent for copying.
 package struct LentFile {
     package let path: String
-    /// Bytes of the resource; the file may have more.
+    /// The length of the resource, in bytes; the file may be longer.
     package let length: Int64
-    /// Whether the file has been kept as it is until now. Without its owner it can change: then what was read of it is
-    /// worth nothing.
+    /// Whether the file has been held without interruption. Once it is not, the file can change, and bytes read from
+    /// it are useless.
     package let isHeld: () -> Bool
 }
 
-/// Why something cannot be done to a cache. The description is one line that says what to do.
+/// Why a cache operation failed. The description is one line that tells what to do.
 package struct CacheAccessError: AdvisedError, Sendable {
     package let reason: String
     package let advice: Advice?
-    /// What is not cached, where that is the reason.
+    /// The ranges that are not cached, if that is the reason.
     package var missing: [ByteSpan]?
-    /// The status of the control interface for it, where it has one.
+    /// The corresponding status of the control interface, if there is one.
     package var status: Int?
-    /// The download that is in the way, where that is the reason.
+    /// The download that prevents the operation, if that is the reason.
     var download: Int64?
 
     /// Nothing of the resource is cached.
@@ -78,7 +78,7 @@ package struct CacheAccessError: AdvisedError, Sendable {
 
     package init(_ reason: String, _ advice: Advice? = nil) { (self.reason, self.advice) = (reason, advice) }
 
-    /// What another part says, with its advice.
+    /// An error of another module, with its advice.
     init(_ error: some AdvisedError) { self.init(error.reason, error.advice) }
 
     init(_ error: FileError) { self.init(error.description) }
@@ -91,16 +91,17 @@ package struct CacheAccessError: AdvisedError, Sendable {
 }
 
 extension ProxyConfiguration {
-    /// Gives the cache of this configuration to `body`: through the proxy that owns it, else opened by this process.
-    /// Whoever has it for a moment (another command, a proxy that starts or stops) is waited for.
+    /// Passes the cache of this configuration to `body`: through the proxy that owns it, otherwise opened by this
+    /// process. If another process owns it for a moment (another command, a proxy that starts or stops), waits for
+    /// it.
     ///
-    /// Opened, it evicts nothing, however large it is: the limit it was filled under is not known.
+    /// A cache opened by this process evicts nothing, however large it is, because the limit it was filled under is
+    /// unknown.
     /// - Parameters:
-    ///   - isFilled: whether bytes come in. Then the cache is made where there is none, and the limits of this
-    ///     configuration hold, but for
-    ///     what is there already.
-    ///   - isWanted: asked while it waits; false ends it with an error.
-    /// - Throws: `CacheAccessError` where there is no cache, or another command keeps it; what `body` throws.
+    ///   - isFilled: whether `body` adds bytes. Then the cache is created if it does not exist, and the limits of
+    ///     this configuration apply, but are raised to keep everything that is cached already.
+    ///   - isWanted: called while waiting; false aborts with an error.
+    /// - Throws: `CacheAccessError` if there is no cache, or another command keeps it open; the errors of `body`.
     package func withCache<Result>(
         isFilled: Bool = false, isWanted: () -> Bool = { true }, _ body: (any CacheAccess) throws -> Result
     ) throws -> Result {
@@ -111,9 +112,9 @@ extension ProxyConfiguration {
         }
     }
 
-    /// Gives the downloads of this cache to `body`: through the proxy that owns it, else opened by this process, which
-    /// then fetches nothing. It waits as `withCache`.
-    /// - Parameter makesCache: whether the cache is made where there is none.
+    /// Passes the downloads of this cache to `body`: through the proxy that owns it, otherwise opened by this
+    /// process, which then fetches nothing. Waits as `withCache` does.
+    /// - Parameter makesCache: whether to create the cache if it does not exist.
     package func withDownloads<Result>(
         makesCache: Bool = false, isWanted: () -> Bool = { true }, _ body: (any DownloadAccess) throws -> Result
     ) throws -> Result {
@@ -124,16 +125,16 @@ extension ProxyConfiguration {
         }
     }
 
-    /// What went wrong in `body` says more than what goes wrong then.
+    /// An error of `body` takes precedence over one from closing.
     private func closing<Result>(with close: () throws -> Void, _ body: () throws -> Result) throws -> Result {
         let result = Swift.Result { try body() }
         do { try close() } catch { if case .success = result { throw error } }
         return try result.get()
     }
 
-    /// Gives the proxy of the cache to `body`: the one that owns it, else one that runs in this process meanwhile. It
-    /// waits as `withCache`.
-    /// - Parameter carriesOutDownloads: whether one that runs in this process goes on with what is in the queue.
+    /// Passes the proxy of the cache to `body`: the one that owns it, otherwise one that runs in this process until
+    /// `body` returns. Waits as `withCache` does.
+    /// - Parameter carriesOutDownloads: whether a proxy of this process runs the downloads of the queue.
     package func withProxy<Result>(
         carriesOutDownloads: Bool = false, isWanted: () -> Bool = { true }, _ body: (RunningProxy) throws -> Result
     ) throws -> Result {
@@ -142,11 +143,11 @@ extension ProxyConfiguration {
         }
     }
 
-    /// Gives the proxy of the cache to `body`: the one that owns it; otherwise one that serves in this process as
-    /// `reelcache serve` does, until `body` returns. It waits as `withCache`.
+    /// Passes the proxy of the cache to `body`: the one that owns it, otherwise one that serves in this process as
+    /// `reelcache serve` does, until `body` returns. Waits as `withCache` does.
     /// - Parameters:
     ///   - logger: for a proxy of this process.
-    ///   - body: its second argument is the proxy of this process, if it is that.
+    ///   - body: its second argument is the proxy of this process, or nil if another process runs it.
     package func withServingProxy<Result>(
         logger: Logger, isWanted: () -> Bool = { true }, _ body: (RunningProxy, Proxy?) throws -> Result
     ) throws -> Result {
@@ -169,14 +170,14 @@ extension ProxyConfiguration {
         return try closing(with: { try proxy.stop(grace: .zero) }) { try body(known(running), proxy) }
     }
 
-    /// With what it has mounted, unless its flags say otherwise.
+    /// The proxy with the mounts of this configuration. Its flags may have set others.
     private func known(_ proxy: RunningProxy) throws -> RunningProxy {
         var proxy = proxy
         proxy.place = try place(proxy.baseURL)
         return proxy
     }
 
-    /// - Parameter url: where the proxy listens.
+    /// - Parameter url: the address of the proxy.
     func place(_ url: String?) throws(ProxyError) -> ProxyPlace {
         ProxyPlace(url: url, names: names, mounts: try Self.policy(of: mounts))
     }
@@ -185,10 +186,10 @@ extension ProxyConfiguration {
         var configuration = self
         configuration.listen = "127.0.0.1:0"
         let size = try OpenedCache.sizeIfThere(self)
-        // What is downloaded is no small thing: the cache does not grow for it past what it has, or may have.
+        // Downloads are large, so the cache must not grow for them beyond its size or its limit.
         configuration.maxSize = carriesOutDownloads ? max(maxSize, size) : OpenedCache.limit(self, size: size)
         configuration.minFree = OpenedCache.minFree(self)
-        // Nobody but this process asks it.
+        // Only this process uses the proxy.
         configuration.servesAnyOrigin = true
         var tuning = ProxyTuning()
         tuning.evictsAhead = false

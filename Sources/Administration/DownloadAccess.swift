@@ -1,9 +1,9 @@
 import Downloads
 
-/// What commands do with downloads, whether a proxy owns the cache (`RunningProxy`) or nobody. All of it blocks, and
-/// throws `CacheAccessError`.
+/// The operations of commands on downloads, whether a running proxy owns the cache (`RunningProxy`) or no process
+/// does. All of them block and throw `CacheAccessError`.
 package protocol DownloadAccess {
-    /// Whether orders are carried out, or only kept for the next process that does.
+    /// Whether orders are carried out, rather than kept for the next process that does so.
     var isFetching: Bool { get }
 
     func downloads() throws -> DownloadListing
@@ -12,20 +12,20 @@ package protocol DownloadAccess {
 
     func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [DownloadReport]
 
-    /// Changes what holds for all downloads, until the process that owns the cache ends.
+    /// Changes the settings of all downloads together, until the process that owns the cache ends.
     func set(_ settings: DownloadSettings) throws -> DownloadSummary
 
-    /// The newest first.
+    /// The ended downloads, newest first.
     func history(limit: Int?, category: String?) throws -> [DownloadReport]
 
-    /// - Returns: how many are forgotten.
+    /// - Returns: the number of dropped entries.
     func clearHistory() throws -> Int
 }
 
-/// What happens to downloads, as it is told.
+/// An event of downloads, as the proxy reports it.
 package enum DownloadNews: Sendable, Equatable {
     case download(DownloadReport)
     case summary(DownloadSummary)
-    /// It is forgotten before its end was told: how it ended is not known here.
+    /// The download was dropped from the history before its end was reported, so its outcome is unknown here.
     case removed(Int64)
 }

@@ -1,28 +1,28 @@
-/// Server-sent events as they come in pieces (WHATWG HTML §9.2.6).
+/// Decodes server-sent events that arrive in pieces (WHATWG HTML §9.2.6).
 struct EventStream {
     struct Event: Equatable {
-        /// `message` where it has no name.
+        /// `message` if the event has no name.
         var name: String
-        /// Its lines, with a line feed between.
+        /// The data lines, joined by line feeds.
         var data: [UInt8]
-        /// The last that was said up to here; empty where none was.
+        /// The last ID received so far; empty if there was none.
         var id: String
     }
 
     private static let lineFeed = UInt8(ascii: "\n"), carriageReturn = UInt8(ascii: "\r")
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// What has come of a line whose end has not.
+    /// The received beginning of an incomplete line.
     private var rest: [UInt8] = []
-    /// A line feed that comes next belongs to the carriage return before it.
+    /// Whether a following line feed belongs to the carriage return before it.
     private var isAfterReturn = false
     private var isFirstLine = true
-    // The event that is not whole yet.
+    // The incomplete event.
     private var name = ""
     private var data: [UInt8]?
     private var id = ""
 
-    /// - Returns: the events that are whole now.
+    /// - Returns: the events that are complete now.
     mutating func append(_ bytes: some RandomAccessCollection<UInt8>) -> [Event] {
         var events: [Event] = []
         var left = bytes[...]
@@ -46,7 +46,7 @@ struct EventStream {
         return events
     }
 
-    /// - Returns: the event that ends with this line, if it is one.
+    /// - Returns: the event that ends with this line, if any.
     private mutating func endLine() -> Event? {
         var line = rest[...]
         if isFirstLine, line.starts(with: Self.byteOrderMark) { line = line.dropFirst(Self.byteOrderMark.count) }
@@ -58,7 +58,7 @@ struct EventStream {
         let field = line.prefix { $0 != UInt8(ascii: ":") }
         var value = line.dropFirst(field.count + 1)
         if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
-        // A comment has an empty name.
+        // A comment line has an empty field name.
         switch String(decoding: field, as: UTF8.self) {
         case "event": name = String(decoding: value, as: UTF8.self)
         case "data": data = data.map { $0 + [Self.lineFeed] + value } ?? Array(value)

@@ -17,7 +17,7 @@ package final class OpenedCache: CacheAccess {
     private let store: CacheStore
     private let directory: String
     private let policy: ProxyPolicy
-    /// What is left to be downloaded, once somebody has asked.
+    /// The database of downloads, opened on first use.
     private var downloads: DownloadManager?
     private let downloadSettings: DownloadSettings
 
@@ -41,7 +41,7 @@ package final class OpenedCache: CacheAccess {
         }
     }
 
-    /// - Parameter isMade: whether the cache is made where there is none.
+    /// - Parameter isMade: whether to create the cache if it does not exist.
     static func openStore(_ directory: String, isMade: Bool) throws -> CacheStore {
         if !isMade { try requireCache(directory) }
         do { try DispatchDescriptors.make() } catch { throw CacheAccessError(error) }
@@ -58,20 +58,20 @@ package final class OpenedCache: CacheAccess {
         return logger.guarded(by: Current(ProxyPolicy()))
     }()
 
-    /// What keeps all that is there, also where it is more than the configuration lets in: the store leaves up to 8 MiB
-    /// of its limit free, and something small finds room beside that.
+    /// A limit that evicts nothing, even if more is cached than the configuration permits: the store leaves up to 8
+    /// MiB of its limit free, and something small fits in addition.
     static func limit(_ configuration: ProxyConfiguration, size: Int64) -> Int64 {
         max(configuration.maxSize, size +| (12 << 20))
     }
 
-    /// Where less is free already, nothing that is there goes for that.
+    /// If less is free already, nothing is evicted to change that.
     static func minFree(_ configuration: ProxyConfiguration) -> Int64 {
         var info = statvfs()
         guard statvfs(configuration.cacheDirectory, &info) == 0 else { return configuration.minFree }
         return min(configuration.minFree, Int64(clamping: info.f_bavail) *| Int64(clamping: info.f_frsize) / 2)
     }
 
-    /// What a cache takes on the disk; 0 where there is none.
+    /// The disk usage of a cache; 0 if there is none.
     static func sizeIfThere(_ configuration: ProxyConfiguration) throws -> Int64 {
         guard access(configuration.cacheDirectory + "/index.sqlite", F_OK) == 0 else { return 0 }
         let cache = try OpenedCache(configuration, isFilled: false)
@@ -80,13 +80,13 @@ package final class OpenedCache: CacheAccess {
         return try size.get()
     }
 
-    /// Looking must not make what it looks for.
+    /// Refuses a missing cache, because a query must not create one.
     private static func requireCache(_ directory: String) throws {
         var info = stat()
         guard stat(directory, &info) == 0 else {
             if errno == ENOENT {
                 throw CacheAccessError(
-                    "there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve"
+                    "there is no cache at \(directory); name another with --cache-dir, or fill one with reelcache serve"
                 )
             }
             throw CacheAccessError(
@@ -101,17 +101,17 @@ package final class OpenedCache: CacheAccess {
         }
         guard access(directory + "/index.sqlite", F_OK) == 0 else {
             throw CacheAccessError(
-                "there is no cache at \(directory); name another with --cache-dir, or fill one through reelcache serve")
+                "there is no cache at \(directory); name another with --cache-dir, or fill one with reelcache serve")
         }
     }
 
-    /// Saves what is to be saved and gives the cache back.
+    /// Saves everything and releases the cache.
     package func close() throws {
         downloads?.perform { $0.stop() }
         try Self.translated { try store.close() }
     }
 
-    /// Errors of the store, as they are told to people.
+    /// Translates errors of the store for people.
     static func translated<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch let error as CacheAccessError { throw error } catch {
             throw CacheAccessError(ControlError(error))
@@ -120,7 +120,7 @@ package final class OpenedCache: CacheAccess {
 
     // MARK: Downloads
 
-    /// Those of an open store, which this process does not carry out.
+    /// The downloads of an open store, which this process does not carry out.
     static func openDownloads(
         _ store: CacheStore, _ directory: String, _ policy: ProxyPolicy, _ settings: DownloadSettings
     ) throws -> DownloadManager {
@@ -133,7 +133,7 @@ package final class OpenedCache: CacheAccess {
         }
     }
 
-    /// nil where nothing was ever downloaded: looking makes no database.
+    /// nil if nothing was ever downloaded: a query does not create the database.
     private func knownDownloads() throws -> DownloadManager? {
         if downloads == nil, access(CacheStore.downloads(in: directory), F_OK) == 0 {
             downloads = try Self.openDownloads(store, directory, policy, downloadSettings)
@@ -239,7 +239,7 @@ package final class OpenedCache: CacheAccess {
             }
             guard count > 0 else { throw CacheAccessError(file.changeError) }
             try importer.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            done += Int64(count) // no trap: at most what was asked for
+            done += Int64(count) // no trap: at most the size of the buffer
         }
     }
 
@@ -264,6 +264,6 @@ extension CacheAccessError {
     }
 
     static func importExists(_ url: OriginURL) -> CacheAccessError {
-        CacheAccessError("something of \(url.absolute) is cached already: use --replace to replace it")
+        CacheAccessError("\(url.absolute) is cached, at least in part: use --replace to replace it")
     }
 }

@@ -3,14 +3,14 @@ import Downloads
 import Foundation
 import Reelcache
 
-/// The downloads of a cache that no proxy owns, opened by this process. Nothing is fetched: orders and changes are kept
-/// for the next process that does.
+/// The downloads of a cache that no proxy owns, opened by this process. Nothing is fetched: orders and changes are
+/// kept for the next process that carries them out.
 package final class OpenedDownloads: DownloadAccess {
     private let store: CacheStore
     private let manager: DownloadManager
     private let directory: String
 
-    /// - Parameter makesCache: whether the cache is made where there is none.
+    /// - Parameter makesCache: whether to create the cache if it does not exist.
     package init(_ configuration: ProxyConfiguration, makesCache: Bool) throws {
         let policy = try configuration.policy()
         try configuration.checkDownloads()
@@ -24,7 +24,7 @@ package final class OpenedDownloads: DownloadAccess {
         }
     }
 
-    /// Saves what is to be saved and gives the cache back.
+    /// Saves everything and releases the cache.
     package func close() throws {
         manager.perform { $0.stop() }
         try OpenedCache.translated { try store.close() }
@@ -44,10 +44,10 @@ package final class OpenedDownloads: DownloadAccess {
         try OpenedCache.translated { try manager.perform { try $0.change(selection, change) } }
     }
 
-    /// What would hold until this process ends would hold for nothing.
+    /// Refused, because settings apply until this process ends, and it fetches nothing.
     package func set(_ settings: DownloadSettings) throws -> DownloadSummary {
         throw CacheAccessError(
-            "no proxy runs for the cache \(directory): say max_downloads and download_rate in the configuration file, or start reelcache serve first"
+            "no proxy is running for the cache \(directory): set max_downloads and download_rate in the configuration file, or start reelcache serve first"
         )
     }
 

@@ -3,11 +3,11 @@ import Foundation
 import Reelcache
 import Upstream
 
-/// Waits for a cache that somebody has who will soon be done with it: another command, a proxy that has not announced
-/// itself yet, or one that takes no more connections.
+/// Waits for a cache whose owner will probably release it soon: another command, a proxy that has not announced
+/// itself yet, or one that accepts no more connections.
 struct OwnerWait {
     let cacheDirectory: String
-    /// Ten seconds, in steps that nobody notices.
+    /// Ten seconds, in steps too short to notice.
     private var tries = 100
     private static let stepMicroseconds: UInt32 = 100_000
 
@@ -19,17 +19,17 @@ struct OwnerWait {
     }
 
     /// - Parameters:
-    ///   - isWanted: asked before each step; false ends it with an error.
-    ///   - open: takes the cache for this process.
-    /// - Throws: what `open` throws where nobody has the cache; `CacheAccessError` where somebody keeps it.
+    ///   - isWanted: called before each step; false aborts with an error.
+    ///   - open: opens the cache in this process.
+    /// - Throws: the errors of `open` if no process owns the cache; `CacheAccessError` if another process keeps it.
     mutating func access<Own>(_ isWanted: () -> Bool, orElse open: () throws -> Own) throws -> Access<Own> {
         while true {
             let proxy = RunningProxy(cacheDirectory: cacheDirectory)
             if let proxy, tries == 0 || proxy.isReachable { return .running(proxy) }
             if proxy == nil {
                 do { return .own(try open()) } catch {
-                    // The lock may have been taken since it was looked at, and is not always held by somebody who has
-                    // said who he is.
+                    // The lock may have been taken since the check, and its owner has not always recorded its
+                    // process ID.
                     guard CacheOwner.isThere(in: cacheDirectory) else { throw error }
                     if tries == 0 { throw busy }
                 }
@@ -43,13 +43,14 @@ struct OwnerWait {
     private var busy: CacheAccessError {
         let owner = CacheOwner.current(of: cacheDirectory).map { "process \($0.pid)" } ?? "another process"
         return CacheAccessError(
-            "\(owner) has the cache \(cacheDirectory) open and runs no proxy that could be asked: wait until it has ended"
+            "\(owner) has the cache \(cacheDirectory) open but runs no proxy: wait until it has ended"
         )
     }
 }
 
 private extension RunningProxy {
-    /// Whether it takes connections. One that does, and then does not answer, has something else the matter with it.
+    /// Whether it accepts connections. A proxy that does but does not answer has another problem, and waiting would
+    /// not help.
     var isReachable: Bool {
         do throws(UpstreamError) { _ = try BlockingFetch.get(url: baseURL + "/healthz", timeout: 2) } catch {
             switch error {

@@ -2,20 +2,20 @@ import Foundation
 
 /// The program that plays a URL.
 package struct PlayerProgram: Equatable, Sendable {
-    /// Its file.
+    /// The path of the program.
     package let path: String
-    /// What it is given before the URL.
+    /// The arguments before the URL.
     package let arguments: [String]
 
-    /// Those that are tried where none is named, in this order.
+    /// The players to try if none is named, in this order.
     package static let known = ["mpv", "vlc", "ffplay"]
 
     /// Finds the program.
     /// - Parameters:
-    ///   - words: a name or a path, and arguments; none for the first known player that is there.
+    ///   - words: a name or a path, and arguments; empty for the first known player that is installed.
     ///   - searchPath: directories, as in `PATH`.
     ///   - isProgram: whether a file can be run.
-    /// - Throws: `CacheAccessError` that says what to install.
+    /// - Throws: `CacheAccessError` that tells what to install.
     package init(
         _ words: [String], searchPath: String?, isProgram: (String) -> Bool = PlayerProgram.isProgram
     ) throws(CacheAccessError) {
@@ -53,10 +53,10 @@ package struct PlayerProgram: Equatable, Sendable {
         return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
     }
 
-    /// The environment for a player of something at `host`: a proxy of the network does not reach the one on this
-    /// machine.
+    /// The environment for a player of a URL at `host`. It bypasses the network's HTTP proxy, which could not reach
+    /// the one on this machine.
     ///
-    /// VLC 3 asks `http_proxy` whatever `no_proxy` says, so that variable goes.
+    /// VLC 3 uses `http_proxy` regardless of `no_proxy`, so that variable is removed.
     package static func environment(_ environment: [String: String], host: String) -> [String: String] {
         var environment = environment
         environment["http_proxy"] = nil

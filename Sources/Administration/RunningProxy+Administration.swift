@@ -9,12 +9,12 @@ import Units
 import Upstream
 
 extension RunningProxy: CacheAccess {
-    /// What is in the cache as a whole, and its limits.
+    /// The contents of the whole cache in numbers, and its limits.
     package func report() throws -> CacheReport {
         try ask(request("GET", "/api/v1/cache"), for: CacheReport.self)
     }
 
-    /// Changes the limits, in bytes, until the proxy ends. What is too much is evicted before this returns.
+    /// Changes the limits, in bytes, until the proxy ends. The excess is evicted before this returns.
     package func setLimits(maxSize: Int64? = nil, minFree: Int64? = nil) throws -> CacheReport {
         try ask(
             request(
@@ -57,8 +57,8 @@ extension RunningProxy: CacheAccess {
             request("DELETE", "/api/v1/resources", [which, ("dry_run", "\(isDryRun)")]), for: RemovalReport.self)
     }
 
-    /// The proxy keeps the file as it is for as long as the connection is open, and `body` runs between its first line
-    /// and its end.
+    /// The proxy holds the file for as long as the connection is open; `body` runs between the first line of the
+    /// response and its end.
     package func withFile(_ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile) throws -> Void)
         throws
     {
@@ -115,17 +115,18 @@ extension RunningProxy: CacheAccess {
         return report
     }
 
-    /// What a player asks this proxy for, to get a resource.
-    /// - Parameter configuration: says what the proxy serves, as far as that is known here. One of this process serves
-    ///   everything.
+    /// The URL that a player requests from this proxy, to get a resource.
+    /// - Parameter configuration: contains the mounts of the proxy, as far as they are known here. A proxy of this
+    ///   process serves everything.
     package func request(for url: OriginURL, as configuration: ProxyConfiguration) throws -> String {
         processID == getpid() ? baseURL + url.proxyPath : try configuration.url(for: url.absolute, through: baseURL)
     }
 
-    /// Has the proxy get all of a resource that is not cached yet, by reading it to its end.
+    /// Has the proxy fetch the missing bytes of a resource, by reading the resource to its end.
     /// - Parameters:
-    ///   - configuration: says what the proxy serves, as far as that is known here.
-    ///   - isWanted: told how many bytes have come, and of how many where that is known; false ends it with an error.
+    ///   - configuration: contains the mounts of the proxy, as far as they are known here.
+    ///   - isWanted: called with the number of bytes received, and the total if it is known; false aborts with an
+    ///     error.
     package func fetch(
         _ url: OriginURL, as configuration: ProxyConfiguration,
         isWanted: @escaping (_ done: Int64, _ length: Int64?) -> Bool
@@ -137,7 +138,7 @@ extension RunningProxy: CacheAccess {
         request.isWanted = { isWanted(done, length) }
         var hasBegun = false
         let head = try perform(
-            request, failed: { hasBegun ? "\(url.absolute) cannot be fetched to its end: \($0)" : nil }
+            request, failed: { hasBegun ? "\(url.absolute) cannot be fetched completely: \($0)" : nil }
         ) { head, bytes, _ in
             hasBegun = head.status == 200
             length = head.length
@@ -155,7 +156,7 @@ extension RunningProxy: CacheAccess {
                 } ?? ""
             if line.hasSuffix(ProxyPolicy.mountsAloneReason) {
                 throw CacheAccessError(
-                    "\(url.absolute) cannot be fetched, as the proxy serves only what is mounted on it: "
+                    "\(url.absolute) cannot be fetched, because the proxy serves mounts only: "
                         + "put its mounts and any_origin into the configuration file, which this command reads too")
             }
             throw CacheAccessError("\(url.absolute) cannot be fetched: \(head.status)\(line)")
@@ -164,11 +165,11 @@ extension RunningProxy: CacheAccess {
 
     // MARK: Requests
 
-    /// Who shows the token is told URLs as they are: a command may have to name one again.
+    /// With the token, requests secrets in URLs, because a command may have to name a URL again.
     /// - Parameters:
-    ///   - body: goes out as JSON.
-    ///   - needsToken: whether it is nothing without the token; nil where its method says so. What only reads may do
-    ///     without: then URLs come masked.
+    ///   - body: sent as JSON.
+    ///   - needsToken: whether the request requires the token; nil to decide by its method. Requests that only read
+    ///     may do without; then secrets in URLs are masked.
     func request(
         _ method: String, _ path: String, _ parameters: [(String, String)] = [], body: (any Encodable)? = nil,
         needsToken: Bool? = nil
@@ -181,7 +182,7 @@ extension RunningProxy: CacheAccess {
         }.joined(separator: "&")
         var request = BlockingFetch(baseURL + path + (query.isEmpty ? "" : "?" + query))
         request.method = method
-        // What waits for the disk may take long.
+        // Work that waits for the disk may take long.
         request.timeout = nil
         if let token { request.fields.append("Authorization", "Bearer \(token)") }
         if let body {
@@ -191,7 +192,7 @@ extension RunningProxy: CacheAccess {
         return request
     }
 
-    /// The same request by somebody who knows no token; nil where it is none that only reads, or does so already.
+    /// The same request without the token; nil if it does more than read, or has no token already.
     private func withoutToken(_ request: BlockingFetch) -> BlockingFetch? {
         guard request.method == "GET", request.fields["Authorization"] != nil else { return nil }
         var request = request
@@ -213,7 +214,7 @@ extension RunningProxy: CacheAccess {
             body.append(contentsOf: bytes)
             return .more
         }
-        // The token has changed since the proxy started; without it, what is there can still be told.
+        // The token has changed since the proxy started; reading works without it.
         if head.status == 401, let plain = withoutToken(request) { return try ask(plain, for: type) }
         guard 200..<300 ~= head.status, let value = try? ControlJSON.decode(type, from: body) else {
             throw refusal(head.status, body, request.url.dropFirst(baseURL.count).prefix { $0 != "?" })
@@ -221,8 +222,7 @@ extension RunningProxy: CacheAccess {
         return value
     }
 
-    /// - Parameter failed: says more of what went wrong than that the proxy does not answer, where there is more to
-    ///   say.
+    /// - Parameter failed: returns a better error than that the proxy does not answer, if there is one.
     func perform(
         _ request: BlockingFetch, failed: (UpstreamError) -> String? = { _ in nil },
         _ receive: @escaping (BlockingFetch.Head, UnsafeRawBufferPointer, @escaping () -> Bool) -> BlockingFetch.Demand
@@ -235,25 +235,25 @@ extension RunningProxy: CacheAccess {
 
     func refusal(_ status: Int, _ body: [UInt8], _ path: some StringProtocol) -> CacheAccessError {
         if status == 401 {
-            let token = "what stands in \(cacheDirectory)/control-token"
+            let token = "the token in \(cacheDirectory)/control-token"
             return CacheAccessError(
-                "the proxy at \(baseURL) does not take \(token), which has changed since it started: restart the proxy (process \(processID))"
+                "the proxy at \(baseURL) does not accept \(token), which has changed since it started: restart the proxy (process \(processID))"
             )
         }
         if let error = ControlError(status, body: body) { return CacheAccessError(error) }
         return CacheAccessError(
-            "the proxy at \(baseURL) answers \(status) to \(path), and not as this version expects: it may be another one"
+            "the proxy at \(baseURL) answers \(status) to \(path) in an unexpected way: it may be another version"
         )
     }
 }
 
-/// Lines of JSON as they come in pieces.
+/// Splits JSON lines that arrive in pieces.
 struct JSONLines {
     private var rest: [UInt8] = []
-    /// The last whole line.
+    /// The last complete line.
     private(set) var last: [UInt8] = []
 
-    /// - Returns: the lines that are whole now.
+    /// - Returns: the lines that are complete now.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> [[UInt8]] {
         var (lines, start): ([[UInt8]], Int) = ([], bytes.startIndex)
         while let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) {

@@ -10,7 +10,8 @@ extension RunningProxy: DownloadAccess {
         try ask(request("GET", Path.downloads), for: DownloadListing.self)
     }
 
-    /// As many as fit into a request are ordered together, all or none: ten thousand, unless their URLs are very long.
+    /// Orders as many downloads per request as fit, all or none of them: ten thousand, unless their URLs are very
+    /// long.
     package func add(_ orders: [DownloadOrder]) throws -> [DownloadReport] {
         try Self.requests(of: orders).flatMap {
             try ask(
@@ -19,7 +20,7 @@ extension RunningProxy: DownloadAccess {
         }
     }
 
-    /// Two thousand are changed together, the first ones first.
+    /// Changes up to two thousand downloads per request, in order.
     package func change(_ selection: DownloadSelection, _ change: DownloadChange) throws -> [DownloadReport] {
         let selections: [[(String, String)]] =
             switch selection {
@@ -46,21 +47,21 @@ extension RunningProxy: DownloadAccess {
         try ask(request("DELETE", Path.history), for: RemovedDownloads.self).removed
     }
 
-    // MARK: News
+    // MARK: Events
 
-    /// Tells how downloads are, also those that have ended, then all together, and from then on what changes. Blocks
-    /// until `tell` or `isWanted` answers false.
+    /// Reports the state of downloads, including ended ones, then their summary, and from then on all changes.
+    /// Blocks until `tell` or `isWanted` returns false.
     /// - Parameters:
-    ///   - ids: which; none for all, those that have ended already excepted.
-    ///   - isWanted: asked at least four times a second, also while nothing comes.
-    ///   - tell: answers whether to go on.
-    /// - Throws: what `tell` throws; `CacheAccessError` when the proxy goes away.
+    ///   - ids: the downloads; empty for all that have not ended.
+    ///   - isWanted: called at least four times a second, even if nothing arrives.
+    ///   - tell: returns whether to continue.
+    /// - Throws: the errors of `tell`; `CacheAccessError` if the proxy ends.
     package func watchDownloads(
         _ ids: [Int64], isWanted: @escaping () -> Bool, _ tell: @escaping (DownloadNews) throws -> Bool
     ) throws {
         var audience = Audience(ids)
         var request = try request("GET", Path.events, audience.parameters)
-        // Nothing may happen for any time.
+        // Nothing may happen for any length of time.
         request.stallTimeout = 0
         var isUnwanted = false
         request.isWanted = {
@@ -96,16 +97,16 @@ extension RunningProxy: DownloadAccess {
         if try result.get() { throw CacheAccessError(ended) }
     }
 
-    /// Which events somebody wants, and what they say.
+    /// Selects and decodes the events of certain downloads.
     private struct Audience {
         private let ids: Set<Int64>
         private let isNamed: Bool
-        /// Those of which nothing has been told, where they are not named in the request.
+        /// The downloads not reported yet, if the request does not name them.
         private var missing: Set<Int64>
 
         init(_ ids: [Int64]) {
             self.ids = Set(ids)
-            // Else everything is asked for.
+            // With too many IDs to name, the request is for all downloads.
             isNamed = ids.count <= RunningProxy.mostNamed
             missing = isNamed ? [] : self.ids
         }
@@ -124,7 +125,7 @@ extension RunningProxy: DownloadAccess {
                 let id = try ControlJSON.decode(RemovedDownload.self, from: event.data).id
                 return ids.isEmpty || ids.contains(id) ? [.removed(id)] : []
             case "summary":
-                // All that there were have been told before it.
+                // All existing downloads are reported before the first summary.
                 defer { missing = [] }
                 return missing.sorted().map(DownloadNews.removed) + [
                     .summary(try ControlJSON.decode(DownloadSummary.self, from: event.data))
@@ -143,15 +144,15 @@ extension RunningProxy: DownloadAccess {
         static let events = downloads + "/events"
     }
 
-    /// Half of what a proxy takes at a time.
+    /// Half of what a proxy accepts at a time.
     private static let requestBytes = 8 << 20
-    /// So many numbers of downloads fit into the target of a request.
+    /// This many IDs of downloads fit into the target of a request.
     private static let mostNamed = 2000
 
     private static func requests(of orders: [DownloadOrder]) -> [ArraySlice<DownloadOrder>] {
         var (requests, first, bytes): ([ArraySlice<DownloadOrder>], Int, Int) = ([], 0, 0)
         for (index, order) in orders.enumerated() {
-            // Little of it is escaped; what is not text takes less than 200 bytes.
+            // Little of it is escaped; everything but text takes less than 200 bytes.
             let size = 200 + 2 * (order.url.absolute.utf8.count + (order.category?.utf8.count ?? 0))
             if bytes + size > requestBytes && index > first {
                 requests.append(orders[first..<index])

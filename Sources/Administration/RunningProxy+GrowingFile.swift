@@ -4,25 +4,26 @@ import Reelcache
 import Upstream
 
 extension RunningProxy {
-    /// Lends the file of a resource that is on its way into the cache. It is one and the same file for as long as it is
-    /// held, and what has come of it stays.
+    /// Lends the file of a resource while it is being fetched. It stays the same file for as long as it is held, and
+    /// bytes that have arrived in it stay.
     /// - Parameters:
-    ///   - isWanted: asked at least four times a second, also while nothing comes.
-    ///   - body: called at once, and then again and again with what has come since, until it answers false.
-    /// - Throws: what `body` throws; `CacheAccessError` where nothing of it is cached, or it is removed or replaced.
+    ///   - isWanted: called at least four times a second, even if nothing arrives.
+    ///   - body: called at once, and then repeatedly with the ranges that have arrived since, until it returns
+    ///     false.
+    /// - Throws: the errors of `body`; `CacheAccessError` if nothing of it is cached, or it is removed or replaced.
     package func withGrowingFile(
         _ url: OriginURL, isWanted: @escaping () -> Bool, _ body: @escaping (LentFile, [Range<Int64>]) throws -> Bool
     ) throws {
         let path = "/api/v1/resources/file"
         var request = try request("GET", path, [("url", url.absolute), ("growing", "true")])
-        // Nothing may come for any time.
+        // Nothing may arrive for any length of time.
         request.stallTimeout = 0
         request.isWanted = isWanted
         var (lines, refused, held): (JSONLines, [UInt8], HeldFile?) = (JSONLines(), [], nil)
         var result: Result<Bool, any Error> = .success(true)
         let directory = cacheDirectory
         let gone =
-            "what is cached of \(url.absolute) was removed or replaced meanwhile, or the proxy has ended: try again"
+            "the cached \(url.absolute) was removed or replaced meanwhile, or the proxy has ended: try again"
         let head = try perform(request, failed: { _ in gone }) { head, bytes, isOpen in
             guard head.status == 200 else {
                 refused.append(contentsOf: bytes)

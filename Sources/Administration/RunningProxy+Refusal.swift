@@ -3,10 +3,10 @@ import Reelcache
 import Upstream
 
 extension RunningProxy {
-    /// What the proxy answers to a player that asks for a URL, if that is an error: a player says little of it. Asks for
-    /// the first byte. Blocks.
+    /// The proxy's error response to a player that requests a URL, because players show little of it. Requests the
+    /// first byte. Blocks.
     /// - Parameter url: as a player opens it.
-    /// - Returns: one line; nil where it plays, or nobody answers.
+    /// - Returns: one line; nil if it plays, or the proxy does not answer.
     package func refusal(ofURL url: String) -> String? {
         var request = BlockingFetch(url)
         request.fields.append("Range", "bytes=0-0")
@@ -20,7 +20,7 @@ extension RunningProxy {
         return "the proxy at \(baseURL) answers \(head.status)" + (Self.firstLine(body).map { ": \($0)" } ?? "")
     }
 
-    /// Of a text; an origin's own page says nothing in one line.
+    /// The first line of a text; an origin's own HTML page has no useful one.
     private static func firstLine(_ body: [UInt8]) -> String? {
         let line = String(decoding: body, as: UTF8.self).split(whereSeparator: \.isNewline).first.map(String.init)
         return line.flatMap { $0.hasPrefix("<") ? nil : String($0.prefix(300)).printable }

@@ -1,23 +1,23 @@
 import CachePolicy
 import Reelcache
 
-/// URLs as people give them to a command: as arguments, and in files with one on each line.
+/// URLs that people pass to a command: as arguments, and in files with one on each line.
 package struct URLList {
-    /// In their order, each once.
+    /// In the given order, without duplicates.
     package private(set) var urls: [OriginURL] = []
-    /// One line for each that is none, with its place.
+    /// One line for each invalid URL, with its place.
     package private(set) var problems: [String] = []
     private var seen = Set<OriginURL>()
     private let place: ProxyPlace
 
-    /// - Parameter place: of the proxy, whose own URLs are understood as what they lead to.
+    /// - Parameter place: of the proxy, whose own URLs are resolved to those of the origins.
     package init(at place: ProxyPlace) { self.place = place }
 
     package mutating func add(argument: String) { add(argument, from: nil) }
 
-    /// Empty lines and those that begin with `#` are passed over: playlists can be read as well.
+    /// Empty lines and lines that begin with `#` are ignored, so that playlists can be read as well.
     package mutating func add(lines text: String, of file: String) {
-        // A mark of the encoding is no part of the first line.
+        // A byte order mark is not part of the first line.
         let lines = (text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).split(
             omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         for (index, line) in lines.enumerated() {
@@ -38,8 +38,9 @@ package struct URLList {
 }
 
 extension ProxyConfiguration {
-    /// No URLs yet; those of the proxy that runs, else of the one that would, are understood.
-    /// - Throws: `ProxyError` where the mounts cannot work.
+    /// An empty list that resolves the URLs of the running proxy, otherwise those of the proxy that this
+    /// configuration would run.
+    /// - Throws: `ProxyError` for invalid mounts.
     package func urlList() throws(ProxyError) -> URLList {
         URLList(at: try place(RunningProxy(cacheDirectory: cacheDirectory)?.baseURL ?? baseURL))
     }

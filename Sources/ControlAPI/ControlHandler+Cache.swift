@@ -7,7 +7,7 @@ extension ControlHandler {
         answer(exchange) { try $0.report() }
     }
 
-    /// The new limits hold when the answer goes out.
+    /// The new limits are in force before the response is sent.
     func changeLimits(_ exchange: Exchange) {
         receiveJSON(LimitChange.self, exchange) { [self] change in
             answer(exchange) { store in
@@ -18,7 +18,7 @@ extension ControlHandler {
     }
 }
 
-/// `{"max_size": 5000000000, "min_free": "1GB"}`, one of them or both.
+/// `{"max_size": 5000000000, "min_free": "1GB"}`; either may be missing.
 struct LimitChange: ReceivedValue {
     static let example = "{\"max_size\": \"20GB\"}"
     let maxSize: Int64?

@@ -5,13 +5,13 @@ import Playlists
 import Units
 
 extension ControlHandler {
-    /// The most that a list of orders takes: ten thousand with long URLs.
+    /// The largest list of orders: ten thousand with long URLs fit.
     private static let maxOrderBytes = 16 << 20
 
-    /// What has not ended, unless others are asked for.
+    /// By default, downloads that have not ended.
     func listDownloads(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let ids = try parameters.ids().map(Set.init)
-        // Who names one wants to see it, whatever became of it.
+        // A download that is named is listed whatever its state.
         let states =
             try parameters.states()
             ?? (ids == nil ? Set(DownloadState.allCases.filter { !$0.hasEnded }) : Set(DownloadState.allCases))
@@ -44,7 +44,7 @@ extension ControlHandler {
                     line: try ControlJSON.line(DownloadList(downloads: reports), masked: mask)
                 )
             } then: { exchange, added in
-                // RFC 9110 §15.3.2: what was ordered before is not made anew.
+                // RFC 9110 §15.3.2: 201 only if the request created a download.
                 exchange.respond(added.isNew ? 201 : 200, json: added.line)
             }
         }
@@ -58,7 +58,7 @@ extension ControlHandler {
         case (nil, true): selection = .all
         case (nil, false):
             throw ControlError(
-                400, "say which downloads: id=3,7 or all=true, or both for those of them for which it is possible")
+                400, "say which downloads: id=3,7 or all=true, or both to change as many of these as possible")
         }
         receiveJSON(ReceivedChange.self, exchange) { [self] received in
             answer(exchange) { [downloads] _ in
@@ -102,17 +102,17 @@ extension ControlHandler {
     }
 }
 
-/// Several downloads.
+/// A list of downloads.
 package struct DownloadList: Codable, Sendable {
     package let downloads: [DownloadReport]
 }
 
-/// How many are forgotten.
+/// The number of dropped history entries.
 package struct RemovedDownloads: Codable, Sendable {
     package let removed: Int
 }
 
-/// A part of a listing, with the number of all that there are.
+/// A part of a listing, with the total number of entries.
 private struct DownloadPage: Encodable {
     let downloads: [DownloadReport]
     let summary: DownloadSummary
@@ -120,7 +120,7 @@ private struct DownloadPage: Encodable {
 }
 
 extension ControlParameters {
-    /// Several with commas between, or `all`; nil where the parameter is missing.
+    /// States separated by commas, or `all`; nil if the parameter is missing.
     fileprivate func states() throws(ControlError) -> Set<DownloadState>? {
         guard let text = self["state"] else { return nil }
         if text == "all" { return Set(DownloadState.allCases) }
@@ -129,14 +129,14 @@ extension ControlParameters {
                 guard let state = DownloadState(rawValue: String(name)) else {
                     let names = DownloadState.allCases.map(\.rawValue).joined(separator: ", ")
                     throw ControlError(
-                        400, "state is all, or some of \(names) with commas between, not \(name.prefix(100))")
+                        400, "state is all, or some of \(names) separated by commas, not \(name.prefix(100))")
                 }
                 return state
             })
     }
 }
 
-// MARK: What is sent
+// MARK: Requests
 
 /// `{"downloads": [{"url": "https://example.org/film.mp4", "priority": "high"}]}`
 private struct ReceivedOrders: ReceivedValue {
@@ -160,7 +160,7 @@ private struct ReceivedOrders: ReceivedValue {
     }
 }
 
-/// One of them.
+/// One order.
 private struct ReceivedOrder: Decodable {
     let order: DownloadOrder
 
@@ -173,7 +173,7 @@ private struct ReceivedOrder: Decodable {
         try decoder.refuseMembers(except: CodingKeys.allCases.map(\.stringValue))
         let members = try decoder.container(keyedBy: CodingKeys.self)
         guard let url = try members.decodeIfThere(String.self, forKey: .url, form: "a media URL") else {
-            throw ControlError(422, "\(decoder.place ?? "it") has no url: name what to download")
+            throw ControlError(422, "\(decoder.place ?? "it") has no url: send the URL to download")
         }
         var order = try Self.order(url)
         order.first = try members.decodeIfThere(ReceivedSize.self, forKey: .first)?.bytes
@@ -187,7 +187,7 @@ private struct ReceivedOrder: Decodable {
         if let connections = try members.decodeIfThere(Int.self, forKey: .connections, form: "a whole number") {
             order.connections = connections
         }
-        order.category = try members.decodeIfThere(String.self, forKey: .category, form: "a text")
+        order.category = try members.decodeIfThere(String.self, forKey: .category, form: "a string")
         if let isPinned = try members.decodeIfThere(Bool.self, forKey: .pinned, form: "true or false") {
             order.isPinned = isPinned
         }
@@ -221,7 +221,7 @@ private struct ReceivedOrder: Decodable {
 }
 
 extension KeyedDecodingContainer<ReceivedOrder.CodingKeys> {
-    /// What a text stands for.
+    /// The value that a string stands for.
     fileprivate func text<Value>(_ key: Key, form: String, _ read: (String) -> Value?) throws -> Value? {
         try decodeIfThere(String.self, forKey: key, form: form) { read($0) != nil }.flatMap(read)
     }
@@ -273,7 +273,7 @@ private struct ReceivedChange: ReceivedValue {
     }
 }
 
-/// `{"max_active": 5, "limit_rate": "2MB"}`, one of them or both; 0 is no limit.
+/// `{"max_active": 5, "limit_rate": "2MB"}`; either may be missing, and 0 is no limit.
 private struct ReceivedDownloadSettings: ReceivedValue {
     static let example = "{\"max_active\": 5}"
 
@@ -289,7 +289,7 @@ private struct ReceivedDownloadSettings: ReceivedValue {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         let range = DownloadSettings.maxActiveRange
         maxActive = try members.decodeIfThere(
-            Int.self, forKey: .maxActive, form: "a number of \(range.lowerBound) to \(range.upperBound)", range.contains
+            Int.self, forKey: .maxActive, form: "\(range.lowerBound) to \(range.upperBound)", range.contains
         )
         limitRate = try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes
         guard maxActive != nil || limitRate != nil else {
@@ -303,7 +303,7 @@ extension DownloadPriority {
 }
 
 extension DownloadError {
-    /// The status that says the same.
+    /// The corresponding status.
     var status: Int {
         switch kind {
         case .unknown: 404

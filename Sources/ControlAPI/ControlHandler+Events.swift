@@ -4,7 +4,7 @@ import HTTPTransport
 import Synchronization
 
 extension ControlHandler {
-    /// Tells what happens to downloads, as server-sent events, until the client leaves.
+    /// Sends events of downloads as server-sent events, until the client disconnects.
     func followDownloads(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let events = DownloadEvents(
             downloads.snapshots, session: session, ids: try parameters.ids().map(Set.init),
@@ -13,7 +13,7 @@ extension ControlHandler {
         var response = Response(200, length: nil)
         response.field("Content-Type", "text/event-stream")
         response.field("Cache-Control", "no-store")
-        // The answer does not end, so no other can follow it.
+        // The response does not end, so no other can follow it.
         (response.closes, response.isEndless) = (true, true)
         exchange.respond(response, body: DownloadEventSource(exchange, downloads.snapshots, events))
     }
@@ -21,37 +21,37 @@ extension ControlHandler {
 
 /// The events for one client. Loop-bound.
 ///
-/// The snapshots holds states and not events, so that a slow client misses what was between two of its batches, and
-/// costs one batch at the most.
+/// The snapshots hold states, not events. So a slow client misses the states between two of its batches, and costs
+/// one batch at most.
 private final class DownloadEventSource: BodySource {
     private let exchange: Exchange
     private let snapshots: DownloadSnapshots
     private var events: DownloadEvents
     private var part = BytesSource([])
-    /// Set by whoever changes the snapshots, from any thread.
+    /// Set from any thread when the snapshots change.
     private let news = News()
-    /// nil before the client takes anything: an answer to HEAD has no body.
+    /// nil before the client reads any of the body: a response to HEAD has none.
     private var watch: UInt64?
     private var pace: LoopTimer?
     private var pulse: LoopTimer?
-    /// A batch is under way: parts of it may be left.
+    /// Whether a batch is being sent; parts of it may be left.
     private var isTelling = false
-    /// The others of the loop have their turn.
+    /// Whether the other connections of the loop have their turn.
     private var isYielding = false
-    /// The next batch has to wait, or others on the loop would when much happens.
+    /// Whether the next batch has to wait. Otherwise many changes would keep others on the loop waiting.
     private var isPaced = false
     private var isPulseDue = false
 
     private static let batchSeconds = 0.1
     private static let pulseSeconds = 15.0
-    /// A comment: intermediaries see that the connection lives, and the kernel whether the client does.
+    /// A comment line: it shows intermediaries that the connection is alive, and the kernel whether the client is.
     private static let comment = Array(": \n\n".utf8)
 
     final class News: Sendable {
-        /// The first batch is everything.
+        /// True at first: the first batch is everything.
         private let isThere = Atomic<Bool>(true)
 
-        /// - Returns: whether nobody has said so before.
+        /// - Returns: whether this is the first news since the last `take`.
         func come() -> Bool { !isThere.exchange(true, ordering: .acquiringAndReleasing) }
 
         func take() -> Bool { isThere.exchange(false, ordering: .acquiringAndReleasing) }
@@ -71,7 +71,7 @@ private final class DownloadEventSource: BodySource {
             yield()
             return part.next(limit: limit)
         } catch {
-            // A report that is no JSON; the client sees that the rest is missing.
+            // A report that cannot be written as JSON. The cut response tells the client that the rest is missing.
             return .cut
         }
     }
@@ -89,7 +89,7 @@ private final class DownloadEventSource: BodySource {
         return Self.comment
     }
 
-    /// Lets the others of the loop have their turn before the next part.
+    /// Gives the other connections of the loop a turn before the next part.
     private func yield() {
         isYielding = true
         LoopBound(self, on: exchange.loop).post {

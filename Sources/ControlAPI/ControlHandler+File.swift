@@ -5,8 +5,9 @@ import EventIO
 import HTTPTransport
 
 extension ControlHandler {
-    /// Tells where the complete file of a resource is, and keeps it as it is until the client closes the connection.
-    /// With `growing` also where that of an incomplete one is: then, as it comes, also what is there of it.
+    /// Sends the path of a resource's complete file, and keeps the file as it is until the client closes the
+    /// connection. With `growing`, accepts an incomplete file too, and sends which ranges of it are present as they
+    /// arrive.
     func holdFile(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let url = try parameters.requiredURL()
         let isGrowing = try parameters.flag("growing")
@@ -17,7 +18,7 @@ extension ControlHandler {
         } then: { exchange, held in
             var response = Response(200, length: nil)
             response.describeJSON()
-            // The answer does not end, so no other can follow it.
+            // The response does not end, so no other can follow it.
             (response.closes, response.isEndless) = (true, isGrowing)
             exchange.respond(response, body: HoldSource(exchange, held.0, line: held.1, isGrowing: isGrowing))
         }
@@ -41,21 +42,21 @@ extension CacheStore {
     }
 }
 
-/// Where a file is that is held.
+/// The path of a held file.
 package struct HeldFile: Codable, Sendable {
-    /// Below the cache directory.
+    /// Relative to the cache directory.
     package let path: String
     package let length: Int64
 }
 
-/// What of a file that is held is there, and was not told before.
+/// Ranges of a held file that have become present since the last report.
 package struct GrownFile: Codable, Sendable {
-    /// First and past-the-last byte of each run, one after the other.
+    /// The first byte of each range and the byte after its last, alternating.
     package let present: [Int64]
 
     init(_ ranges: [Range<Int64>]) { present = ranges.flatMap { [$0.lowerBound, $0.upperBound] } }
 
-    /// What can be of a file of that length.
+    /// The ranges that are valid for a file of this length.
     package func ranges(below length: Int64) -> [Range<Int64>] {
         stride(from: 0, to: present.count - 1, by: 2).compactMap { place in
             let (first, end) = (present[place], present[place + 1])
@@ -64,14 +65,14 @@ package struct GrownFile: Codable, Sendable {
     }
 }
 
-/// A line, and then, until the client goes away, nothing; or a line now and then of what has come, where it grows.
-/// Loop-bound.
+/// Sends a line, and then nothing until the client disconnects; for a growing file, also a line now and then with
+/// the ranges that have arrived. Loop-bound.
 private final class HoldSource: BodySource {
     private let exchange: Exchange
     private var hold: FileHold?
     private var line: BytesSource
     private let isGrowing: Bool
-    /// What has not been told yet.
+    /// The ranges not reported yet.
     private var missing: [Range<Int64>]
     private var pace: LoopTimer?
     private var isPaced = false
@@ -86,7 +87,8 @@ private final class HoldSource: BodySource {
         if case .span(let span) = line.next(limit: limit) { return .span(span) }
         guard isGrowing, let hold, !isPaced else { return .wait }
         let news = takeNews(hold)
-        // What the client has is worth nothing then. Also when all was told: it may still be copying.
+        // The client's copy is useless if the file was lost. This applies even after everything was reported: the
+        // client may still be copying.
         guard !hold.isLost else { return .cut }
         isPaced = true
         let timer =
@@ -103,7 +105,7 @@ private final class HoldSource: BodySource {
         return line.next(limit: limit)
     }
 
-    /// What has come and was not told.
+    /// The ranges that have arrived and were not reported.
     private func takeNews(_ hold: FileHold) -> [Range<Int64>] {
         var news: [Range<Int64>] = []
         missing = missing.flatMap { range in

@@ -5,13 +5,13 @@ import HTTPModel
 import HTTPTransport
 
 extension ControlHandler {
-    /// Takes a resource in from the body.
+    /// Imports a resource from the body.
     func importResource(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let url = try parameters.requiredURL()
         let replaces = try parameters.flag("replace")
         let request = exchange.request
         guard request.value(of: "Content-Length") != nil, let length = exchange.bodyLength else {
-            throw ControlError(411, "say how long the file is: send Content-Length")
+            throw ControlError(411, "the length of the file is unknown: send Content-Length")
         }
         guard length > 0 else { throw ControlError(422, "the body is empty: send the bytes of the file") }
         let fields = try Self.keptFields(request)
@@ -28,7 +28,7 @@ extension ControlHandler {
         if let type = request.value(of: "Content-Type") { fields.append("Content-Type", type) }
         if let tag = request.value(of: "ETag") {
             guard EntityTag(parsing: tag) != nil else {
-                throw ControlError(400, "ETag is no entity tag: write it in double quotes, such as \"v1\"")
+                throw ControlError(400, "ETag is not an entity tag: write it in double quotes, such as \"v1\"")
             }
             fields.append("ETag", tag)
         }
@@ -42,21 +42,21 @@ extension ControlHandler {
     }
 }
 
-/// A resource on its way from a request's body to the store. Loop-bound.
+/// Passes a resource from a request's body to the store. Loop-bound.
 ///
-/// What comes while a thread writes is kept, up to a piece; then the client waits.
+/// Bytes that arrive while a thread writes are buffered, up to one piece; then the client has to wait.
 private final class ImportAnswer: BodySink {
     private let exchange: Exchange
     private let importer: Importer
     private let store: CacheStore
     private let mask: URLMask?
     private var piece: [UInt8] = []
-    /// A thread has the importer.
+    /// Whether a thread uses the importer.
     private var isWriting = false
     private var isPaused = false
-    /// All has come.
+    /// Whether the whole body has arrived.
     private var isComplete = false
-    /// It failed, or nobody waits for it any more.
+    /// Whether it has failed, or the client has disconnected.
     private var isOver = false
     private static let pieceBytes = 1 << 20
 
@@ -100,7 +100,7 @@ private final class ImportAnswer: BodySink {
         }
     }
 
-    /// The thread has done what there was.
+    /// Continues after a thread has finished.
     private func goOn() {
         if piece.count >= Self.pieceBytes || isComplete && !piece.isEmpty {
             write()
@@ -128,7 +128,7 @@ private final class ImportAnswer: BodySink {
         store.perform { [importer] in importer.cancel() }
     }
 
-    /// Gives the importer to a thread for a while.
+    /// Lends the importer to a thread.
     private func work<Value: Sendable>(
         _ body: @escaping @Sendable (Importer) throws -> Value, then: @escaping @Sendable (ImportAnswer, Value) -> Void
     ) {

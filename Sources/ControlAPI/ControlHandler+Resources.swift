@@ -8,18 +8,18 @@ import Presentations
 import Units
 
 extension ControlHandler {
-    /// One resource, or a page of all.
+    /// Responds with one resource, or with a page of all resources.
     func find(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         guard let url = try parameters.url() else { return try list(exchange, parameters) }
         if let other = ["sort", "filter", "after", "limit", "offset"].first(where: parameters.has) {
-            throw ControlError(400, "\(other) does not go with url")
+            throw ControlError(400, "\(other) cannot be combined with url")
         }
         let listsSegments = try parameters.flag("segments")
         answerLong(exchange) { [policy] in try $0.existing(url, policy.value, listsSegments: listsSegments) }
     }
 
-    /// As `answer`, for what goes through the playlists and segments of presentations: shorter questions do not wait
-    /// for it.
+    /// As `answer`, for work that reads the playlists and segments of presentations, so that shorter requests need
+    /// not wait for it.
     private func answerLong<Value: Encodable & Sendable>(
         _ exchange: Exchange, _ work: @escaping @Sendable (CacheStore) throws -> Value
     ) {
@@ -47,7 +47,7 @@ extension ControlHandler {
         }
         query.filter = parameters["filter"].flatMap { $0.isEmpty ? nil : $0 }
         query.after = parameters["after"].flatMap { $0.isEmpty ? nil : $0 }
-        if query.after != nil, query.order != .name { throw ControlError(400, "after goes with sort=name") }
+        if query.after != nil, query.order != .name { throw ControlError(400, "after needs sort=name") }
         query.mask = mask(for: exchange)
         query.limit = try parameters.number("limit", in: 1...Self.maxLimit) ?? Self.defaultLimit
         query.offset = try parameters.number("offset", in: 0...Int(Int32.max)) ?? 0
@@ -117,7 +117,7 @@ struct ResourceChange: ReceivedValue {
 }
 
 extension CacheStore {
-    /// - Throws: also where nothing of it is cached.
+    /// - Throws: also if nothing of it is cached.
     fileprivate func existing(_ url: OriginURL, _ policy: ProxyPolicy, listsSegments: Bool = false) throws
         -> ResourceDetail
     {

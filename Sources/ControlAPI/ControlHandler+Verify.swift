@@ -4,12 +4,12 @@ import HTTPTransport
 import Synchronization
 
 extension ControlHandler {
-    /// Reads everything again, and tells how far it is, line by line; the last line is what was found. Ends when the
-    /// client leaves.
+    /// Scrubs the cache and reports progress line by line; the last line is the result. Stops when the client
+    /// disconnects.
     func verify(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
         let repairs = try parameters.flag("repair")
         guard scrubs.begin() else {
-            throw ControlError(409, "a verification is running already: wait until it has ended")
+            throw ControlError(409, "a verification is running already: wait until it has finished")
         }
         let news = ScrubNews()
         let source = ScrubSource(news)
@@ -24,7 +24,7 @@ extension ControlHandler {
             } catch {
                 last = ControlError(error).line
             }
-            // Before the client is told: it may ask again at once.
+            // Must come before the last line: the client may send the next request at once.
             scrubs.end()
             news.end(last, wake)
         }
@@ -32,14 +32,14 @@ extension ControlHandler {
     }
 }
 
-/// Who may read everything: one at a time, as it takes a thread for long that others need, and the disk. All loops of a
-/// proxy share it.
+/// Permits one scrub at a time, because it occupies the disk and, for a long time, a thread that others need.
+/// Shared by all loops of a proxy.
 package final class ScrubTurn: Sendable {
     private let isTaken = Mutex(false)
 
     package init() {}
 
-    /// - Returns: whether it is the caller's turn, which then ends it.
+    /// - Returns: whether the caller may scrub; it then has to call `end`.
     package func begin() -> Bool {
         isTaken.withLock { isTaken in
             defer { isTaken = true }
@@ -50,17 +50,16 @@ package final class ScrubTurn: Sendable {
     package func end() { isTaken.withLock { $0 = false } }
 }
 
-/// What the thread that reads everything has to tell the loop: of several progress reports the last, and no more than a
-/// few each second.
+/// Progress reports from the scrubbing thread to the loop: only the latest of several, and only a few per second.
 package final class ScrubNews: Sendable {
     private let state = Mutex(State())
 
     private struct State {
         var isWanted = true
         var progress: ScrubProgress?
-        /// When progress was last told, on the monotonic clock.
+        /// When progress was last reported, on the monotonic clock.
         var toldAt: UInt64?
-        /// The loop was told to fetch what there is.
+        /// Whether the loop has been woken to take the news.
         var isDue = false
         var end: [UInt8]?
     }
@@ -76,7 +75,7 @@ package final class ScrubNews: Sendable {
     package init() {}
 
     /// - Parameter now: on the monotonic clock, in nanoseconds.
-    /// - Returns: whether anybody still wants to know.
+    /// - Returns: whether the client is still there.
     package func note(_ progress: ScrubProgress, now: UInt64 = MonotonicClock.nanoseconds(), _ wake: () -> Void) -> Bool
     {
         let (isWanted, isNews) = state.withLock { state in
@@ -101,7 +100,7 @@ package final class ScrubNews: Sendable {
 
     package func stop() { state.withLock { $0.isWanted = false } }
 
-    /// What to send next. The last line is given once.
+    /// What to send next. The last line is returned once.
     package func take(isOver: inout Bool) -> Step {
         if isOver { return .end }
         let (progress, end) = state.withLock { state in

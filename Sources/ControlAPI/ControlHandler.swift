@@ -7,27 +7,28 @@ import HTTPModel
 import HTTPTransport
 import Metrics
 
-/// Answers what is not media: statistics and health as pages, the administration of the cache and its downloads below
-/// `/api/v1`. Loop-bound.
+/// Answers requests that are not for media: statistics and health as pages, and the administration of the cache and
+/// its downloads below `/api/v1`. Loop-bound.
 package final class ControlHandler: RequestHandler {
     let store: CacheStore
     let policy: Current<ProxyPolicy>
     let token: ControlToken
-    /// What whoever reads must know; nil where this machine alone can ask.
+    /// The token for reading; nil if only this machine can send requests.
     private let readToken: ControlToken?
     let scrubs: ScrubTurn
     let downloads: DownloadManager
-    /// What tells the events of this proxy from those of another that was here before it.
+    /// Distinguishes the events of this proxy from those of its predecessors.
     let session: String
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     private let snapshot: @Sendable () -> StatsSnapshot
 
     /// - Parameters:
-    ///   - readToken: what whoever reads must show, unless it is `token`; nil where this machine alone can ask.
+    ///   - readToken: the token for reading, in place of which `token` is accepted too; nil if only this machine can
+    ///     send requests.
     ///   - scrubs: shared by the handlers of all loops.
-    ///   - session: the same for all of them, and another each time that a proxy starts; letters and digits.
-    ///   - snapshot: the counters now. Called on a loop: it must not block.
+    ///   - session: the same for all loops, and different each time that a proxy starts; letters and digits.
+    ///   - snapshot: returns the current counters. Called on a loop: it must not block.
     ///   - now: the time, in seconds since 1970.
     package init(
         store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?,
@@ -46,7 +47,7 @@ package final class ControlHandler: RequestHandler {
         self.now = now
     }
 
-    /// No page of another site may even embed an answer, and nothing in one is taken for a page.
+    /// Pages of other sites must not even embed a response, and no browser may take one for a page.
     private static let ownFields = Array(
         "Cross-Origin-Resource-Policy: same-origin\r\nX-Content-Type-Options: nosniff\r\n".utf8)
 
@@ -58,10 +59,10 @@ package final class ControlHandler: RequestHandler {
         do throws(ControlError) { try administer(exchange, target, path) } catch { exchange.respond(error) }
     }
 
-    // MARK: Who may ask
+    // MARK: Authorization
 
-    /// Beyond the loopback whoever reads shows a token, and everywhere a page does: one below a mount may have this
-    /// very site.
+    /// Requires a token for reading beyond the loopback interface, and everywhere for requests from a page: a page
+    /// below a mount may have this proxy's origin.
     private func checkReading(_ request: RequestHead) throws(ControlError) {
         guard readToken != nil || Self.isOfPage(request) else { return }
         let authorization = request.value(of: "Authorization")
@@ -69,8 +70,8 @@ package final class ControlHandler: RequestHandler {
         throw .unauthorized(readToken ?? token)
     }
 
-    /// Whether a script could read the answer. Who follows a link from elsewhere sees it, and the page with the link
-    /// does not.
+    /// Whether a script could read the response. Following a link from another site shows it to the user, but not to
+    /// the page with the link.
     private static func isOfPage(_ request: RequestHead) -> Bool {
         switch request.value(of: "Sec-Fetch-Site") {
         case nil, "none": false
@@ -85,7 +86,7 @@ package final class ControlHandler: RequestHandler {
         guard let route = ControlRoute(rawValue: String(path)) else {
             throw ControlError(
                 404,
-                "there is nothing at \(path.prefix(200)), but at \(ControlRoute.allCases.map(\.rawValue).joined(separator: ", "))"
+                "there is nothing at \(path.prefix(200)); the paths are \(ControlRoute.allCases.map(\.rawValue).joined(separator: ", "))"
             )
         }
         let method = exchange.request.method.name
@@ -120,12 +121,12 @@ package final class ControlHandler: RequestHandler {
         }
     }
 
-    /// What is left out of the URLs of an answer; nil where the client asked for all of them, and may.
+    /// The mask for the URLs of a response; nil if the client requested secrets, and may see them.
     func mask(for exchange: Exchange) -> URLMask? {
         ControlParameters.showsSecrets(exchange.target) ? nil : policy.value.mask
     }
 
-    /// Does what blocks on a thread of the store's and answers with what it gives, as JSON.
+    /// Runs blocking work on a thread of the store, and responds with its result as JSON.
     func answer<Value: Encodable & Sendable>(
         _ exchange: Exchange, _ work: @escaping @Sendable (CacheStore) throws -> Value
     ) {
@@ -137,8 +138,8 @@ package final class ControlHandler: RequestHandler {
         }
     }
 
-    /// Does what blocks on a thread of the store's and goes on with its result on the loop; what it throws is the
-    /// answer.
+    /// Runs blocking work on a thread of the store, and continues with its result on the loop; an error is the
+    /// response.
     /// - Parameter isLong: whether it may read whole files.
     func perform<Value: Sendable>(
         _ exchange: Exchange, isLong: Bool = false, _ work: @escaping @Sendable (CacheStore) throws -> Value,

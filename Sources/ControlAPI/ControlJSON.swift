@@ -1,28 +1,28 @@
 import CachePolicy
 import Foundation
 
-/// JSON as the control interface writes it: names in snake_case and in order, slashes as they are.
+/// JSON as the control interface writes it: names in snake_case and sorted, slashes not escaped.
 package enum ControlJSON {
-    /// One line, with its end.
+    /// One line, with a line feed.
     package static func line(_ value: some Encodable) throws -> [UInt8] {
         [UInt8](try encoder([]).encode(value)) + [UInt8(ascii: "\n")]
     }
 
-    /// The same without the secrets of URLs, wherever in it they stand.
-    /// - Parameter mask: nil where all is told.
+    /// One line with the secrets in URLs masked, wherever they stand.
+    /// - Parameter mask: nil to mask nothing.
     static func line(_ value: some Encodable, masked mask: URLMask?) throws -> [UInt8] {
         let line = try line(value)
         return mask?.masked(line) ?? line
     }
 
-    /// Several lines, for people, without the last one's end.
+    /// Several lines, for people, without a final line feed.
     package static func pretty(_ value: some Encodable) throws -> String {
         String(decoding: try encoder(.prettyPrinted).encode(value), as: UTF8.self)
     }
 
     package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws -> Value {
         let decoder = JSONDecoder()
-        // Not `.convertFromSnakeCase`: that makes `finalUrl` of what was `finalURL`.
+        // Not `.convertFromSnakeCase`, which turns `finalURL` into `finalUrl`.
         decoder.keyDecodingStrategy = .custom { path in Key(camelCase(path.last?.stringValue ?? "")) }
         return try decoder.decode(type, from: Data(bytes))
     }
@@ -40,7 +40,7 @@ package enum ControlJSON {
             + words.dropFirst().map { $0 == "url" ? "URL" : $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }
 
-    /// Whether a name is in snake_case, as all are here.
+    /// Whether a name is in snake_case, as all names are here.
     static func isWellSpelt(_ name: String) -> Bool { snakeCase(camelCase(name)) == name }
 
     static func snakeCase(_ name: String) -> String {

@@ -1,8 +1,8 @@
 import CachePolicy
 
-/// What people read who come with a browser.
+/// Pages for people with a browser.
 enum ControlPages {
-    /// The page of the proxy itself. Where an origin is mounted at `/`, it is at `/api/`.
+    /// Whether this is the path of the proxy's own page. If an origin is mounted at `/`, the page is at `/api/`.
     static func isHome(_ path: Substring) -> Bool { ["/", "/api", "/api/"].contains(path) }
 
     static func home(_ policy: ProxyPolicy) -> String {
@@ -16,8 +16,8 @@ enum ControlPages {
         if mounts.isEmpty, !policy.servesAnyOrigin {
             lines.append("It serves nothing: any_origin is false, and nothing is mounted.")
         }
-        lines.append("Statistics are at /stats, health is at /healthz, what is cached at /api/v1/resources,")
-        lines.append("what is downloaded at /api/v1/downloads.")
+        lines.append("Statistics are at /stats, health is at /healthz, cached resources are at /api/v1/resources,")
+        lines.append("and downloads at /api/v1/downloads.")
         return lines.joined(separator: "\n")
     }
 
@@ -25,7 +25,7 @@ enum ControlPages {
         "there is nothing at \(path.prefix(200)); \(places(policy)); statistics are at /stats"
     }
 
-    /// Where there is media.
+    /// The places where media is served.
     private static func places(_ policy: ProxyPolicy) -> String {
         let any = policy.servesAnyOrigin ? ["/https/HOST/PATH and /http/HOST/PATH"] : []
         let all = any + policy.mounts.map(\.path).sorted()

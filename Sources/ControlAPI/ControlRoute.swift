@@ -1,7 +1,7 @@
 import CachePolicy
 import HTTPModel
 
-/// A place of the control interface below `/api/v1`, and what may be done there.
+/// A path of the control interface below `/api/v1`, and its methods and parameters.
 enum ControlRoute: String, CaseIterable {
     case cache = "/api/v1/cache"
     case resources = "/api/v1/resources"
@@ -12,7 +12,7 @@ enum ControlRoute: String, CaseIterable {
     case downloadHistory = "/api/v1/downloads/history"
     case downloadEvents = "/api/v1/downloads/events"
 
-    /// Whether a path belongs to the interface, also where there is nothing at it.
+    /// Whether a path belongs to the interface, even if there is nothing at it.
     static func isBelow(_ path: Substring) -> Bool { path == "/api" || path.hasPrefix("/api/") }
 
     var methods: [String] {
@@ -29,7 +29,7 @@ enum ControlRoute: String, CaseIterable {
 
     var allowed: String { (methods + ["OPTIONS"]).joined(separator: ", ") }
 
-    /// What changes something, tells where files are, or keeps the disk busy is for those who can read the token.
+    /// Requests that change something, tell where files are, or keep the disk busy require the token.
     func needsToken(_ method: String) -> Bool {
         switch self {
         case .cache, .resources, .downloads, .downloadSettings, .downloadHistory, .downloadEvents:
@@ -57,29 +57,32 @@ enum ControlRoute: String, CaseIterable {
     }
 }
 
-/// The parameters of a request, each with the error that a bad value is.
+/// The parameters of a request. Each method throws the error that answers an invalid value.
 struct ControlParameters {
     private let values: QueryParameters
 
-    /// - Parameter known: besides `secrets`, which is everywhere: whether URLs are told with what opens them.
+    /// - Parameter known: the accepted names, besides `secrets`, which every path accepts: whether to show secrets
+    ///   in URLs.
     init(target: String, known: [String]) throws(ControlError) {
         let known = known + [Self.secrets]
         do throws(QueryError) { values = try QueryParameters(target: target) } catch {
             throw ControlError(400, error.reason)
         }
         if let unknown = values.names(except: known).first {
-            let hint = known.contains("url") ? "; an & in a URL is written %26" : ""
+            let hint = known.contains("url") ? "; write an & in a URL as %26" : ""
             throw ControlError(
-                400, "there is no parameter \(unknown.prefix(100)) here, but \(known.joined(separator: ", "))\(hint)")
+                400,
+                "there is no parameter \(unknown.prefix(100)) here; the parameters are \(known.joined(separator: ", "))\(hint)"
+            )
         }
     }
 
     private static let secrets = "secrets"
 
-    /// Whether URLs are told as they are.
+    /// Whether to show secrets in URLs.
     func showsSecrets() throws(ControlError) -> Bool { try flag(Self.secrets) }
 
-    /// The same of a target that was read without an error before.
+    /// The same for a target whose parameters were checked before.
     static func showsSecrets(_ target: String) -> Bool {
         guard let value = (try? QueryParameters(target: target))?[secrets] else { return false }
         return value.isEmpty || value == "true"
@@ -89,7 +92,7 @@ struct ControlParameters {
 
     subscript(_ name: String) -> String? { values[name] }
 
-    /// - Returns: nil where there is none.
+    /// - Returns: nil if the parameter is missing.
     func url() throws(ControlError) -> OriginURL? {
         guard let text = values["url"] else { return nil }
         do throws(OriginURLError) { return try OriginURL(url: text) } catch {
@@ -104,7 +107,7 @@ struct ControlParameters {
         return url
     }
 
-    /// Without a value it means true, as in `?dry_run`.
+    /// A flag without a value means true, as in `?dry_run`.
     func flag(_ name: String) throws(ControlError) -> Bool {
         switch values[name] {
         case nil, "false": return false
@@ -113,14 +116,14 @@ struct ControlParameters {
         }
     }
 
-    /// The numbers of downloads, with commas between; nil where the parameter is missing.
+    /// The numbers of downloads, separated by commas; nil if the parameter is missing.
     func ids(_ name: String = "id") throws(ControlError) -> [Int64]? {
         guard let text = values[name] else { return nil }
         return try text.split(separator: ",", omittingEmptySubsequences: false).map { part throws(ControlError) in
             guard let id = ASCII.decimal(part.utf8), id > 0 else {
                 throw ControlError(
                     400,
-                    "\(name) is the number of a download, or several with commas between, such as 3,7, not \(text.prefix(100))"
+                    "\(name) is the number of a download, or several separated by commas, such as 3,7, not \(text.prefix(100))"
                 )
             }
             return id
@@ -131,7 +134,7 @@ struct ControlParameters {
         guard let text = values[name] else { return nil }
         guard let number = ASCII.decimal(text.utf8).flatMap({ Int(exactly: $0) }), range.contains(number) else {
             throw ControlError(
-                400, "\(name) is a number of \(range.lowerBound) to \(range.upperBound), not \(text.prefix(100))")
+                400, "\(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(text.prefix(100))")
         }
         return number
     }

@@ -1,17 +1,17 @@
 import Foundation
 import HTTPModel
 
-/// What whoever changes the cache over HTTP must know: 32 random bytes in a file that only its owner can read. So other
-/// users of the machine, and pages in a browser, cannot.
+/// The secret that permits changing the cache over HTTP: 32 random bytes in a file that only its owner can read, so
+/// that neither other users of the machine nor pages in a browser can.
 package struct ControlToken: Sendable {
-    /// Where it stands.
+    /// The token's file.
     package let path: String
     /// 64 hexadecimal digits.
     package let text: String
 
     private static let byteCount = 32
 
-    /// What it is good for.
+    /// What a token permits.
     package enum Scope: String, Sendable {
         /// Reading and changing.
         case all = "control-token"
@@ -19,9 +19,10 @@ package struct ControlToken: Sendable {
         case reading = "control-token-read"
     }
 
-    /// Takes the token of a cache directory, making one where there is none. The caller has the directory's lock.
-    /// - Throws: `TokenError`: a file that others can read (whoever has read it keeps what it says, so its mode is not
-    ///   just changed), or that holds no token.
+    /// Reads the token of a cache directory, creating it if it does not exist. The caller must hold the directory's
+    /// lock.
+    /// - Throws: `TokenError`: a file that others can read (correcting its mode would not help, as they may have
+    ///   read it), or that does not contain a token.
     package init(makingIn directory: String, for scope: Scope = .all) throws(TokenError) {
         let path = Self.path(in: directory, scope)
         if try Self.mode(of: path) == nil { try Self.make(path) }
@@ -32,25 +33,26 @@ package struct ControlToken: Sendable {
     package init(of directory: String, for scope: Scope = .all) throws(TokenError) {
         path = Self.path(in: directory, scope)
         guard let mode = try Self.mode(of: path) else {
-            throw TokenError("there is no \(path): the proxy makes it when it starts", isMendedAtStart: true)
+            throw TokenError("there is no \(path): the proxy creates it when it starts", isMendedAtStart: true)
         }
         guard mode & 0o077 == 0 else {
             throw TokenError(
-                "others may have read \(path) (its mode is \(String(mode & 0o777, radix: 8))): remove it, and the proxy makes a new one when it starts",
+                "others may have read \(path) (its mode is \(String(mode & 0o777, radix: 8))): remove it, and the proxy creates a new one when it starts",
                 isMendedAtStart: true)
         }
         guard let data = FileManager.default.contents(atPath: path) else { throw TokenError.system("read", path) }
         text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         guard text.utf8.count == 2 * Self.byteCount, text.utf8.allSatisfy({ ASCII.hexValue($0) != nil }) else {
             throw TokenError(
-                "\(path) holds no token: remove it, and the proxy makes a new one when it starts", isMendedAtStart: true
+                "\(path) does not contain a token: remove it, and the proxy creates a new one when it starts",
+                isMendedAtStart: true
             )
         }
     }
 
     private static func path(in directory: String, _ scope: Scope) -> String { directory + "/" + scope.rawValue }
 
-    /// - Returns: nil where there is no such file.
+    /// - Returns: nil if there is no such file.
     private static func mode(of path: String) throws(TokenError) -> mode_t? {
         var info = stat()
         guard lstat(path, &info) == 0 else {
@@ -59,17 +61,17 @@ package struct ControlToken: Sendable {
         }
         guard info.st_mode & S_IFMT == S_IFREG else {
             throw TokenError(
-                "\(path) is not a file: remove it, and the proxy makes one when it starts", isMendedAtStart: true)
+                "\(path) is not a file: remove it, and the proxy creates one when it starts", isMendedAtStart: true)
         }
         return info.st_mode
     }
 
-    /// Under another name first: a token is there as a whole or not at all.
+    /// Writes it under another name first, so that a token exists as a whole or not at all.
     private static func make(_ path: String) throws(TokenError) {
         let new = path + ".new"
         unlink(new)
         let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .system("make", new) }
+        guard descriptor >= 0 else { throw .system("create", new) }
         defer { close(descriptor) }
         var generator = SystemRandomNumberGenerator()
         let digits = (0..<byteCount).flatMap { _ -> [UInt8] in
@@ -86,8 +88,8 @@ package struct ControlToken: Sendable {
         }
     }
 
-    /// Whether `Authorization` shows the token (RFC 6750 §2.1). How long this takes does not depend on where a wrong
-    /// one differs.
+    /// Whether `Authorization` contains the token (RFC 6750 §2.1). Takes the same time wherever a wrong token
+    /// differs.
     package func isShown(by authorization: String?) -> Bool {
         guard let authorization else { return false }
         let parts = authorization.split(separator: " ", maxSplits: 1)
@@ -98,10 +100,10 @@ package struct ControlToken: Sendable {
     }
 }
 
-/// A token that cannot be used. The description is one line that says what to do.
+/// A token that cannot be used. The description is one line that tells what to do.
 package struct TokenError: Error, Sendable, CustomStringConvertible {
     package let description: String
-    /// Whether a proxy that starts makes a token that can be used: one that runs does not.
+    /// Whether a starting proxy creates a usable token; a running one does not.
     package let isMendedAtStart: Bool
 
     init(_ description: String, isMendedAtStart: Bool = false) {

@@ -1,14 +1,14 @@
 import CachePolicy
 import Downloads
 
-/// What one client is told of downloads: first how they are, then what has changed, a batch at a time.
+/// The events of downloads for one client: first the current state, then the changes, a batch at a time.
 ///
 /// | term | meaning |
 /// |---|---|
-/// | batch | what has changed since the one before, as it was at one moment; its last event bears the number that `Last-Event-ID` gives back |
-/// | part | some of the events of a batch, as they are sent |
+/// | batch | the changes since the previous batch, as of one moment; its last event has the ID that the client returns in `Last-Event-ID` |
+/// | part | some of the events of a batch, sent together |
 struct DownloadEvents {
-    /// The most events of a part: more would keep a loop busy for too long.
+    /// The most events of a part; more would keep a loop busy for too long.
     static let partCount = 64
 
     private let snapshots: DownloadSnapshots
@@ -16,26 +16,27 @@ struct DownloadEvents {
     private let mask: URLMask?
     /// nil for all.
     private let ids: Set<Int64>?
-    /// Whether downloads are told at first that have ended already.
+    /// Whether the first batch includes ended downloads.
     private let hasEnded: Bool
-    /// What has changed up to it is told, or in the batch.
+    /// The revision up to which all changes have been sent, or are in the batch.
     private var revision: UInt64 = 0
-    /// Whether it is told of changes alone, and of which downloads it was told before is not known.
+    /// Whether the client resumes an earlier stream: it gets changes only, and which downloads it has been sent is
+    /// not known.
     private var goesOn = false
-    /// Those whose end is still to be told.
+    /// The downloads whose end has not been sent yet.
     private var open: Set<Int64> = []
-    /// As it was told last.
+    /// The summary last sent.
     private var summary: DownloadSummary?
 
-    // What of the batch is still to be told.
+    // The rest of the batch.
     private var downloads: ArraySlice<DownloadReport> = []
     private var removed: ArraySlice<Int64> = []
     private var isSummaryDue = false
 
     /// - Parameters:
-    ///   - hasEnded: whether downloads are told that have ended already. Those that are named are in any case.
-    ///   - mask: nil where URLs are told as they are.
-    ///   - lastID: of the last event that was told before; what is none of this session has no meaning.
+    ///   - hasEnded: whether to include ended downloads; downloads named in `ids` are included in any case.
+    ///   - mask: nil to show URLs unmasked.
+    ///   - lastID: the ID of the last event that the client has received; ignored if it is from another session.
     init(
         _ snapshots: DownloadSnapshots, session: String, ids: Set<Int64>?, hasEnded: Bool, lastID: String?,
         mask: URLMask?
@@ -56,7 +57,7 @@ struct DownloadEvents {
         return UInt64(id.dropFirst(session.count + 1))
     }
 
-    /// Begins a batch, when the one before is told.
+    /// Begins a batch, after the previous one was sent.
     mutating func begin() {
         let (isFirst, ids, hasEnded) = (revision == 0 && summary == nil, ids, hasEnded)
         let changes = snapshots.changes(since: revision) {
@@ -65,7 +66,7 @@ struct DownloadEvents {
         let listing = changes.listing
         revision = changes.revision
         downloads = listing.downloads[...]
-        // What ended and was forgotten between two batches is no change.
+        // A download that ended and was dropped from the history between two batches is not a change.
         if goesOn, let forgotten = changes.removed {
             removed = forgotten.filter { ids?.contains($0) ?? true }[...]
         } else {
@@ -81,7 +82,7 @@ struct DownloadEvents {
         summary = listing.summary
     }
 
-    /// The next part of the batch; nil at its end.
+    /// The next part of the batch; nil at the end of the batch.
     mutating func next() throws -> [UInt8]? {
         var part: [UInt8] = []
         for _ in 0..<Self.partCount {
@@ -108,7 +109,7 @@ struct DownloadEvents {
     }
 }
 
-/// A download that is forgotten, and whose end was not told.
+/// A download that the history has dropped, and whose end was not sent.
 package struct RemovedDownload: Codable, Sendable {
     package let id: Int64
 }

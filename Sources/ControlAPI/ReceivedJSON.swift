@@ -3,17 +3,17 @@ import Foundation
 import HTTPTransport
 import Units
 
-/// What a request's body can be: an object all of whose members are known.
+/// The JSON object in a request's body, all of whose members are known.
 protocol ReceivedValue: Decodable, Sendable {
-    /// One that would do.
+    /// A valid body, for the error message.
     static var example: String { get }
 }
 
 extension ControlHandler {
-    /// No change takes more.
+    /// The largest body of a change.
     private static let maxJSONBytes = 64 << 10
 
-    /// Reads the body as JSON; what is none is answered.
+    /// Reads the body as JSON; answers an invalid body itself.
     func receiveJSON<Value: ReceivedValue>(_ type: Value.Type, _ exchange: Exchange, then: @escaping (Value) -> Void) {
         receiveBody(exchange, upTo: Self.maxJSONBytes) { body in
             do throws(ControlError) { then(try ReceivedJSON.decode(type, from: body)) } catch {
@@ -22,7 +22,7 @@ extension ControlHandler {
         }
     }
 
-    /// Reads the body; what is none is answered.
+    /// Reads the body; answers an invalid body itself.
     func receiveBody(_ exchange: Exchange, upTo limit: Int, then: @escaping ([UInt8]) -> Void) {
         exchange.readBody(upTo: limit) { result in
             do throws(BodyFault) { then(try result.get()) } catch {
@@ -40,12 +40,12 @@ enum ReceivedJSON {
         } catch let error as ControlError {
             throw error
         } catch {
-            throw ControlError(400, "the body is not what belongs here; send a JSON object such as \(Value.example)")
+            throw ControlError(400, "the body is invalid: send a JSON object such as \(Value.example)")
         }
     }
 }
 
-/// The names of an object's members, and of those of the objects that are listed in it, as they were sent.
+/// The names of an object's members as they were sent, including those of the objects listed in it.
 private struct MemberNames: Decodable {
     private let names: [String]
     private let listed: [MemberNames]
@@ -53,19 +53,19 @@ private struct MemberNames: Decodable {
     init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: AnyKey.self)
         names = members.allKeys.map(\.stringValue)
-        // The one list of objects that there is.
+        // The only list of objects in any body.
         listed =
             try AnyKey(stringValue: "downloads").map {
                 members.contains($0) ? try members.decode([MemberNames].self, forKey: $0) : []
             } ?? []
     }
 
-    /// A second spelling would be one that another version need not know.
+    /// Refuses other spellings of a name, which another version might not accept.
     func check() throws(ControlError) {
         for members in listed { try members.check() }
         guard let name = names.filter({ !ControlJSON.isWellSpelt($0) }).sorted().first else { return }
         throw ControlError(
-            422, "there is no member \(name.prefix(100)) here: names are written in small letters, such as max_size")
+            422, "there is no member \(name.prefix(100)) here: names are in lower case, such as max_size")
     }
 }
 
@@ -99,28 +99,28 @@ struct ReceivedSpan: Decodable {
 }
 
 extension Decoder {
-    /// Where in what was sent, such as `downloads[2].first`; nil for the whole.
+    /// The place in the body, such as `downloads[2].first`; nil for the whole body.
     var place: String? { codingPath.isEmpty ? nil : codingPath.place }
 
-    /// A misspelt member must not be taken for a missing one.
+    /// Refuses unknown members, so that a misspelt member is not taken for a missing one.
     func refuseMembers(except known: [String]) throws {
         let members = try container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
         guard let unknown = members.filter({ !known.contains($0) }).sorted().first else { return }
         let names = known.map(ControlJSON.snakeCase).joined(separator: " and ")
         throw ControlError(
             422,
-            "there is no member \(ControlJSON.snakeCase(String(unknown.prefix(100)))) \(place.map { "in \($0)" } ?? "here"), but \(names)"
+            "there is no member \(ControlJSON.snakeCase(String(unknown.prefix(100)))) \(place.map { "in \($0)" } ?? "here"); the members are \(names)"
         )
     }
 }
 
 extension KeyedDecodingContainer {
-    /// `null` is a value like any other, and a wrong one; `decodeIfPresent` would pass it over.
+    /// Unlike `decodeIfPresent`, treats `null` as a wrong value, not as a missing one.
     func decodeIfThere<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
         contains(key) ? try decode(type, forKey: key) : nil
     }
 
-    /// - Parameter form: what the member is, for whoever has sent something else.
+    /// - Parameter form: describes the member, for the error message.
     func decodeIfThere<Value: Decodable>(
         _ type: Value.Type, forKey key: Key, form: String, _ isGood: (Value) -> Bool = { _ in true }
     ) throws -> Value? {

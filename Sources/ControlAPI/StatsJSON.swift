@@ -1,10 +1,10 @@
 import Foundation
 import Metrics
 
-/// What `GET /stats` answers, and how it is read.
+/// The JSON of `GET /stats`, written and read.
 package enum StatsJSON {
-    /// Names in snake_case, as everywhere below `/api`. Those that they had before stand beside them, in version 0.1
-    /// only.
+    /// Writes names in snake_case, as everywhere below `/api`. In version 0.1 only, the former names stand beside
+    /// them.
     package static func page(_ snapshot: StatsSnapshot) throws -> [UInt8] {
         let names = try object(ControlJSON.line(snapshot)), old = try object([UInt8](JSONEncoder().encode(snapshot)))
         let page = try JSONSerialization.data(

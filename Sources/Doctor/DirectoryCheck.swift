@@ -1,20 +1,21 @@
 import HTTPModel
 import Units
 
-/// What is at the place of the cache directory.
+/// The state of the cache directory and its file system.
 struct DirectoryFacts: Sendable, Equatable {
     enum Place: Sendable, Equatable {
-        /// Nothing yet; the nearest directory above it, and whether this user can make it there.
+        /// It does not exist; with the nearest existing directory above it, and whether this user can create it
+        /// there.
         case missing(above: String, canBeMade: Bool)
         case directory(owner: UInt32, mode: UInt32, isWritable: Bool)
         case notDirectory
-        /// The system's word.
+        /// With the system's error message.
         case unreachable(String)
     }
 
     var path: String
     var place: Place
-    /// This process's user.
+    /// The user ID of this process.
     var user: UInt32
     var fileSystem: FileSystemKind
 
@@ -23,9 +24,9 @@ struct DirectoryFacts: Sendable, Equatable {
     private var finding: Finding {
         let elsewhere = "name another with --cache-dir or cache_dir"
         switch place {
-        case .missing(_, canBeMade: true): return .ok("cache", "\(path) does not exist yet: the proxy makes it")
+        case .missing(_, canBeMade: true): return .ok("cache", "\(path) does not exist yet: the proxy creates it")
         case .missing(let above, _):
-            return .problem("cache", "\(path) cannot be made, as \(above) is not writable", elsewhere)
+            return .problem("cache", "\(path) cannot be created, because \(above) is not writable", elsewhere)
         case .notDirectory: return .problem("cache", "\(path) is not a directory", elsewhere)
         case .unreachable(let reason): return .problem("cache", "\(path) cannot be reached: \(reason)", elsewhere)
         case .directory(let owner, _, isWritable: false):
@@ -43,9 +44,9 @@ struct DirectoryFacts: Sendable, Equatable {
     }
 }
 
-/// The file system that the cache is on.
+/// The file system of the cache.
 struct FileSystemKind: Sendable, Equatable {
-    /// The number that statfs(2) tells.
+    /// The type number that statfs(2) returns.
     var magic: Int64
     var isReadOnly = false
 
@@ -64,7 +65,7 @@ struct FileSystemKind: Sendable, Equatable {
     func findings(of path: String) -> [Finding] {
         if isReadOnly {
             return [
-                .problem("file system", "the one of \(path) is read-only", "remount it writable, or move the cache")
+                .problem("file system", "that of \(path) is read-only", "remount it writable, or move the cache")
             ]
         }
         guard let (name, sort) = Self.known[magic] else { return [.ok("file system", "a local one")] }
@@ -98,10 +99,10 @@ struct FileSystemKind: Sendable, Equatable {
     }
 }
 
-/// Room on the disk, in bytes.
+/// Disk space, in bytes.
 struct SpaceFacts: Sendable, Equatable {
     var free: Int64
-    /// What the cache takes already.
+    /// The current size of the cache.
     var cached: Int64
     var maxSize: Int64
     var minFree: Int64
@@ -124,16 +125,16 @@ struct SpaceFacts: Sendable, Equatable {
     }
 }
 
-/// What the file system can do with parts of files, tried with one of the doctor's own.
+/// Which operations on parts of files the file system supports, found by trying them on files of the doctor's own.
 struct SparseFacts: Sendable, Equatable {
     enum Trial: Sendable, Equatable {
         case works, refused
-        /// It could not be tried: why.
+        /// It could not be tried; with the reason.
         case untried(String)
     }
 
     var holes: Trial
-    /// Whether lseek(2) tells holes from data.
+    /// Whether lseek(2) distinguishes holes from data.
     var tellsHoles: Bool
     var reflinks: Trial
 
@@ -144,7 +145,7 @@ struct SparseFacts: Sendable, Equatable {
         case .works where tellsHoles: .ok("holes", "parts of files can be freed")
         case .works:
             .warning(
-                "holes", "parts of files can be freed, but not told from data",
+                "holes", "parts of files can be freed, but holes cannot be told from data",
                 "move the cache to ext4, XFS or Btrfs if backups of it are large")
         case .refused:
             .problem(

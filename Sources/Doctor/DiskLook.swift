@@ -6,17 +6,17 @@ import Reelcache
 
 // no traps: constants, and numbers of the system that are clamped.
 
-/// Looks at the disk of a cache.
+/// Examines the disk of a cache.
 struct DiskLook {
     let directory: DirectoryFacts
-    /// nil where nothing can be told.
+    /// nil if the file system cannot be queried.
     let space: SpaceFacts?
     let sparse: SparseFacts
 
     init(_ configuration: ProxyConfiguration) {
         let path = configuration.cacheDirectory
         let place = Self.place(path)
-        // What the cache will be on, where it does not exist yet.
+        // If the cache does not exist yet, the file system that it would be on.
         let existing = if case .missing(let above, _) = place { above } else { path }
         var volume = statvfs()
         let isKnown = statvfs(existing, &volume) == 0
@@ -59,7 +59,7 @@ struct DiskLook {
     }
 }
 
-/// Tries on two files of its own what a cache needs. They have no names by the time that they have content.
+/// Tries the operations that a cache needs on two files of its own. They are unlinked before they have content.
 private enum SparseTrial {
     private static let size = 1 << 20
 
@@ -71,7 +71,7 @@ private enum SparseTrial {
         defer { for descriptor in [file, copy] { close(descriptor) } }
         let block = [UInt8](repeating: 1, count: size)
         guard pwrite(file, block, size, 0) == size, fsync(file) == 0 else {
-            let reason = "the disk takes no test file"
+            let reason = "no test file can be written"
             return SparseFacts(holes: .untried(reason), tellsHoles: true, reflinks: .untried(reason))
         }
         let reflinks = reel_clone_file(copy, file) == 0
@@ -81,7 +81,7 @@ private enum SparseTrial {
             reflinks: reflinks ? .works : .refused)
     }
 
-    /// SEEK_DATA of Linux, which glibc declares only with _GNU_SOURCE.
+    /// Linux's SEEK_DATA, which glibc declares only with _GNU_SOURCE.
     private static let seekData: Int32 = 3
 
     private static func temporaryFile(_ directory: String) -> Int32? {

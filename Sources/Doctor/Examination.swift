@@ -5,18 +5,18 @@ import HTTPModel
 import Reelcache
 import Upstream
 
-/// Looks at all that goes wrong in practice, and says what it finds. The only place where the doctor acts: everything
-/// else is a function of what is seen here.
+/// Examines everything that goes wrong in practice, and reports the findings. The only place where
+/// the doctor acts: the checks are functions of the facts that are collected here.
 ///
-/// Nothing goes to another host unless a URL is named. Each step ends within seconds. Blocks.
+/// Contacts no other host unless a URL is named. Each step takes a few seconds at most. Blocks.
 package struct Examination {
     private let sources: SettingSources
     private let argument: String?
 
-    /// - Parameter url: what a player is to play; nil for none.
+    /// - Parameter url: the URL that a player should play; nil for none.
     package init(_ sources: SettingSources, url: String?) { (self.sources, argument) = (sources, url) }
 
-    /// In the order in which things depend on each other.
+    /// The findings; each thing comes after those that it depends on.
     package func findings() -> [Finding] {
         var findings = configurationFindings
         let configuration = settings.proxy
@@ -37,7 +37,8 @@ package struct Examination {
 
     // MARK: Settings
 
-    /// What is wrong keeps nothing else from being looked at: then the defaults hold.
+    /// The settings; the defaults and flags if the configuration is invalid, so that everything else is examined
+    /// nevertheless.
     private var settings: Settings {
         if let settings = try? sources.read() { return settings }
         var flagsAlone = SettingSources(environment: [:])
@@ -50,10 +51,10 @@ package struct Examination {
         do throws(SettingsError) {
             let file = try sources.read().file
             return [
-                .ok("configuration", file.map { "\($0) is right" } ?? "no file: defaults, variables and flags hold")
+                .ok("configuration", file.map { "\($0) is valid" } ?? "no file: defaults, variables and flags apply")
             ]
         } catch {
-            return error.lines.map { .problem("configuration", $0, "correct that; see reelcache config check") }
+            return error.lines.map { .problem("configuration", $0, "correct it; see reelcache config check") }
         }
     }
 

@@ -1,10 +1,10 @@
-/// What the doctor has to say about one thing.
+/// A result of the doctor about one thing.
 ///
 /// | term | meaning |
 /// |---|---|
-/// | fact | what was seen of the machine, the cache or an origin: a value, made in `Examination` |
+/// | fact | an observation of the machine, the cache or an origin: a value, collected in `Examination` |
 /// | check | a pure function from facts to findings |
-/// | finding | one line: how it is, and what to do |
+/// | finding | one line: the state, and what to do |
 package struct Finding: Sendable, Equatable, Encodable {
     package enum Severity: String, Sendable, Encodable, Comparable, CaseIterable {
         case ok, warning, problem
@@ -14,11 +14,11 @@ package struct Finding: Sendable, Equatable, Encodable {
         private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
-    /// What was looked at, in a word or two.
+    /// The examined thing, in a word or two.
     package let check: String
     package let severity: Severity
     package let text: String
-    /// What to do; nil where nothing is to be done.
+    /// What to do; nil if nothing has to be done.
     package let advice: String?
 
     static func ok(_ check: String, _ text: String) -> Finding {
@@ -33,7 +33,7 @@ package struct Finding: Sendable, Equatable, Encodable {
         Finding(check: check, severity: .problem, text: text, advice: advice)
     }
 
-    /// For people.
+    /// The finding as a line for people.
     package var line: String {
         let name = severity.rawValue
         let spaces = String(repeating: " ", count: max(1, 9 - name.count)) // no trap: short names

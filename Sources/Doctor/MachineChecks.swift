@@ -1,14 +1,14 @@
 import HTTPModel
 import Units
 
-/// How many files this process may have open.
+/// The number of files that this process may have open.
 struct FileLimitFacts: Sendable, Equatable {
-    /// As far as the limit can be raised.
+    /// The highest limit that this process can set.
     var most: Int
-    /// What a proxy needs to work at all.
+    /// The lowest limit with which a proxy can work.
     var needed: Int
 
-    /// From here on nobody notices.
+    /// Limits from here on have no noticeable effect.
     private static let plenty = 4096
 
     var finding: Finding {
@@ -28,7 +28,7 @@ struct ClockFacts: Sendable, Equatable {
     var now: Int64
     /// When this program was built or installed.
     var built: Int64
-    /// What an origin's `Date` said when it was asked.
+    /// The origin's `Date`, when it was contacted.
     var origin: Int64?
 
     private static let tolerance: Int64 = 300
@@ -38,7 +38,7 @@ struct ClockFacts: Sendable, Equatable {
         // A file may come from a machine whose clock is a little ahead.
         if now < built -| 86_400 {
             return .problem(
-                "clock", "it says \(HTTPDate.format(now)), before this program was made: no certificate is valid then",
+                "clock", "it shows \(HTTPDate.format(now)), before the program was built: no certificate is valid then",
                 advice)
         }
         guard let origin else { return .ok("clock", HTTPDate.format(now)) }
@@ -47,16 +47,16 @@ struct ClockFacts: Sendable, Equatable {
         let distance = TimeSpan(seconds: Int64(clamping: difference.magnitude))
         return .warning(
             "clock",
-            "it is \(distance) \(difference > 0 ? "behind" : "ahead of") the origin's: what is fresh is misjudged",
+            "it is \(distance) \(difference > 0 ? "behind" : "ahead of") the origin's: freshness is misjudged",
             advice)
     }
 }
 
-/// How names of hosts are looked up.
+/// How host names are looked up.
 struct NameFacts: Sendable, Equatable {
-    /// Lines `nameserver` of /etc/resolv.conf; nil where it cannot be read.
+    /// The number of `nameserver` lines in /etc/resolv.conf; nil if it cannot be read.
     var servers: Int?
-    /// Whether the name of this machine itself resolves.
+    /// Whether `localhost` resolves.
     var resolvesLocalhost: Bool
 
     var finding: Finding {
@@ -72,12 +72,12 @@ struct NameFacts: Sendable, Equatable {
     }
 }
 
-/// The certificates by which origins over https are judged.
+/// The certificates by which https origins are verified.
 struct CertificateFacts: Sendable, Equatable {
-    /// `ca_file`, or the system's; nil where none was found.
+    /// `ca_file`, or the system's file; nil if none was found.
     var file: String?
     var isConfigured: Bool
-    /// How many certificates are in it; nil where it cannot be read.
+    /// The number of certificates in it; nil if it cannot be read.
     var count: Int?
 
     var finding: Finding {
@@ -93,13 +93,13 @@ struct CertificateFacts: Sendable, Equatable {
     }
 }
 
-/// Proxies of the network that players would take to reach the one on this machine.
+/// HTTP proxies of the network that players might use to reach the one on this machine.
 struct ProxyVariableFacts: Sendable, Equatable {
-    /// Names of the variables that are set.
+    /// The names of the variables that are set.
     var variables: [String]
-    /// Of `no_proxy` and `NO_PROXY`.
+    /// The entries of `no_proxy` and `NO_PROXY`.
     var exceptions: [String]
-    /// By which players reach the proxy.
+    /// The host by which players reach the proxy.
     var host: String
 
     var finding: Finding {
@@ -108,11 +108,11 @@ struct ProxyVariableFacts: Sendable, Equatable {
             return .ok("environment", "\(name) is set, and no_proxy excepts \(host)")
         }
         return .warning(
-            "environment", "\(name) is set: players may ask that proxy for what is at \(host)",
+            "environment", "\(name) is set: players may send requests for \(host) to that proxy",
             "add \(host) to no_proxy")
     }
 
-    /// - Parameter environment: that of this process.
+    /// - Parameter environment: the environment of this process.
     init(_ environment: [String: String], host: String) {
         let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
         variables = names.filter { environment[$0]?.isEmpty == false }

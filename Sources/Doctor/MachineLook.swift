@@ -4,7 +4,7 @@ import Reelcache
 
 // no traps: limits that are clamped.
 
-/// Looks at the machine.
+/// Examines the machine.
 enum MachineLook {
     static func fileLimit(_ configuration: ProxyConfiguration) -> FileLimitFacts {
         var limit = rlimit()
@@ -26,7 +26,7 @@ enum MachineLook {
         return NameFacts(servers: servers, resolvesLocalhost: !addresses(of: "localhost").isEmpty)
     }
 
-    /// By the system's own look-up. Blocks for as long as that does.
+    /// Uses the system's name lookup. Blocks for as long as that takes.
     static func addresses(of host: String) -> [String] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -48,7 +48,7 @@ enum MachineLook {
 
     // MARK: Certificates
 
-    /// Where distributions have theirs.
+    /// The places in which distributions keep their certificates.
     private static let stores = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
         "/etc/ssl/cert.pem",
@@ -60,7 +60,7 @@ enum MachineLook {
         return CertificateFacts(file: file, isConfigured: configured != nil, count: file.flatMap(count))
     }
 
-    /// Far more than any system has.
+    /// Far more bytes than on any system.
     private static let longestStore = 16 << 20
 
     private static func count(_ file: String) -> Int? {

@@ -6,11 +6,11 @@ import Reelcache
 import Synchronization
 import Upstream
 
-/// Makes one request as the proxy makes it, with its redirects, its certificates and its address policy.
+/// Sends one request as the proxy would, with its redirects, its certificates and its address policy.
 struct OriginProbe {
     private let settings: UpstreamSettings
 
-    /// Seconds for all of it.
+    /// The time limit for the whole request, in seconds.
     private static let patience = 15.0
 
     init(_ configuration: ProxyConfiguration) {
@@ -19,7 +19,7 @@ struct OriginProbe {
             caFile: configuration.certificateFile, userAgent: "reelcache/\(Proxy.version)")
     }
 
-    /// Asks for the first byte. Blocks.
+    /// Requests the first byte. Blocks.
     func ask(_ url: String, fields: HeaderFields = HeaderFields(), policy: AddressPolicy) -> AnswerFacts {
         guard let loop = try? EventLoop() else { return .failed(.outOfDescriptors(host: url)) }
         loop.start()
@@ -42,11 +42,11 @@ struct OriginProbe {
     }
 }
 
-/// What comes first of a transfer: a head, or an error.
+/// The first result of a transfer: a head, or an error.
 private final class ProbeAnswer: Sendable {
     private let facts = Mutex<AnswerFacts?>(nil)
     private let bell = DispatchSemaphore(value: 0)
-    /// What was asked for.
+    /// The requested URL.
     let url: String
 
     init(_ url: String) { self.url = url }

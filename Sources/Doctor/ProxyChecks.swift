@@ -1,15 +1,15 @@
-/// Who has the address at which the proxy is to listen.
+/// The state of the address at which the proxy is to listen.
 enum PortFacts: Sendable, Equatable {
     case free
-    /// The system chooses one.
+    /// The system chooses a port.
     case any
-    /// The proxy of this cache.
+    /// The proxy of this cache listens there.
     case ours
-    /// A proxy of another cache.
+    /// A proxy of another cache listens there.
     case otherProxy(version: String)
-    /// Another program; its name and number, where they can be seen.
+    /// Another program listens there; with its name and process ID, if they can be determined.
     case taken(by: String?)
-    /// The system's word.
+    /// With the system's error message.
     case refused(String)
 
     func finding(_ address: String) -> Finding {
@@ -23,7 +23,7 @@ enum PortFacts: Sendable, Equatable {
                 "port", "a proxy of another cache has \(address) (version \(version))",
                 "stop it, \(elsewhere), or name its cache with --cache-dir")
         case .taken(let program):
-            .problem("port", "\(program ?? "another program") has \(address)", "stop that, or \(elsewhere)")
+            .problem("port", "\(program ?? "another program") has \(address)", "stop it, or \(elsewhere)")
         case .refused(let reason): .problem("port", "cannot listen at \(address): \(reason)", elsewhere)
         }
     }
@@ -32,17 +32,17 @@ enum PortFacts: Sendable, Equatable {
 /// The proxy that owns the cache.
 enum RunningFacts: Sendable, Equatable {
     case none
-    /// A process without a proxy.
+    /// A process that runs no proxy has the cache open.
     case owned(pid: Int32?)
     case silent(pid: Int32, url: String, reason: String)
     /// - Parameters:
-    ///   - directory: what it says that it serves; nil where it does not tell.
-    ///   - isWhereWanted: whether it listens where the configuration says.
+    ///   - directory: the directory that it reports to serve; nil if it does not report it.
+    ///   - isWhereWanted: whether it listens at the configured address.
     case answers(pid: Int32, url: String, version: String, directory: String?, isWhereWanted: Bool)
 
     /// - Parameters:
-    ///   - version: of this program.
-    ///   - directory: of the cache.
+    ///   - version: the version of this program.
+    ///   - directory: the cache directory.
     func findings(version: String, directory: String) -> [Finding] {
         let restart = "restart it (systemctl --user restart reelcache, or stop process"
         switch self {
@@ -50,7 +50,7 @@ enum RunningFacts: Sendable, Equatable {
         case .owned(let pid):
             return [
                 .warning(
-                    "proxy", "\(pid.map { "process \($0)" } ?? "another process") has the cache open and runs no proxy",
+                    "proxy", "\(pid.map { "process \($0)" } ?? "another process") has the cache open but runs no proxy",
                     "wait until it has ended")
             ]
         case .silent(let pid, let url, let reason):
@@ -63,16 +63,16 @@ enum RunningFacts: Sendable, Equatable {
             var findings: [Finding] = []
             if running != version {
                 findings.append(
-                    .warning("proxy", "version \(running) is running, and this is \(version)", "\(restart) \(pid))"))
+                    .warning("proxy", "version \(running) is running, but this is \(version)", "\(restart) \(pid))"))
             }
             if let served, served != directory {
                 findings.append(
-                    .warning("proxy", "it serves \(served), and not \(directory)", "name that with --cache-dir"))
+                    .warning("proxy", "it serves \(served) instead of \(directory)", "name that with --cache-dir"))
             }
             if !isWhereWanted {
                 findings.append(
                     .warning(
-                        "proxy", "it listens at \(url), and not where the configuration says", "\(restart) \(pid))"))
+                        "proxy", "it listens at \(url), not where the configuration says", "\(restart) \(pid))"))
             }
             return findings.isEmpty ? [.ok("proxy", "version \(running) answers at \(url)")] : findings
         }

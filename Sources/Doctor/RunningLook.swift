@@ -7,12 +7,12 @@ import Metrics
 import Reelcache
 import Upstream
 
-/// Looks who has the cache, and who has the port.
+/// Finds the process that owns the cache and the one that uses the port.
 struct RunningLook {
     let port: PortFacts
     let proxy: RunningFacts
 
-    /// Seconds that a proxy of this machine may take.
+    /// The time limit for a proxy on this machine, in seconds.
     private static let patience = 2.0
 
     init(_ configuration: ProxyConfiguration) {
@@ -37,7 +37,7 @@ struct RunningLook {
 
     private struct Silence: Error { let reason: String }
 
-    /// The version that `/stats` tells, by a proxy that is well.
+    /// The version in `/stats`, if the proxy is healthy.
     private static func version(at url: String, of proxy: RunningProxy?) -> Result<String, Silence> {
         do throws(UpstreamError) {
             let health = try BlockingFetch.get(url: url + "/healthz", timeout: patience)
@@ -51,7 +51,7 @@ struct RunningLook {
         do throws(UpstreamError) {
             let stats = try request.bytes()
             guard stats.status == 200, let snapshot = try? StatsJSON.read(stats.body) else {
-                return .failure(Silence(reason: "/stats answers \(stats.status), and not as this version expects"))
+                return .failure(Silence(reason: "/stats answers \(stats.status) in an unexpected way"))
             }
             return .success(String(snapshot.version.prefix(40)).printable)
         } catch { return .failure(Silence(reason: "\(error)")) }
@@ -78,9 +78,9 @@ struct RunningLook {
     }
 }
 
-/// The process that listens at a port, where this user may see that.
+/// Finds the process that listens at a port, if this user may see it.
 private enum PortOwner {
-    /// What is in /proc changes while it is read, and a line or a process can be missed.
+    /// /proc changes while it is read, so a line or a process can be missed.
     private static let attempts = 5
 
     static func name(port: Int) -> String? { (0..<attempts).lazy.compactMap { _ in find(port) }.first }
@@ -88,7 +88,7 @@ private enum PortOwner {
     private static func find(_ port: Int) -> String? {
         let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { listeners($0, port) }
         guard !sockets.isEmpty else { return nil }
-        // A child that is just being started has what its parent has.
+        // A child that has just been started shares its parent's descriptors; the parent usually has the lower ID.
         for process in entries("/proc").compactMap({ Int($0) }).sorted() {
             let directory = "/proc/\(process)/fd"
             guard entries(directory).contains(where: { sockets.contains(target("\(directory)/\($0)")) }) else {
@@ -119,7 +119,7 @@ private enum PortOwner {
         return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     }
 
-    /// As `/proc/PID/fd` shows them: `socket:[1234]`.
+    /// The listening sockets of a port, as `/proc/PID/fd` shows them: `socket:[1234]`.
     ///
     ///     sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
     ///      0: 0100007F:1CA7 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1234 1 ...

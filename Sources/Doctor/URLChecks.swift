@@ -3,9 +3,9 @@ import HTTPModel
 import Units
 import Upstream
 
-/// What the settings say about a URL.
+/// What the settings decide about a URL.
 struct RuleFacts: Sendable, Equatable {
-    /// Without its secrets.
+    /// With secrets masked.
     var url: String
     var isServed = true
     var isOffline = false
@@ -19,21 +19,21 @@ struct RuleFacts: Sendable, Equatable {
                 "add a mount, or set any_origin to true")
         }
         if isOffline {
-            return .warning("rules", "offline is set: only what is cached plays", "set offline to false")
+            return .warning("rules", "offline is set: only cached media plays", "set offline to false")
         }
         if bypasses {
-            return .warning("rules", "a rule has it bypass the cache", "remove bypass from that rule")
+            return .warning("rules", "a rule makes it bypass the cache", "remove bypass from that rule")
         }
         return .ok("rules", largestStored.map { "cached, if it is not longer than \(ByteSize(bytes: $0))" } ?? "cached")
     }
 }
 
-/// Where the host of a URL is.
+/// The addresses of a URL's host.
 struct AddressFacts: Sendable, Equatable {
     var host: String
-    /// None where the name does not resolve.
+    /// Empty if the name does not resolve.
     var addresses: [String]
-    /// The first that is private and not allowed.
+    /// The first private address that is not allowed.
     var refused: String?
 
     var finding: Finding {
@@ -48,12 +48,12 @@ struct AddressFacts: Sendable, Equatable {
     }
 }
 
-/// What an origin, or the proxy in its place, answers to a request for the first byte.
+/// The answer of an origin, or of the proxy, to a request for the first byte.
 enum AnswerFacts: Sendable, Equatable {
     case failed(UpstreamError)
     case head(AnswerHead)
 
-    /// Of the origin.
+    /// The findings about the origin.
     var originFindings: [Finding] {
         switch self {
         case .failed(let error): [Self.failure(error)]
@@ -74,27 +74,27 @@ enum AnswerFacts: Sendable, Equatable {
         }
     }
 
-    /// Of the proxy.
+    /// The finding about the proxy.
     /// - Parameters:
-    ///   - origin: what the origin has answered.
+    ///   - origin: the origin's answer.
     ///   - url: as a player opens it.
     func proxyFinding(_ origin: AnswerFacts, url: String) -> Finding {
         switch (self, origin) {
         case (.failed(let error), _):
-            return .problem("player's URL", "\(url) is not reached: \(error)", "restart the proxy")
+            return .problem("player's URL", "\(url) cannot be reached: \(error)", "restart the proxy")
         case (.head(let head), _) where head.status == 403 || head.status == 421:
             return .problem(
                 "player's URL", "the proxy answers \(head.status) to \(url)",
                 head.status == 403 ? "add the host to allow, and reload the proxy" : "add the name in the URL to names")
         case (.head(let head), .head(let other)) where !head.isMedia && other.isMedia:
             return .problem(
-                "player's URL", "the proxy answers \(head.status) to \(url), and the origin does not",
+                "player's URL", "the proxy answers \(head.status) to \(url), but the origin does not",
                 "see the proxy's log")
         case (.head(let head), .head(let other))
         where head.isMedia && other.length != nil && head.length != other.length:
             let lengths = [head.length, other.length].map { $0.map { "\($0) bytes" } ?? "no length" }
             return .warning(
-                "player's URL", "the proxy says \(lengths[0]), and the origin \(lengths[1])",
+                "player's URL", "the proxy reports \(lengths[0]), and the origin \(lengths[1])",
                 "the file has changed: it is fetched again when the cached one expires, or after reelcache rm")
         case (.head(let head), .failed) where head.isMedia:
             return .ok("player's URL", "\(url) plays from the cache")
@@ -106,17 +106,17 @@ enum AnswerFacts: Sendable, Equatable {
     }
 }
 
-/// What a head says.
+/// The contents of a response's head.
 struct AnswerHead: Sendable, Equatable {
     var status: Int
-    /// Whether a part was given where a part was asked for.
+    /// Whether the range request was answered with a range.
     var hasRanges = false
-    /// An ETag that is not weak, or a date of change.
+    /// Whether it has a strong ETag, or a Last-Modified date.
     var hasValidator = false
-    /// Bytes of the whole.
+    /// The length of the whole resource, in bytes.
     var length: Int64?
     var type: String?
-    /// Where it came from, if not from where it was asked for.
+    /// The host that answered, if a redirect led away from the requested URL.
     var movedTo: String?
     /// Seconds since 1970.
     var date: Int64?
@@ -129,12 +129,12 @@ struct AnswerHead: Sendable, Equatable {
         if type?.lowercased().hasPrefix("text/html") == true {
             findings.append(
                 .warning(
-                    "origin", "it answers with a web page, and not with media",
-                    "open the URL in a browser: a login or a hotel's network may be in between"))
+                    "origin", "it answers with a web page instead of media",
+                    "open the URL in a browser: a login page or a captive portal may be in between"))
         }
         if !hasRanges {
             findings.append(
-                .warning("origin", "it gives no byte ranges", "expect seeks to wait until everything before has come"))
+                .warning("origin", "it ignores byte ranges", "expect seeks to wait for everything before them"))
         }
         if !hasValidator {
             findings.append(

@@ -5,10 +5,10 @@ import HTTPModel
 import Reelcache
 import Upstream
 
-/// Asks an origin for the first byte of a URL, and then the proxy.
+/// Requests the first byte of a URL from its origin, and then from the proxy.
 struct URLVisit {
     let findings: [Finding]
-    /// What the origin says that the time is.
+    /// The origin's time.
     let date: Int64?
 
     init(_ argument: String, _ configuration: ProxyConfiguration) {
@@ -60,7 +60,7 @@ extension AddressFacts {
 }
 
 private extension AddressPolicy {
-    /// For the proxy, wherever it listens.
+    /// Permits every address, because the proxy may listen at any.
     static var everything: AddressPolicy {
         do { return try AddressPolicy(allow: ["0.0.0.0/0", "::/0"]) } catch { preconditionFailure("\(error)") }
     }

@@ -1,4 +1,4 @@
-/// Why a file cannot be read, written or placed. The description is one line that says what to do.
+/// Why a file cannot be read, written or placed. The description is one line that tells what to do.
 package struct FileError: Error, Sendable, CustomStringConvertible {
     package let description: String
 

@@ -1,27 +1,27 @@
 import Foundation
 import HTTPModel
 
-/// A file on its way to a place of its own: under no name, or a temporary one, until it is complete.
+/// Writes a file of its own, which is nameless or has a temporary name until it is complete.
 package struct FileExport {
     /// How the bytes were copied.
     package enum Method: String, Sendable, Encodable {
         /// Both files share their blocks until one is changed.
         case reflink
-        /// By the kernel.
+        /// The kernel copied the bytes.
         case copyFileRange = "copy_file_range"
-        /// Through this process.
+        /// The bytes went through this process.
         case copy
     }
 
     private let target: String
     private let replaces: Bool
     private let directory: String
-    /// Whether the file may be without a name until it is complete, where the file system can: then nothing is left of
-    /// it, however this process ends.
+    /// Whether the file may be nameless until it is complete, if the file system permits that: then nothing remains
+    /// of it if this process ends early.
     package var isNameless = true
 
-    /// - Parameter replaces: whether a file that is there is replaced, when the new one is complete.
-    /// - Throws: `FileError` where the target cannot be one.
+    /// - Parameter replaces: whether to replace an existing file, once the new one is complete.
+    /// - Throws: `FileError` if the target cannot be a file.
     package init(to target: String, replaces: Bool) throws {
         self.target = target
         self.replaces = replaces
@@ -34,14 +34,14 @@ package struct FileExport {
     }
 
     private static func collision(_ target: String) -> FileError {
-        FileError("\(target) is there already: choose another name, or --force to replace it")
+        FileError("\(target) exists already: choose another name, or use --force to replace it")
     }
 
-    /// What is there under the name of a target, where that may be replaced: a file, or a link to one or to nothing.
-    /// - Returns: nil where nothing is there, else the mode that the new file gets; that of a new file for a link to
-    ///   nothing.
+    /// Checks that an existing target may be replaced: a file, or a link to a file or to nothing.
+    /// - Returns: nil if the target does not exist; otherwise the mode of the new file, which for a link to nothing
+    ///   is the standard one.
     private static func replaceable(_ target: String) throws -> ReplacedMode? {
-        // Not even a name for a file, whatever is there.
+        // Not the name of a file, whatever exists there.
         if target.utf8.last == UInt8(ascii: "/") {
             throw FileError("\(target) is a directory: name a file in it")
         }
@@ -73,9 +73,8 @@ package struct FileExport {
 
     /// Copies the first `length` bytes of `path`.
     /// - Parameters:
-    ///   - isHeld: asked when all is copied: whether it has been one and the same file until then. False leaves
-    ///     nothing.
-    ///   - isWanted: told now and then how many are copied; false ends it, and leaves nothing.
+    ///   - isHeld: called after copying: whether the source was held all the time. If false, no file remains.
+    ///   - isWanted: called now and then with the number of bytes copied; false aborts, and no file remains.
     package func run(from path: String, length: Int64, isHeld: () -> Bool = { true }, isWanted: (Int64) -> Bool) throws
         -> Method
     {
@@ -86,10 +85,10 @@ package struct FileExport {
         }
     }
 
-    /// Puts a file together. It gets its name when `body` has returned.
+    /// Writes a file. It gets its name after `body` has returned.
     package func write<Result>(_ body: (UnfinishedFile) throws -> Result) throws -> Result {
         let file = try UnfinishedFile(in: directory, for: target, isNameless: isNameless)
-        // Before a byte is in it: what is private is never anything else.
+        // Set before the first byte is written, so that a private file is never readable by others.
         if replaces, case .same(let mode) = try Self.replaceable(target) { try file.setMode(mode) }
         let result = try body(file)
         try file.sync()

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPModel
 
-/// A directory in which finished downloads get files of their own. What is there is never overwritten.
+/// A directory for the files of finished downloads. Existing files are never overwritten.
 package struct FilePlacement: Sendable {
     private let directory: String
     /// See `FileExport.isNameless`.
@@ -10,15 +10,15 @@ package struct FilePlacement: Sendable {
     package struct Placed: Sendable {
         package let path: String
         package let bytes: Int64
-        /// nil where the file was there already.
+        /// nil if an identical file existed already.
         package let method: FileExport.Method?
     }
 
-    /// More files of one name than anybody has.
+    /// More files of one name than anyone has.
     private static let maxNumber = 10_000
 
-    /// Makes the directory where it is missing, and those above it.
-    /// - Throws: `FileError` where no file can be made in it.
+    /// Creates the directory if it is missing, and its parents.
+    /// - Throws: `FileError` if files cannot be created in it.
     package init(directory: String) throws {
         self.directory = directory
         var info = stat()
@@ -28,7 +28,7 @@ package struct FilePlacement: Sendable {
                     String(errno: Int32(clamping: $0.code))
                 }
                 throw FileError(
-                    "cannot make the directory \(directory): \(reason ?? error.localizedDescription); name another")
+                    "cannot create the directory \(directory): \(reason ?? error.localizedDescription); name another")
             }
             guard stat(directory, &info) == 0 else {
                 throw FileError("cannot write to \(directory): \(Self.lastError); name another directory")
@@ -44,19 +44,20 @@ package struct FilePlacement: Sendable {
 
     private static var lastError: String { String(errno: errno) }
 
-    /// A file in the directory, for what is not complete yet.
-    /// - Parameter label: what it is to become, for errors.
+    /// Begins a file in the directory.
+    /// - Parameter label: its future path, for errors.
     package func begin(for label: String? = nil) throws -> UnfinishedFile {
         try UnfinishedFile(in: directory, for: label ?? "a file in \(directory)", isNameless: isNameless)
     }
 
-    /// Makes a file of a resource, under the name or, where that is another file's, the next one that is free. A file
-    /// with the same content counts as this one.
+    /// Creates a file for a resource, under its name, or the next free numbered name if another file has that one. A
+    /// file with the same content counts as this one.
     /// - Parameters:
-    ///   - copied: its content, where that is copied already.
-    ///   - length: so many bytes of `source` are the resource.
-    ///   - isHeld: asked when all is done: whether it has been one and the same file until then.
-    ///   - isWanted: told now and then how many bytes are done; false ends it with an error, and leaves nothing.
+    ///   - copied: the content, if it was copied before.
+    ///   - length: the number of bytes of `source` that are the resource.
+    ///   - isHeld: called at the end: whether the source was held all the time.
+    ///   - isWanted: called now and then with the number of bytes processed; false aborts with an error, and no file
+    ///     remains.
     package func place(
         _ source: String, _ copied: (file: UnfinishedFile, method: FileExport.Method)? = nil, length: Int64,
         as name: SafeFileName,
@@ -74,7 +75,7 @@ package struct FilePlacement: Sendable {
                 if !isSynced { try file.sync() }
                 isSynced = true
                 guard isHeld() else { throw FileError("the proxy ended meanwhile: try again") }
-                // Somebody else may have taken the name meanwhile.
+                // Another process may have taken the name meanwhile.
                 if try file.publish(as: path, replaces: false) {
                     return Placed(path: path, bytes: length, method: method)
                 }
@@ -95,13 +96,13 @@ package struct FilePlacement: Sendable {
         return (file, try file.copy(from: source, length: length, isWanted: isWanted))
     }
 
-    /// Links count, wherever they lead.
+    /// Whether a path exists; a link counts, whatever its target.
     private static func isThere(_ path: String) -> Bool {
         var info = stat()
         return lstat(path, &info) == 0
     }
 
-    /// Whether a file has the resource's bytes and no others. One that cannot be read has not.
+    /// Whether a file has exactly the resource's bytes; false if it cannot be read.
     private func isSame(_ path: String, _ source: String, _ length: Int64, _ isWanted: (Int64) -> Bool) throws -> Bool {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return false }
@@ -131,16 +132,16 @@ package struct FilePlacement: Sendable {
             guard isWanted(done) else { throw FileError.interrupted }
             let count = Int(min(Int64(size), length - done)) // no trap: at most the length was read
             guard fill(one, count, from: source, at: done) else {
-                throw FileError("cannot read what is cached: \(lastError)")
+                throw FileError("cannot read the cached file: \(lastError)")
             }
             guard fill(other, count, from: file, at: done), memcmp(one.baseAddress!, other.baseAddress!, count) == 0
             else { return false }
-            done += Int64(count) // no trap: at most what was asked for
+            done += Int64(count) // no trap: at most the size of a buffer
         }
         return true
     }
 
-    /// - Returns: false where so many bytes cannot be read.
+    /// - Returns: false if this many bytes cannot be read.
     private static func fill(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, from file: Int32, at offset: Int64)
         -> Bool
     {

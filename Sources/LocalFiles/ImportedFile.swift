@@ -1,14 +1,14 @@
 import Foundation
 import HTTPModel
 
-/// A file that is taken into a cache, open for reading.
+/// A file to import into a cache, open for reading.
 package final class ImportedFile {
     package let path: String
     package let descriptor: Int32
     package let length: Int64
     private let opened: stat
 
-    /// - Throws: `FileError` where it cannot be read, or is nothing that could be played.
+    /// - Throws: `FileError` if it cannot be read, or is not a regular file with content.
     package init(_ path: String) throws {
         self.path = path
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -20,15 +20,14 @@ package final class ImportedFile {
         opened = info
         length = Int64(info.st_size)
         guard isKnown, info.st_mode & S_IFMT == S_IFREG else {
-            throw FileError("\(path) is not a regular file: name one that has a length")
+            throw FileError("\(path) is not a regular file: name another")
         }
-        guard length > 0 else { throw FileError("\(path) is empty: there is nothing to play in it") }
+        guard length > 0 else { throw FileError("\(path) is empty: name another file") }
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Whether somebody has written to it since it was opened: what was read is then neither what it was nor what it
-    /// is.
+    /// Whether the file was written to since it was opened. The bytes read may then belong to neither version.
     package var hasChanged: Bool {
         var info = stat()
         guard fstat(descriptor, &info) == 0 else { return true }

@@ -1,20 +1,20 @@
 import Foundation
 import HTTPModel
 
-/// A name under which a downloaded file can lie in a directory, whatever its origin calls it: one part of a path, not
-/// hidden, with nothing in it that a terminal obeys, and not too long.
+/// A file name for a download that is safe in a directory, whatever name its origin gives: a single path component,
+/// not hidden, free of characters that a terminal obeys, and not too long.
 package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
     private let stem: String
-    /// With its dot; empty where there is none.
+    /// The extension with its dot; empty if there is none.
     private let suffix: String
 
-    /// Bytes that a name may have, on all file systems that matter.
+    /// The longest name in bytes, on all file systems that matter.
     private static let maxBytes = 255
 
     /// - Parameters:
-    ///   - fileName: how the origin calls it, decoded; nil where it does not say.
-    ///   - url: its last part is the name otherwise.
-    ///   - type: its media type, which gives a name without an extension one.
+    ///   - fileName: the name that the origin gives, decoded; nil if it gives none.
+    ///   - url: its last path component is the name otherwise.
+    ///   - type: the media type, which supplies a missing extension.
     package init(_ fileName: String?, url: String, type: String? = nil) {
         let name =
             [fileName.map(Self.cleaned), Self.cleaned(Self.lastPart(of: url))].compactMap { $0 }.first { !$0.isEmpty }
@@ -27,14 +27,14 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String { text(mark: "") }
 
-    /// Another one for the same file: `film (2).mp4`.
+    /// An alternative name for the same file: `film (2).mp4`.
     package func numbered(_ number: Int) -> String { text(mark: " (\(number))") }
 
-    /// Whether the name says of what kind the file is.
+    /// Whether the name tells the kind of the file.
     package var hasExtension: Bool { !suffix.isEmpty }
 
-    /// Cut so that the extension stays: between two characters, unless there is one alone, which may have any number of
-    /// marks.
+    /// Truncates the stem, so that the extension stays: between two characters, unless a single one is too long, as
+    /// it may have any number of combining marks.
     private func text(mark: String) -> String {
         let room = Self.maxBytes - mark.utf8.count - suffix.utf8.count
         var cut = stem
@@ -50,14 +50,15 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
 
     private static func lastPart(of url: String) -> String {
         let path = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
-        // Behind the scheme and the host.
+        // The first two parts are the scheme and the host.
         let parts = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: true).dropFirst(2)
         guard let last = parts.last else { return "" }
         return PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) }
             ?? String(Substring(last))
     }
 
-    /// Scalar by scalar: with a mark on it, a slash or a dot is another character, and still the same byte.
+    /// Works scalar by scalar: a slash or a dot with a combining mark is another character, but contains the same
+    /// byte.
     private static func cleaned(_ name: String) -> String {
         let last = name.unicodeScalars.split(separator: "/").last.map(Array.init) ?? []
         let visible = last.filter { !isObeyed($0) }.drop { $0 == "." || $0.properties.isWhitespace }
@@ -65,8 +66,8 @@ package struct SafeFileName: Sendable, Equatable, CustomStringConvertible {
         return String(String.UnicodeScalarView(visible[..<end]))
     }
 
-    /// Control characters, the separators of lines, and what turns the order of letters around. Other format characters
-    /// belong to scripts.
+    /// Whether a terminal obeys the scalar: control characters, line separators, and characters that reverse the
+    /// order of letters. Other format characters are parts of scripts.
     private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true

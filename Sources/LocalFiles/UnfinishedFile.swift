@@ -4,23 +4,24 @@ import Foundation
 import HTTPModel
 import Synchronization
 
-/// A file that has no name, or a temporary one, until it is complete: nothing that looks complete is left of it before,
-/// however this process ends.
+/// A file that is nameless, or has a temporary name, until it is complete, so that no file that looks complete
+/// remains if this process ends early.
 package final class UnfinishedFile {
     private let descriptor: Int32
     private let directory: String
-    /// What it is to become, for errors.
+    /// Its future path, for errors.
     private let label: String
-    /// nil where it has none.
+    /// nil for a nameless file.
     private var temporaryName: String?
     private static let count = Atomic<Int>(0)
 
     /// - Parameters:
-    ///   - label: what it is to become, for errors.
-    ///   - isNameless: whether it may be without a name, where the file system can: then nothing at all is left of it.
+    ///   - label: its future path, for errors.
+    ///   - isNameless: whether it may be nameless, if the file system permits that: then nothing at all remains of
+    ///     it.
     package init(in directory: String, for label: String, isNameless: Bool = true) throws {
         (self.directory, self.label) = (directory, label)
-        // Without /proc it could not be given a name.
+        // Without /proc it could not be given a name later.
         if isNameless, access("/proc/self/fd", X_OK) == 0 {
             let file = Glibc.open(directory, reel_o_tmpfile | O_RDWR | O_CLOEXEC, 0o666)
             if file >= 0 {
@@ -40,7 +41,7 @@ package final class UnfinishedFile {
         if let temporaryName { unlink(temporaryName) }
     }
 
-    /// Short, however long the name is that it gets.
+    /// Short, whatever the length of the final name.
     private static func temporaryName(in directory: String) -> String {
         "\(directory)/.reelcache-export-\(getpid())-\(count.wrappingAdd(1, ordering: .relaxed).newValue)"
     }
@@ -57,8 +58,8 @@ package final class UnfinishedFile {
 
     private static let stepBytes: Int64 = 32 << 20
 
-    /// Makes it the first `length` bytes of another.
-    /// - Parameter isWanted: told now and then how many are copied; false ends it with an error.
+    /// Copies the first `length` bytes of another file.
+    /// - Parameter isWanted: called now and then with the number of bytes copied; false aborts with an error.
     package func copy(from path: String, length: Int64, isWanted: (Int64) -> Bool) throws -> FileExport.Method {
         let source = try Self.open(path)
         defer { close(source) }
@@ -66,22 +67,23 @@ package final class UnfinishedFile {
         return try copy(from: source, 0..<length, isWanted: isWanted)
     }
 
-    /// Opens what is copied from.
+    /// Opens the source of a copy.
     package static func open(_ path: String) throws -> Int32 {
         let source = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard source >= 0 else { throw FileError("cannot open \(path): \(lastError)") }
         return source
     }
 
-    /// Has both files share their blocks, where the file system can.
+    /// Makes both files share their blocks, if the file system supports that.
     package func clone(_ source: Int32, length: Int64) throws -> Bool {
         guard reel_clone_file(descriptor, source) == 0 else { return false }
         guard ftruncate(descriptor, off_t(length)) == 0 else { throw failed() }
         return true
     }
 
-    /// Copies a range to its own place.
-    /// - Parameter isWanted: told now and then up to where it is copied; false ends it with an error.
+    /// Copies a range to the same place in this file.
+    /// - Parameter isWanted: called now and then with the offset up to which it is copied; false aborts with an
+    ///   error.
     package func copy(from source: Int32, _ range: Range<Int64>, isWanted: (Int64) -> Bool) throws -> FileExport.Method
     {
         var place = range.lowerBound
@@ -90,12 +92,12 @@ package final class UnfinishedFile {
         return .copy
     }
 
-    /// Has the disk begin to write a range, so that less is left for `sync`.
+    /// Asks the kernel to start writing a range to the disk, so that less is left for `sync`.
     package func startWriting(_ range: Range<Int64>) {
         _ = reel_start_writing(descriptor, range.lowerBound, Int64(range.count))
     }
 
-    /// - Returns: false where the kernel does not copy between these files; `place` says how far it came.
+    /// - Returns: false if the kernel cannot copy between these files; `place` tells how far it got.
     private func copyInKernel(_ source: Int32, _ range: Range<Int64>, _ place: inout Int64, _ isWanted: (Int64) -> Bool)
         throws -> Bool
     {
@@ -109,7 +111,7 @@ package final class UnfinishedFile {
                 if [EXDEV, EINVAL, ENOSYS, EOPNOTSUPP, EPERM].contains(errno) { return false }
                 throw failed()
             }
-            // Some file systems say so instead of an error; reading tells whether it is the end.
+            // Some file systems return 0 instead of an error; reading tells whether it is the end.
             if count == 0 { return false }
             place += Int64(count)
         }
@@ -126,10 +128,10 @@ package final class UnfinishedFile {
             let count = pread(
                 source, buffer.baseAddress, Int(min(Int64(buffer.count), range.upperBound - place)), off_t(place))
             if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw FileError("cannot read what is cached: \(Self.lastError)") }
+            guard count >= 0 else { throw FileError("cannot read the cached file: \(Self.lastError)") }
             guard count > 0 else {
                 throw FileError(
-                    "what is cached has become shorter meanwhile: try again, or reelcache verify --repair")
+                    "the cached file has become shorter meanwhile: try again, or run reelcache verify --repair")
             }
             try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: place)
             place += Int64(count)
@@ -137,7 +139,7 @@ package final class UnfinishedFile {
     }
 
     /// Appends a range of another file.
-    /// - Parameter end: how long this one is.
+    /// - Parameter end: the current length of this file.
     package func append(_ range: Range<Int64>, of source: Int32, at end: inout Int64) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
         defer { buffer.deallocate() }
@@ -148,7 +150,7 @@ package final class UnfinishedFile {
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else {
                 throw FileError(
-                    "what is cached has become shorter meanwhile: try again, or reelcache verify --repair")
+                    "the cached file has become shorter meanwhile: try again, or run reelcache verify --repair")
             }
             try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: end)
             place += Int64(count)
@@ -169,13 +171,13 @@ package final class UnfinishedFile {
 
     // MARK: Publishing
 
-    /// Makes what is in it durable.
+    /// Makes the content durable.
     package func sync() throws {
         guard fsync(descriptor) == 0 else { throw failed() }
     }
 
-    /// Gives the complete file its name, at once.
-    /// - Returns: false where something has that name already, and is not to be replaced.
+    /// Gives the complete file its name, atomically.
+    /// - Returns: false if the name exists already and is not to be replaced.
     package func publish(as target: String, replaces: Bool) throws -> Bool {
         let source = temporaryName ?? "/proc/self/fd/\(descriptor)"
         let flags = temporaryName == nil ? Int32(AT_SYMLINK_FOLLOW) : 0
@@ -193,7 +195,7 @@ package final class UnfinishedFile {
             temporaryName = nil
         } else if linkat(AT_FDCWD, source, AT_FDCWD, target, flags) != 0 {
             if errno == EEXIST { return false }
-            // File systems without links have temporary names.
+            // On file systems without links, files have temporary names.
             guard let temporaryName, rename(temporaryName, target) == 0 else { throw failed() }
             self.temporaryName = nil
         }

@@ -11,10 +11,10 @@ import Synchronization
 
 /// The access log: one line of JSON for each request, in a file or on standard output.
 ///
-/// Loops leave their records in a bounded queue; a thread of its own makes lines of them, masks what is secret in URLs,
-/// and writes. Where the disk, or whoever reads the pipe, is slower than the players, records are dropped and counted
-/// (`access-log`): no player waits for a log. Nor does whoever changes or closes it: what nobody takes by then is
-/// dropped too.
+/// Loops put their records into a bounded queue; a thread turns them into lines, masks secrets in URLs, and writes
+/// them. If the disk, or the reader of the pipe, is slower than the players, records are dropped and counted
+/// (`access-log`), so that no player waits for the log. Changing or closing the log does not wait either: lines that
+/// cannot be written at once are dropped too.
 final class AccessLog: AccessRecorder {
     private struct Queue {
         var records: [AccessRecord] = []
@@ -22,16 +22,16 @@ final class AccessLog: AccessRecorder {
     }
 
     private let waiting = Mutex(Queue())
-    /// Where lines go. Changed and used on `thread` alone, so that no line is cut in two.
+    /// The destination of the lines. Changed and used on `thread` only, so that no line is cut in two.
     private let output = Mutex<Output?>(nil)
     private let thread = DispatchQueue(label: "reelcache.access-log", qos: .utility)
     private let isOpen = Atomic(false)
     private let policy: Current<ProxyPolicy>
     private let metrics: ProxyMetrics
-    /// Readable while somebody waits for `thread`: what it writes to is not waited for then.
+    /// Readable while a caller waits for `thread`, which then does not wait for its destination.
     private let hurry: Int32
 
-    /// Records that wait at the most.
+    /// The most waiting records.
     private static let capacity = 8192
 
     private struct Output {
@@ -39,13 +39,13 @@ final class AccessLog: AccessRecorder {
         let descriptor: Int32
     }
 
-    /// - Throws: `ProxyError` where this process can have no more files open.
+    /// - Throws: `ProxyError` if this process cannot open more files.
     init(_ policy: Current<ProxyPolicy>, metrics: ProxyMetrics) throws(ProxyError) {
         self.policy = policy
         self.metrics = metrics
         hurry = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard hurry >= 0 else {
-            throw .tooFewFiles("cannot make an event descriptor: \(String(errno: errno))")
+            throw .tooFewFiles("cannot create an event descriptor: \(String(errno: errno))")
         }
     }
 
@@ -71,9 +71,9 @@ final class AccessLog: AccessRecorder {
 
     // MARK: The file
 
-    /// Writes there from now on. Blocks.
-    /// - Parameter path: `-` for standard output; nil for nowhere.
-    /// - Throws: `ProxyError` where it cannot be written; then all stays as it was.
+    /// Changes the destination. Blocks.
+    /// - Parameter path: `-` for standard output; nil for none.
+    /// - Throws: `ProxyError` if the file cannot be written; then nothing changes.
     func open(_ path: String?) throws(ProxyError) {
         let new: Output? = if let path { try Self.open(path) } else { nil }
         eventfd_write(hurry, 1)
@@ -90,22 +90,22 @@ final class AccessLog: AccessRecorder {
         }
     }
 
-    /// Goes on in a new file of the same name, after somebody has renamed the old one. Blocks.
-    /// - Throws: `ProxyError` where there can be none; then it goes on in the old one.
+    /// Reopens the file under its name, after the old one was renamed. Blocks.
+    /// - Throws: `ProxyError` if it cannot be opened; then the old file stays in use.
     func reopen() throws(ProxyError) {
         guard let path = output.withLock({ $0?.path }), path != ProxyConfiguration.standardOutput else { return }
         try open(path)
     }
 
-    /// Writes what waits, as far as that is taken at once, and no more.
+    /// Writes the waiting records, as far as that is possible without waiting, and closes the log.
     func close() { try? open(nil) }
 
     private static func open(_ path: String) throws(ProxyError) -> Output {
         guard path != ProxyConfiguration.standardOutput else { return Output(path: path, descriptor: STDOUT_FILENO) }
-        // It tells what was watched. A named pipe is not waited for.
+        // 0600, because the log tells what was watched. Nonblocking, so that opening a named pipe does not wait.
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
-            let reason = errno == ENXIO ? "nobody reads this pipe" : String(errno: errno)
+            let reason = errno == ENXIO ? "no process reads this pipe" : String(errno: errno)
             throw .disk("cannot write the access log \(path): \(reason)")
         }
         return Output(path: path, descriptor: descriptor)
@@ -135,8 +135,8 @@ final class AccessLog: AccessRecorder {
         var rest = lines[...]
         while !rest.isEmpty {
             guard isTaken(descriptor) else { return metrics.errors.add("access-log") }
-            // poll(2): so much a pipe takes without waiting, also where it is not non-blocking, as standard output is
-            // shared with others.
+            // poll(2): a pipe accepts this much without waiting, even if it is not nonblocking, as standard output
+            // is shared with other processes.
             let count = rest.prefix(Self.pipeBuffer).withUnsafeBytes {
                 Glibc.write(descriptor, $0.baseAddress, $0.count)
             }
@@ -149,8 +149,8 @@ final class AccessLog: AccessRecorder {
     /// PIPE_BUF, pipe(7).
     private static let pipeBuffer = 4096
 
-    /// Waits until something can be written.
-    /// - Returns: false where that is not now, and somebody waits for this thread.
+    /// Waits until the descriptor is writable.
+    /// - Returns: false if it is not writable now, and a caller waits for this thread.
     private func isTaken(_ descriptor: Int32) -> Bool {
         while true {
             var entries = [
@@ -159,7 +159,7 @@ final class AccessLog: AccessRecorder {
             ]
             let count = poll(&entries, 2, -1)
             if count < 0 && errno == EINTR { continue }
-            // Errors show in the write.
+            // Errors show up in the write.
             if count < 0 || entries[0].revents != 0 { return true }
             if entries[1].revents != 0 { return false }
         }

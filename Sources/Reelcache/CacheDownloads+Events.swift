@@ -2,10 +2,10 @@ import Downloads
 import Foundation
 import Units
 
-/// Watching downloads. What is told comes from the download itself: nothing is asked for again and again.
+/// Watching downloads. Events come from the download itself; nothing is polled.
 extension CacheDownloads {
-    /// Tells what happens to a download, beginning with how it is now. Ends after `.completed` or `.failed`. Watching
-    /// changes nothing: the download goes on whether somebody watches or not.
+    /// Reports the progress of a download, beginning with its current state. Ends after `.completed` or `.failed`.
+    /// Watching has no effect on the download, which continues without watchers too.
     ///
     /// ```swift
     /// for await event in cache.downloads.events(of: download.id) {
@@ -18,7 +18,7 @@ extension CacheDownloads {
     /// ```
     public func events(of id: Download.ID) -> AsyncStream<DownloadEvent> { events(of: id, lastKnown: self[id]) }
 
-    /// - Parameter lastKnown: how it was before; it may be forgotten by now.
+    /// - Parameter lastKnown: its last known state; the history may have dropped it since.
     func events(of id: Download.ID, lastKnown: Download?) -> AsyncStream<DownloadEvent> {
         let (events, continuation) = AsyncStream.makeStream(
             of: DownloadEvent.self, bufferingPolicy: .bufferingNewest(1))
@@ -30,7 +30,7 @@ extension CacheDownloads {
         return events
     }
 
-    /// - Parameter tell: told each time that it is otherwise.
+    /// - Parameter tell: called with each new state.
     /// - Returns: the last event.
     private func watch(_ id: Download.ID, _ lastKnown: Download?, _ tell: (Download) -> Void) async -> DownloadEvent {
         var (last, told) = (lastKnown, nil as Download?)
@@ -40,7 +40,7 @@ extension CacheDownloads {
             (last, told) = (download, download)
             if download.state.hasEnded { return await end(of: download) }
         }
-        // Or nobody listens any more.
+        // The cache was closed, or nobody is listening.
         return .failed(.closed)
     }
 
@@ -49,7 +49,7 @@ extension CacheDownloads {
         case .cancelled: return .failed(.downloadCancelled(download))
         case .failed: return .failed(.downloadFailed(download))
         default:
-            // What has none is completed all the same: `localURL(of:)` tells whoever asks why.
+            // A download without a local URL is completed nevertheless: `localURL(of:)` throws the reason.
             guard let url = download.url, let local = try? await cache.localURL(of: url) else {
                 return .completed(download, localURL: nil)
             }
@@ -57,8 +57,9 @@ extension CacheDownloads {
         }
     }
 
-    /// It has ended and was forgotten before anybody looked: what is cached tells how.
-    /// - Parameter last: how it was when somebody looked; nil where nobody has.
+    /// The end of a download that ended and was dropped from the history before it was looked up: the cached bytes
+    /// tell how it ended.
+    /// - Parameter last: its last known state; nil if it was never looked up.
     private func end(ofForgotten id: Download.ID, _ last: Download?) async -> DownloadEvent {
         if cache.isClosed { return .failed(.closed) }
         guard let last else { return .failed(.unknownDownload(id)) }
@@ -71,7 +72,7 @@ extension CacheDownloads {
         return await end(of: Download(report))
     }
 
-    /// Whether all that a download wants is there.
+    /// Whether everything that a download ordered is cached.
     private func isCached(_ download: Download) -> Bool {
         guard let url = download.url else { return false }
         guard let first = download.report.first else { return cache.isCached(url) }
@@ -79,16 +80,17 @@ extension CacheDownloads {
             guard let coverage = try cache.coverage(of: url) else { return false }
             return coverage.contains(0..<min(first, coverage.length)) // no trap: neither is negative
         } catch {
-            cache.logger.error("could not look up what \(download.urlText) has cached: \(error)")
+            cache.logger.error("could not look up what is cached of \(download.urlText): \(error)")
             return false
         }
     }
 
-    /// A `Progress` of a download, in bytes, for a program's user interface: it is kept up to date on the main actor
-    /// for as long as somebody has it. Cancelling, pausing and resuming it does that to the download.
+    /// A `Progress` of a download, in bytes, for a program's user interface. It is updated on the main actor for as
+    /// long as the program holds it. Cancelling, pausing and resuming it cancels, pauses and resumes the download.
     ///
-    /// `throughputKey` and `estimatedTimeRemainingKey` of its `userInfo` are bytes per second and seconds. It is
-    /// indeterminate until the total is known, and is cancelled where the download fails or is cancelled by others.
+    /// `throughputKey` and `estimatedTimeRemainingKey` of its `userInfo` are in bytes per second and in seconds. It
+    /// is indeterminate until the total is known, and becomes cancelled if the download fails or is cancelled
+    /// elsewhere.
     @MainActor public func progress(of id: Download.ID) -> Progress {
         let progress = FollowingProgress(totalUnitCount: -1)
         progress.kind = .file
@@ -107,16 +109,16 @@ extension CacheDownloads {
         return progress
     }
 
-    /// Nobody is there to whom an error could be thrown.
+    /// Logs an error, because there is no caller to throw it to.
     private func attempt(_ what: String, _ id: Download.ID, _ change: () async throws -> Download) async {
         guard self[id]?.state.hasEnded == false else { return }
         do { _ = try await change() } catch { cache.logger.error("could not \(what) the download \(id): \(error)") }
     }
 }
 
-/// Follows a download for as long as somebody has it, also where nothing happens to the download any more.
+/// Follows a download for as long as the program holds it, even when nothing happens to the download any more.
 ///
-/// `@unchecked Sendable`, as `Progress` is, because `following` is set before anybody else has it.
+/// `@unchecked Sendable`, as `Progress` is, because `following` is set before the object is shared.
 private final class FollowingProgress: Progress, @unchecked Sendable {
     var following: Task<Void, Never>?
 
@@ -132,7 +134,7 @@ extension Progress {
             setUserInfoObject(download.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
             setUserInfoObject(download.timeLeft.map { $0.inSeconds }, forKey: .estimatedTimeRemainingKey)
         case .completed(let download, _):
-            // Whoever is slow is told the end alone. 0 of 0 would not be finished.
+            // A slow reader gets the end alone. 0 of 0 would not count as finished.
             totalUnitCount = max(1, download.total ?? download.bytes)
             completedUnitCount = totalUnitCount
             end()

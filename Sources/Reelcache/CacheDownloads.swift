@@ -1,23 +1,23 @@
 import Downloads
 import Foundation
 
-/// The downloads of an open cache: a queue that outlives the process. What was interrupted goes on when the cache is
-/// opened again; what is paused stays paused.
+/// The downloads of an open cache: a queue that outlives the process. When the cache is opened again, interrupted
+/// downloads continue, and paused ones stay paused.
 ///
-/// Safe to use from any thread. What tells how things are does not wait; what changes something waits for it to be
-/// saved.
+/// Safe to use from any thread. Members that report state do not wait; functions that change a download return once
+/// the change is saved.
 public struct CacheDownloads: Sendable {
     let cache: MediaCache
 
     private var manager: DownloadManager { cache.manager }
     private var snapshots: DownloadSnapshots { cache.manager.snapshots }
 
-    // MARK: How things are
+    // MARK: State
 
-    /// A download, as it is now; nil where there is none of that name, or it is forgotten.
+    /// A download in its current state; nil if there is none with this ID, or the history has dropped it.
     public subscript(id: Download.ID) -> Download? { snapshots[id].map(Download.init) }
 
-    /// The download of a URL, as it is now: the one that has not ended, else the last that has; nil where there is
+    /// The download of a URL in its current state: the one that has not ended, otherwise the latest; nil if there is
     /// none.
     public func status(of url: URL) -> Download? {
         guard let origin = try? MediaCache.origin(url) else { return nil }
@@ -25,39 +25,40 @@ public struct CacheDownloads: Sendable {
         return (found.first { !$0.state.hasEnded } ?? found.max { $0.id < $1.id }).map(Download.init)
     }
 
-    /// All that have not ended, in the order in which they go: those under way, those that wait, those that are paused.
+    /// All downloads that have not ended, in the order of the queue: running, waiting, paused.
     public var active: [Download] { snapshots.listing().downloads.map(Download.init) }
 
-    /// All of them together.
+    /// The totals of all downloads that have not ended.
     public var totals: Totals { Totals(snapshots.summary) }
 
-    /// How many run at once; `MediaCache.setMaxDownloads` changes it.
+    /// How many downloads may run at once; `MediaCache.setMaxDownloads` changes it.
     public var maxActive: Int { snapshots.summary.settings.maxActive }
 
-    /// Bytes per second of all together, nil for no limit; `MediaCache.setDownloadRate` changes it.
+    /// The rate limit of all downloads together, in bytes per second, nil for none; `MediaCache.setDownloadRate`
+    /// changes it.
     public var bytesPerSecond: Int64? { snapshots.summary.settings.limitRate }
 
-    /// Those that have ended, the newest first; the last 1,000 are kept.
+    /// The ended downloads, newest first. The last 1,000 are kept.
     /// - Parameters:
-    ///   - limit: how many at most; nil for all.
-    ///   - category: only those with this word; nil for all.
+    ///   - limit: the maximum number; nil for all.
+    ///   - category: only downloads of this category; nil for all.
     public func history(limit: Int? = nil, category: String? = nil) async -> [Download] {
         await manager.history(limit: limit.map { max($0, 0) }, category: category).map(Download.init)
     }
 
     // MARK: Changing them
 
-    /// Orders a download. One of the same URL that has not ended is that download from now on, as these options say,
-    /// and goes on if it was paused.
+    /// Orders a download. If a download of the same URL has not ended, it takes these options, and resumes if it was
+    /// paused.
     /// - Returns: the download, which is saved.
-    /// - Throws: `CacheError`: `.unsupportedURL`, `.invalid` for options that make no sense, `.disk`, `.closed`.
+    /// - Throws: `CacheError`: `.unsupportedURL`, `.invalid` for invalid options, `.disk`, `.closed`.
     @discardableResult
     public func add(_ url: URL, options: DownloadOptions = DownloadOptions()) async throws -> Download {
         try await add([url], options: options)[0]
     }
 
     /// Orders downloads, all or none.
-    /// - Returns: for each URL its download.
+    /// - Returns: the download of each URL.
     /// - Throws: as for one.
     @discardableResult
     public func add(_ urls: [URL], options: DownloadOptions = DownloadOptions()) async throws -> [Download] {
@@ -67,74 +68,74 @@ public struct CacheDownloads: Sendable {
         return reports.map(Download.init)
     }
 
-    /// Pauses a download. Its bytes are kept, and only what is missing is fetched later.
-    /// - Throws: `CacheError`: `.unknownDownload`, `.conflict` where it has ended, `.disk`, `.closed`; the other
+    /// Pauses a download. Its bytes are kept, and later only the missing ones are fetched.
+    /// - Throws: `CacheError`: `.unknownDownload`, `.conflict` if it has ended, `.disk`, `.closed`; the other
     ///   changes likewise.
     @discardableResult
     public func pause(_ id: Download.ID) async throws -> Download {
         try await change(id, DownloadChange(action: .pause))
     }
 
-    /// Has a paused download go on.
+    /// Resumes a paused download.
     @discardableResult
     public func resume(_ id: Download.ID) async throws -> Download {
         try await change(id, DownloadChange(action: .resume))
     }
 
-    /// Ends a download and removes its bytes, but for those that were there before, and those that somebody else uses.
+    /// Ends a download and removes its bytes, except those that were cached before it and those that others use.
     @discardableResult
     public func cancel(_ id: Download.ID) async throws -> Download {
         try await change(id, DownloadChange(action: .cancel))
     }
 
-    /// Has a download that has failed, or waits for its next attempt, go on now, from the bytes that it has.
+    /// Restarts a download that has failed or waits for its next attempt. It continues from the bytes that it has.
     @discardableResult
     public func retry(_ id: Download.ID) async throws -> Download {
         try await change(id, DownloadChange(action: .retry))
     }
 
-    /// Gives a download another priority; it then is the last of those that have it.
+    /// Changes the priority of a download, which becomes the last of that priority.
     @discardableResult
     public func setPriority(_ priority: Download.Priority, of id: Download.ID) async throws -> Download {
         try await change(id, DownloadChange(priority: DownloadPriority(priority)))
     }
 
-    /// Gives a download another place among those of its priority that wait; 0 is the first.
+    /// Moves a download among the waiting ones of its priority; 0 is the first place.
     @discardableResult
     public func move(_ id: Download.ID, to position: Int) async throws -> Download {
         try await change(id, DownloadChange(position: position))
     }
 
-    /// Limits how fast a download is, in bytes per second; nil for no limit of its own.
+    /// Changes the rate limit of a download, in bytes per second; nil for none.
     @discardableResult
     public func setBytesPerSecond(_ limit: Int64?, of id: Download.ID) async throws -> Download {
         try await change(id, DownloadChange(limitRate: limit ?? 0))
     }
 
-    /// Pauses all that have not ended.
-    /// - Returns: those that were changed.
+    /// Pauses all downloads that have not ended.
+    /// - Returns: the changed downloads.
     @discardableResult
     public func pauseAll() async throws -> [Download] { try await changeAll(DownloadChange(action: .pause)) }
 
-    /// Has all go on that are paused.
-    /// - Returns: those that were changed.
+    /// Resumes all paused downloads.
+    /// - Returns: the changed downloads.
     @discardableResult
     public func resumeAll() async throws -> [Download] { try await changeAll(DownloadChange(action: .resume)) }
 
-    /// Cancels all that have not ended.
-    /// - Returns: those that were changed.
+    /// Cancels all downloads that have not ended.
+    /// - Returns: the changed downloads.
     @discardableResult
     public func cancelAll() async throws -> [Download] { try await changeAll(DownloadChange(action: .cancel)) }
 
-    /// Forgets what has ended. What is cached stays.
-    /// - Returns: how many.
+    /// Clears the history. Cached bytes stay.
+    /// - Returns: the number of dropped entries.
     /// - Throws: `CacheError`: `.disk`, `.closed`.
     @discardableResult
     public func clearHistory() async throws -> Int {
         try await perform { manager throws(DownloadError) in try manager.clearHistory() }
     }
 
-    // MARK: Asking the manager
+    // MARK: Calling the manager
 
     private func change(_ id: Download.ID, _ change: DownloadChange) async throws -> Download {
         let changed = try await perform(id) { manager throws(DownloadError) in try manager.change(.ids([id]), change) }
@@ -146,7 +147,7 @@ public struct CacheDownloads: Sendable {
         try await perform { manager throws(DownloadError) in try manager.change(.all, change) }.map(Download.init)
     }
 
-    /// - Parameter id: the download that it is about.
+    /// - Parameter id: the download to name in errors.
     func perform<Value: Sendable>(
         _ id: Download.ID? = nil, _ work: @Sendable (isolated DownloadManager) throws(DownloadError) -> Value
     ) async throws(CacheError) -> Value {
@@ -158,7 +159,7 @@ public struct CacheDownloads: Sendable {
 }
 
 extension DownloadManager {
-    /// Does several things with nothing between them.
+    /// Runs several steps without interruption.
     fileprivate func run<Value: Sendable>(
         _ work: @Sendable (isolated DownloadManager) throws(DownloadError) -> Value
     ) throws(DownloadError) -> Value { try work(self) }

@@ -10,14 +10,14 @@ import Presentations
 import Units
 import Upstream
 
-/// What works in an open cache: the store, the loops, and what fills the one on the others.
+/// The machinery of an open cache: the store, the loops, and a filler on each loop.
 struct CacheEngine: Sendable {
     let store: CacheStore
     let loops: EventLoopGroup
     let filler: CacheFiller
     let fillers: [LoopBound<LoopFiller>]
     let metrics = ProxyMetrics()
-    /// Playlists that were served lately.
+    /// The recently served playlists.
     let shelf = PlaylistShelf()
     let ahead: SegmentAhead
     let addresses: Current<AddressPolicy>
@@ -25,16 +25,16 @@ struct CacheEngine: Sendable {
     let policy: Current<ProxyPolicy>
     /// Masks secrets by the policy.
     let logger: Logger
-    /// This proxy among others.
+    /// Identifies this proxy among others.
     let via = Via(pseudonym: "reelcache-" + String(UInt32.random(in: .min ... .max), radix: 16))
-    /// How the files that this process may have open are shared out.
+    /// The shares of the files that this process may have open.
     let descriptors: DescriptorBudget
     let accessLog: AccessLog
-    /// The counters now.
+    /// Returns the current counters.
     let snapshot: @Sendable () -> StatsSnapshot
 
     /// Opens the store and starts the loops.
-    /// - Parameter threads: how many loops.
+    /// - Parameter threads: the number of loops.
     init(_ configuration: ProxyConfiguration, tuning: ProxyTuning, threads: Int, logger: Logger) throws {
         let addresses = Current<AddressPolicy>(try AddressPolicy(allow: configuration.allow))
         var settled = try tuning.policy ?? configuration.policy()
@@ -43,7 +43,7 @@ struct CacheEngine: Sendable {
         let logger = logger.guarded(by: policy)
         (self.policy, self.logger, ahead) = (policy, logger, SegmentAhead(shelf))
         accessLog = try AccessLog(policy, metrics: metrics)
-        // While nothing has to be taken back yet.
+        // Early, while nothing needs to be undone on failure.
         try accessLog.open(configuration.accessLog)
         let limit = OpenFileLimit.raise()
         guard let descriptors = DescriptorBudget(limit: limit, loops: threads) else {
@@ -70,7 +70,7 @@ struct CacheEngine: Sendable {
             logger: logger, now: tuning.now)
         snapshot = Self.snapshot(metrics, store, filler)
         loops.start()
-        // Before anything is fetched.
+        // Must be first, before anything is fetched.
         let watcher = loops.loops[0]
         networks = watcher.sync {
             LoopBound(NetworkWatch(addresses, resolver, on: watcher, logger: logger), on: watcher)
@@ -93,7 +93,7 @@ struct CacheEngine: Sendable {
             filler.loop.sync { filler.value.shutdown() }
         }
         networks.loop.sync { networks.value.stop() }
-        // What is called back on the loops has to come before they end.
+        // The loops must not end before their callbacks have run.
         store.endThreads()
         loops.stop()
         defer { accessLog.close() }
@@ -108,7 +108,7 @@ struct CacheEngine: Sendable {
         return settings
     }
 
-    /// What somebody has tuned; nil for what is as it was.
+    /// The tuned value; nil if it is the standard one.
     private static func tuned<Root, Value: Equatable>(
         _ settings: Root, _ path: KeyPath<Root, Value>, unlessAs standard: Root
     ) -> Value? {
@@ -141,7 +141,7 @@ struct CacheEngine: Sendable {
         return try CacheStore(store, metrics: metrics, logger: logger)
     }
 
-    /// What takes the statistics, from now on.
+    /// Returns a closure that takes the statistics, with the uptime counted from now.
     private static func snapshot(_ metrics: ProxyMetrics, _ store: CacheStore, _ filler: CacheFiller)
         -> @Sendable () -> StatsSnapshot
     {

@@ -2,51 +2,51 @@ import DiskCache
 import Downloads
 import Foundation
 
-/// Why something cannot be done to an open cache. The description is one line that says what to do.
+/// Why an open cache refuses something. The description is one line that tells what to do.
 public enum CacheError: Error, Sendable, Equatable {
     /// The cache has been closed.
     case closed
-    /// It is no http or https URL that can be fetched; says why.
+    /// Not an http or https URL that can be fetched; with the reason.
     case unsupportedURL(String)
-    /// The proxy does not serve the URL, as it serves only what is mounted.
+    /// The proxy does not serve the URL, because it serves mounts only.
     case notServed(URL)
-    /// No proxy runs in this cache.
+    /// No proxy is running in this cache.
     case noProxy
     /// Nothing of the resource is cached.
     case notCached(URL)
-    /// So many bytes of the resource are not cached.
+    /// This many bytes of the resource are not cached.
     case incomplete(URL, missing: Int64)
-    /// Somebody else reads the whole cache already.
+    /// Another validation is reading the whole cache.
     case validationIsRunning
     /// There is no such download.
     case unknownDownload(Download.ID)
-    /// The download cannot be changed in this way, as it is; says why.
+    /// The download's state does not permit this change; with the reason.
     case conflict(String)
-    /// What was asked for makes no sense; says why.
+    /// The order or change is invalid; with the reason.
     case invalid(String)
-    /// The download has ended without success; its `message` says why.
+    /// The download has failed; its `message` has the reason.
     case downloadFailed(Download)
-    /// Somebody has cancelled the download.
+    /// The download was cancelled.
     case downloadCancelled(Download)
-    /// The disk fails, or the index of the cache does; says how.
+    /// The disk or the index of the cache fails; with the error.
     case disk(String)
-    /// A closure of a `MediaCacheClient` that the test has not given.
+    /// A closure of a `MediaCacheClient` that the test has not replaced.
     case unimplemented(String)
 }
 
 extension CacheError: CustomStringConvertible, LocalizedError {
-    /// What is wrong, in one line.
+    /// The reason, in one line.
     public var description: String {
         switch self {
         case .closed: "the cache has been closed: open it again"
         case .unsupportedURL(let reason), .conflict(let reason), .invalid(let reason), .disk(let reason): reason
         case .notServed(let url):
-            "\(url.absoluteString) is below no URL that is mounted, and servesAnyOrigin is false: mount it, or set servesAnyOrigin"
-        case .noProxy: "no proxy runs in this cache: start it with startProxy"
+            "\(url.absoluteString) is not below a mounted URL, and servesAnyOrigin is false: mount it, or set servesAnyOrigin"
+        case .noProxy: "no proxy is running in this cache: start it with startProxy"
         case .notCached(let url): "nothing of \(url.absoluteString) is cached"
         case .incomplete(let url, let missing):
             "\(missing) bytes of \(url.absoluteString) are not cached: download it first"
-        case .validationIsRunning: "the cache is being validated already: wait until that has ended"
+        case .validationIsRunning: "the cache is being validated already: wait until it has finished"
         case .unknownDownload(let id): "there is no download \(id)"
         case .downloadFailed(let download): download.message ?? "\(download.urlText) could not be downloaded"
         case .downloadCancelled(let download): "the download of \(download.urlText) was cancelled"

@@ -1,14 +1,14 @@
 import Metrics
 
-/// The counters of an open cache at a moment. Counts are since it was opened, sizes are bytes.
+/// The counters of an open cache at one moment. Counts are since it was opened, sizes are in bytes.
 public struct CacheStatistics: Sendable, Equatable {
-    /// What the cache takes on the disk, its index included.
+    /// The disk space used by the cache, index included.
     public let size: Int64
-    /// The limit of that.
+    /// The limit of `size`.
     public let maxSize: Int64
-    /// What always stays free on the disk.
+    /// The disk space to keep free.
     public let minFree: Int64
-    /// Requests of players.
+    /// Players' requests.
     public let requests: UInt64
     /// Requests answered from the cache alone.
     public let hits: UInt64
@@ -16,15 +16,15 @@ public struct CacheStatistics: Sendable, Equatable {
     public let partialHits: UInt64
     /// Requests for which all bytes came from the origin.
     public let misses: UInt64
-    /// Bytes that players got from the cache.
+    /// Bytes sent to players from the cache.
     public let bytesFromCache: UInt64
-    /// Bytes that players got as they came from origins.
+    /// Bytes sent to players while they arrived from origins.
     public let bytesFromOrigins: UInt64
     /// Bytes received from origins, downloads included.
     public let receivedBytes: UInt64
     /// Bytes evicted to make room.
     public let evictedBytes: UInt64
-    /// Connections of players that are open.
+    /// Open connections of players.
     public let connections: Int64
 
     init(_ stats: StatsSnapshot) {

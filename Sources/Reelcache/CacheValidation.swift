@@ -1,43 +1,43 @@
 import DiskCache
 import HTTPModel
 
-/// What reading everything again has found.
+/// The result of reading every cached byte again.
 public struct CacheValidation: Sendable, Equatable {
-    /// A resource with bytes that are not what was written.
+    /// A resource whose bytes differ from those that were written.
     public struct Damage: Sendable, Equatable {
-        /// What the resource is cached under, as in `CachedResource`.
+        /// The URL that the resource is cached under, as in `CachedResource`.
         public let urlText: String
-        /// Which bytes: half-open ranges, in order.
+        /// The damaged bytes: half-open ranges, in order.
         public let ranges: [Range<Int64>]
 
-        /// For tests of programs that show what was found. Each value is that of the property of its name.
+        /// For tests of programs that show the result. Each argument is the property of the same name.
         public init(urlText: String, ranges: [Range<Int64>]) {
             self.urlText = urlText
             self.ranges = ranges
         }
     }
 
-    /// How many resources were read.
+    /// The number of resources read.
     public let resources: Int
-    /// How many bytes were read.
+    /// The number of bytes read.
     public let bytes: Int64
-    /// Resources whose bytes differ from their checksums or cannot be read.
+    /// Resources with bytes that differ from their checksums or cannot be read.
     public let damaged: [Damage]
-    /// What resources are cached under whose file is gone.
+    /// The URLs of cached resources whose files are missing.
     public let missingFiles: [String]
-    /// What resources are cached under of which the index has what cannot be.
+    /// The URLs of cached resources with invalid rows in the index.
     public let damagedRows: [String]
-    /// How many files belong to no resource.
+    /// The number of files that belong to no resource.
     public let orphanedFiles: Int
-    /// What these take on the disk, in bytes.
+    /// The disk usage of these files, in bytes.
     public let orphanedBytes: Int64
-    /// Whether what was found was dropped; it is fetched again when it is wanted.
+    /// Whether the damage was dropped. Dropped bytes are fetched again on demand.
     public let isRepaired: Bool
 
-    /// Whether nothing was found.
+    /// Whether no damage was found.
     public var isSound: Bool { damaged.isEmpty && missingFiles.isEmpty && damagedRows.isEmpty && orphanedFiles == 0 }
 
-    /// For tests of programs that show what was found. Each value is that of the property of its name.
+    /// For tests of programs that show the result. Each argument is the property of the same name.
     public init(
         resources: Int = 0, bytes: Int64 = 0, damaged: [Damage] = [], missingFiles: [String] = [],
         damagedRows: [String] = [], orphanedFiles: Int = 0,

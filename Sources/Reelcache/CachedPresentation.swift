@@ -1,33 +1,33 @@
 import DiskCache
 
-/// What of a presentation (an HLS or DASH film) is cached at a moment.
+/// How much of a presentation (an HLS or DASH film) is cached at one moment.
 public struct CachedPresentation: Sendable, Equatable {
     /// One sequence of segments.
     public struct Rendition: Sendable, Equatable, Identifiable {
-        /// For people, and unlike the others of the presentation: `1080p 4.5 Mbit/s`, `audio en`, `subtitles de`.
+        /// A name for people, unique within the presentation: `1080p 4.5 Mbit/s`, `audio en`, `subtitles de`.
         public let name: String
-        /// How many segments it has; 0 where its playlist is not cached.
+        /// The number of segments; 0 if its playlist is not cached.
         public let segments: Int
-        /// How many of them are cached as a whole.
+        /// The number of completely cached segments.
         public let cachedSegments: Int
-        /// What is cached of it, in bytes.
+        /// The number of cached bytes.
         public let cachedBytes: Int64
-        /// Whether all that it needs is cached.
+        /// Whether everything that it needs is cached.
         public let isComplete: Bool
 
         /// The same as `name`.
         public var id: String { name }
     }
 
-    /// As its author gives it; nil where none is given.
+    /// The title that its author has given it; nil if there is none.
     public let title: String?
-    /// Whether renditions are cached as a whole that can be played by themselves: it then plays without its origin.
+    /// Whether completely cached renditions can be played by themselves, so that it plays without its origin.
     public let isPlayable: Bool
-    /// Whether all renditions are.
+    /// Whether all renditions are completely cached.
     public let isComplete: Bool
-    /// Whether more segments may come.
+    /// Whether more segments may follow.
     public let isLive: Bool
-    /// In the order of the playlist.
+    /// The renditions, in the order of the playlist.
     public let renditions: [Rendition]
 
     init(_ report: PresentationReport) {

@@ -3,22 +3,22 @@ import Foundation
 
 /// A cached resource in a listing.
 public struct CachedResource: Sendable, Equatable, Identifiable {
-    /// What it is cached under: its URL in its normal form, unless a rule gives it another key. Exact, as `URL` may
-    /// write it otherwise.
+    /// The URL that it is cached under: its URL in normal form, unless a rule gives it another key. Exact, whereas
+    /// `URL` may write it differently.
     public let urlText: String
-    /// Its bytes, cached or not.
+    /// The length of the resource, in bytes.
     public let length: Int64
-    /// How many of them are cached.
+    /// The number of cached bytes.
     public let cachedBytes: Int64
-    /// Whether it is kept from being evicted.
+    /// Whether the resource is pinned.
     public let isPinned: Bool
-    /// How many requests were answered from it.
+    /// The number of requests answered from it.
     public let hits: Int64
-    /// When it was last read or downloaded.
+    /// The time when it was last read or downloaded.
     public let lastRead: Date
-    /// When its first byte was stored.
+    /// The time when its first byte was stored.
     public let stored: Date
-    /// `Content-Type`, such as `video/mp4`, where the origin named one.
+    /// The `Content-Type`, such as `video/mp4`; nil if the origin did not name one.
     public let contentType: String?
 
     /// For tests of programs that list what is cached.
@@ -48,16 +48,16 @@ public struct CachedResource: Sendable, Equatable, Identifiable {
 
     /// The same as `urlText`.
     public var id: String { urlText }
-    /// Its URL; nil where `URL` cannot hold it.
+    /// Its URL; nil if `URL` cannot represent it.
     public var url: URL? { URL(string: urlText) }
-    /// Whether all of it is cached.
+    /// Whether the whole resource is cached.
     public var isComplete: Bool { cachedBytes == length }
 
     /// The order of a listing.
     public enum Order: Sendable, CaseIterable {
         /// Most cached bytes first.
         case size
-        /// Last read first.
+        /// Most recently read first.
         case recent
         /// Most hits first.
         case hits

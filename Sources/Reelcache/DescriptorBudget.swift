@@ -1,32 +1,32 @@
-/// How the files and sockets that this process may have open are shared out. Who plays what is not cached yet needs
-/// three: its own connection, the origin's, and the file.
+/// The shares of the files and sockets that this process may have open. Playing a resource that is not cached takes
+/// three: the client's connection, the origin's, and the file.
 package struct DescriptorBudget: Equatable {
-    /// Connections of clients.
+    /// The most connections of clients.
     let clients: Int
-    /// Transfers from origins that run at once, each with a connection.
+    /// The most simultaneous transfers from origins, each with a connection.
     let origins: Int
-    /// Resources whose files are open, in use or in case.
+    /// The most resources whose files are open, in use or kept open for later.
     let resources: Int
-    /// Connections to origins that one loop keeps when they are idle, besides.
+    /// The most idle connections to origins that one loop keeps, in addition.
     let idleOriginsOfALoop: Int
 
-    /// The highest descriptor that a client's connection may have. Those beyond are for what is open for a moment;
-    /// libdispatch, too, ends the process where it cannot read `/proc/PID/stat`.
+    /// The highest descriptor that a client's connection may have. Those beyond are for files that are open for a
+    /// moment; libdispatch needs one too, as it ends the process if it cannot read `/proc/PID/stat`.
     let highestOfClients: Int
 
-    /// The databases, the lock, the list of unfinished files, standard streams; and of each loop its own.
+    /// The databases, the lock, the list of unfinished files, the standard streams, and those that each loop needs.
     private static func fixed(_ loops: Int) -> Int { 48 + 8 * loops }
-    /// For files that are open for a moment: evicted from, verified, exported.
+    /// For files that are open for a moment, to evict from, verify or export them.
     private static func reserve(_ limit: Int) -> Int { 8 + limit / 16 }
     private static let smallestShare = 8
 
-    /// What a process with so many loops needs to work.
+    /// The lowest limit that a process with this many loops can work with.
     package static func needed(loops: Int) -> Int {
-        // A sixteenth of it is for moments.
+        // A sixteenth of the limit is the reserve.
         (fixed(loops) + 8 + 3 * smallestShare) * 16 / 15 + 1
     }
 
-    /// - Returns: nil where the limit is too low to work with.
+    /// - Returns: nil if the limit is too low.
     init?(limit: Int, loops: Int) {
         let share = (limit - Self.fixed(loops) - Self.reserve(limit)) / 3
         guard share >= Self.smallestShare else { return nil }
@@ -34,7 +34,7 @@ package struct DescriptorBudget: Equatable {
         resources = min(4096, share)
         highestOfClients = limit - Self.reserve(limit) / 2
         idleOriginsOfALoop = max(1, min(64, share / (4 * loops)))
-        // Many loops keep at least one each: half of the share is for transfers all the same.
+        // Many loops keep at least one each; transfers get half of the share nevertheless.
         origins = max(share - idleOriginsOfALoop * loops, share / 2)
     }
 }

@@ -4,17 +4,17 @@ import Synchronization
 
 /// The descriptors of libdispatch: an epoll instance, an eventfd, and a timerfd.
 ///
-/// It makes them when the first timer of the process is set, and ends the process (SIGILL) where it cannot. So they are
-/// made before anything else may have used the last ones up.
+/// libdispatch creates them when the process sets its first timer, and ends the process (SIGILL) if it cannot. So
+/// they are created before anything else may have used up the last ones.
 package enum DispatchDescriptors {
     private static let count = 3
 
-    /// Makes them, once in the process.
-    /// - Throws: `ProxyError` where there are not as many.
+    /// Creates them, once per process.
+    /// - Throws: `ProxyError` if too few descriptors are left.
     package static func make() throws(ProxyError) {
         guard areMade.load(ordering: .acquiring) || hasRoom() else {
             throw .tooFewFiles(
-                "this process may open no more files: raise its limit (ulimit -n 1024, or LimitNOFILE=1024 in a unit of systemd)"
+                "this process may open no more files: raise its limit (ulimit -n 1024, or LimitNOFILE=1024 in a systemd unit)"
             )
         }
         _ = made

@@ -4,37 +4,38 @@ import Foundation
 import HTTPModel
 import Playlists
 
-/// A download as it is at a moment.
+/// A download in its state at one moment.
 public struct Download: Sendable, Equatable, Identifiable {
-    /// Names a download for as long as the cache directory is.
+    /// Identifies a download; never reused within a cache directory.
     public typealias ID = Int64
 
-    /// What becomes of a download.
+    /// The state of a download.
     public enum State: String, Sendable, CaseIterable {
-        /// For its turn, or for its next attempt.
+        /// Waits for its turn, or for its next attempt.
         case waiting
-        /// Bytes come, or are asked for.
+        /// Receives bytes, or requests them.
         case downloading
-        /// Somebody has paused it. Its bytes are kept.
+        /// Paused by a person or program. Its bytes are kept.
         case paused
-        /// All that was wanted is cached.
+        /// Everything ordered is cached.
         case completed
-        /// It does not go on by itself. Its bytes are kept, and `retry` goes on from them.
+        /// Failed, and does not continue by itself. Its bytes are kept, and `retry` continues from them.
         case failed
-        /// Somebody has cancelled it. Its bytes are gone, but for what was there before or is used by others.
+        /// Cancelled by a person or program. Its bytes are removed, except those that were cached before it or that
+        /// others use.
         case cancelled
 
         /// Whether it belongs to the history.
         public var hasEnded: Bool { self == .completed || self == .failed || self == .cancelled }
     }
 
-    /// Who goes first of those that wait.
+    /// Which waiting downloads go first.
     public enum Priority: String, Sendable, CaseIterable {
-        /// Before all others that wait.
+        /// Before all other waiting downloads.
         case high
-        /// In the order in which they came.
+        /// In the order in which they were added.
         case normal
-        /// When nobody else waits.
+        /// When no other download is waiting.
         case low
     }
 
@@ -42,7 +43,8 @@ public struct Download: Sendable, Equatable, Identifiable {
 
     init(_ report: DownloadReport) { self.report = report }
 
-    /// For tests of programs that show downloads. Each value is that of the property of its name; `url` is `urlText`.
+    /// For tests of programs that show downloads. Each argument is the property of the same name; `url` is
+    /// `urlText`.
     public init(
         id: ID, url: String, state: State, options: DownloadOptions = DownloadOptions(), bytes: Int64 = 0,
         total: Int64? = nil, bytesPerSecond: Int64? = nil,
@@ -66,29 +68,30 @@ public struct Download: Sendable, Equatable, Identifiable {
         self.report = report
     }
 
-    /// Names it.
+    /// Identifies the download.
     public var id: ID { report.id }
-    /// The URL that is downloaded, exact, as `URL` may write it otherwise.
+    /// The downloaded URL, exact, whereas `URL` may write it differently.
     public var urlText: String { report.url }
-    /// The same; nil where `URL` cannot hold it.
+    /// The same; nil if `URL` cannot represent it.
     public var url: URL? { URL(string: report.url) }
-    /// What becomes of it.
+    /// The state of the download.
     public var state: State { State(report.state) }
-    /// Who goes first of those that wait.
+    /// Which waiting downloads go first.
     public var priority: Priority { Priority(report.priority) }
-    /// The word that it was given with its order.
+    /// The category that its order named.
     public var category: String? { report.category }
-    /// Whether what is downloaded is kept from being evicted.
+    /// Whether the downloaded resource is pinned.
     public var isPinned: Bool { report.isPinned }
-    /// How many bytes of what is wanted are cached.
+    /// The number of ordered bytes that are cached.
     public var bytes: Int64 { report.bytes }
-    /// How many bytes are wanted: the resource's length, or less where only its beginning is; nil while unknown.
+    /// The number of ordered bytes: the resource's length, or less if only its beginning is ordered; nil while
+    /// unknown.
     public var total: Int64? { report.total }
-    /// Of a playlist: how many of its segments are cached; nil for a file.
+    /// For a playlist, the number of cached segments; nil for a file.
     public var segments: Int64? { report.segments }
-    /// Of a playlist: how many segments are wanted; nil for a file, for a recording, and while unknown.
+    /// For a playlist, the number of ordered segments; nil for a file, for a recording, and while unknown.
     public var totalSegments: Int64? { report.totalSegments }
-    /// How much of it is cached, 0 to 1; nil while the total is unknown. Of a playlist, in segments.
+    /// The cached fraction, 0 to 1; nil while the total is unknown. For a playlist, measured in segments.
     public var fractionCompleted: Double? {
         if report.total == nil, let segments, let totalSegments, totalSegments > 0 {
             return min(1, Double(segments) / Double(totalSegments))
@@ -96,74 +99,74 @@ public struct Download: Sendable, Equatable, Identifiable {
         guard let total else { return state == .completed ? 1 : nil }
         return total == 0 ? 1 : min(1, Double(bytes) / Double(total))
     }
-    /// Bytes per second of late, smoothed; nil while none come.
+    /// The recent rate in bytes per second, smoothed; nil while no bytes arrive.
     public var bytesPerSecond: Int64? { report.rate }
-    /// How long it takes until it has all; nil while that cannot be told.
+    /// The estimated time to completion; nil while unknown.
     public var timeLeft: Duration? { report.eta.map { .seconds($0) } }
-    /// How many attempts in a row have failed.
+    /// The number of failed attempts in a row.
     public var failures: Int { report.failures }
-    /// When it is tried again; nil where it only waits for its turn.
+    /// When it is tried again; nil if it only waits for its turn.
     public var retryDate: Date? { report.retryAt.map(Self.date) }
     /// When it was ordered.
     public var added: Date { Self.date(report.added) }
-    /// When its first byte was asked for; nil before.
+    /// When its first byte was requested; nil before.
     public var started: Date? { report.started.map(Self.date) }
     /// When it ended; nil before.
     public var finished: Date? { report.finished.map(Self.date) }
-    /// What went wrong last, or what became of it: one line.
+    /// The last error, or the outcome: one line.
     public var message: String? { report.message }
-    /// How the origin calls the file; nil while unknown. Not safe to be a file's name as it is.
+    /// The file name that the origin gives; nil while unknown. Not safe to use as a file's name as it is.
     public var fileName: String? { report.fileName }
 
     private static func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: Double(seconds)) }
 }
 
-/// How something is downloaded.
+/// The options of a download.
 public struct DownloadOptions: Sendable, Equatable {
-    /// Only so many bytes of its beginning; nil for the whole.
+    /// The number of bytes to download from the beginning; nil for the whole resource.
     public var first: Int64?
-    /// Who goes first of those that wait.
+    /// Which waiting downloads go first.
     public var priority = Download.Priority.normal
-    /// How many connections to its origin it may have, 1 to 16.
+    /// The most connections to its origin, 1 to 16.
     public var connections = 1
-    /// Bytes per second; nil for no limit of its own.
+    /// The rate limit in bytes per second; nil for none.
     public var bytesPerSecond: Int64?
-    /// A word of the user's by which the history can be searched.
+    /// A label of the user's, by which the history can be filtered.
     public var category: String?
-    /// Whether what is downloaded is kept from being evicted.
+    /// Whether to pin the downloaded resource.
     public var isPinned = true
-    /// Of a playlist (HLS, DASH): which renditions come with it.
+    /// For a playlist (HLS, DASH), the renditions to download.
     public var renditions = Renditions()
-    /// Records a live stream for so long, a week at most; nil for none. `Download.message` says at the end where it
-    /// plays.
+    /// How long to record a live stream, up to a week; nil not to record. At the end `Download.message` tells where
+    /// the recording plays.
     public var recordingTime: Duration?
 
-    /// The whole, in its turn, over one connection, pinned.
+    /// The whole resource, in normal priority, over one connection, pinned.
     public init() {}
 
-    /// The same but for what `change` changes.
+    /// The defaults with the changes that `change` makes.
     public init(_ change: (inout DownloadOptions) -> Void) { change(&self) }
 }
 
 extension CacheDownloads {
-    /// All downloads that have not ended, together.
+    /// The totals of all downloads that have not ended.
     public struct Totals: Sendable, Equatable {
-        /// How many wait for their turn.
+        /// The number of waiting downloads.
         public let waiting: Int
-        /// How many are under way.
+        /// The number of running downloads.
         public let downloading: Int
-        /// How many are paused.
+        /// The number of paused downloads.
         public let paused: Int
-        /// How many bytes of what is wanted are cached.
+        /// The number of ordered bytes that are cached.
         public let bytes: Int64
-        /// How many bytes are wanted; nil while that is unknown of one of them.
+        /// The number of ordered bytes; nil while that of any download is unknown.
         public let total: Int64?
-        /// Bytes per second of late.
+        /// The recent rate in bytes per second.
         public let bytesPerSecond: Int64
-        /// How long it takes until all are done; nil while that cannot be told.
+        /// The estimated time until all are completed; nil while unknown.
         public let timeLeft: Duration?
 
-        /// For tests of programs that show downloads. Each value is that of the property of its name.
+        /// For tests of programs that show downloads. Each argument is the property of the same name.
         public init(
             waiting: Int = 0, downloading: Int = 0, paused: Int = 0, bytes: Int64 = 0, total: Int64? = 0,
             bytesPerSecond: Int64 = 0, timeLeft: Duration? = nil
@@ -178,7 +181,7 @@ extension CacheDownloads {
             timeLeft = summary.eta.map { .seconds($0) }
         }
 
-        /// How much is cached of all together, 0 to 1; nil while the total is unknown, or nothing is wanted.
+        /// The cached fraction of all together, 0 to 1; nil while the total is unknown or nothing is ordered.
         public var fractionCompleted: Double? {
             guard let total, total > 0 else { return nil }
             return min(1, Double(bytes) / Double(total))
@@ -186,21 +189,21 @@ extension CacheDownloads {
     }
 }
 
-/// What happens to a download.
+/// An event of a download.
 public enum DownloadEvent: Sendable, Equatable {
-    /// It has come further, or its state is another. Of several in a row, a reader who is slow sees the last.
+    /// It has progressed, or its state has changed. Of several such events in a row, a slow reader gets the last.
     case progress(Download)
-    /// All that was wanted is cached. The last event.
+    /// Everything ordered is cached. The last event.
     ///
-    /// `localURL` is where it can be played from, as `MediaCache.localURL(of:)` gives it; nil where there is no such
-    /// place, and that throws why: such as where only the beginning was wanted, which plays through the proxy alone,
-    /// and none runs.
+    /// `localURL` is the URL to play it from, as `MediaCache.localURL(of:)` returns it; nil if there is none, for
+    /// the reason that function throws. For example, a download of the beginning alone plays only through the proxy,
+    /// and none may be running.
     case completed(Download, localURL: URL?)
-    /// It has ended without success, was cancelled, or cannot be watched any more. The last event.
+    /// It has failed, was cancelled, or cannot be watched any more. The last event.
     case failed(CacheError)
 }
 
-// MARK: - What the modules below call these
+// MARK: - The counterparts in other modules
 
 extension Download.State {
     init(_ state: DownloadState) {

@@ -1,17 +1,17 @@
 import Observation
 
-/// All downloads of a cache for a user interface: on the main actor, and observed by what shows them.
+/// All downloads of a cache for a user interface: isolated to the main actor, and observable by views.
 ///
-/// It follows the downloads for as long as somebody has it. Of changes that come close together it shows the last, so
-/// that ten thousand downloads do not keep the main actor busy.
+/// It follows the downloads for as long as the program holds it. Of changes in quick succession it shows the last,
+/// so that ten thousand downloads do not keep the main actor busy.
 @MainActor @Observable public final class DownloadTracker {
-    /// All that are known, in the order in which they go; those that have ended last.
+    /// All known downloads, in the order of the queue; ended ones last.
     public private(set) var downloads: [Download]
-    /// Those that have not ended, together.
+    /// The totals of the downloads that have not ended.
     public private(set) var totals: CacheDownloads.Totals
     @ObservationIgnored private var following: Task<Void, Never>?
 
-    /// - Parameter cache: when it is closed, what is shown stays as it is.
+    /// - Parameter cache: after it is closed, the last state remains.
     public init(_ cache: MediaCache) {
         let snapshots = cache.manager.snapshots
         let look = { @Sendable in
@@ -32,14 +32,14 @@ import Observation
     deinit { following?.cancel() }
 
     private func show(_ downloads: [Download], _ totals: CacheDownloads.Totals) {
-        // What is set is shown anew, also where it is the same.
+        // Setting a property notifies its observers, even if the value is the same.
         if self.downloads != downloads { self.downloads = downloads }
         if self.totals != totals { self.totals = totals }
     }
 
-    /// The download of that name; nil where there is none.
+    /// The download with this ID; nil if there is none.
     public func download(_ id: Download.ID) -> Download? { downloads.first { $0.id == id } }
 
-    /// Those that have not ended.
+    /// The downloads that have not ended.
     public var active: [Download] { downloads.filter { !$0.state.hasEnded } }
 }

@@ -2,22 +2,22 @@ import CachePolicy
 import Downloads
 import Synchronization
 
-/// Downloads that are there only as long as somebody in this process waits for them, and how many do. Used inside of
-/// the manager: between an order, whoever gives it, and what it says about it here nothing else happens.
+/// Counts the waiters of downloads that exist only as long as somebody in this process waits for them. Used inside
+/// the manager, so that nothing happens between an order and its entry here.
 final class DownloadWants: Sendable {
     private let waiting = Mutex<[Int64: Int]>([:])
 
-    /// Somebody waits for a download from now on.
-    /// - Parameter isNew: whether it is there because of that; else somebody has ordered it, who wants it in any case,
-    ///   or waits too.
+    /// Adds a waiter to a download.
+    /// - Parameter isNew: whether this waiter's order created the download. Otherwise it was ordered to stay in any
+    ///   case, or has other waiters.
     func begin(_ id: Int64, isNew: Bool) {
         waiting.withLock { waiting in
             if isNew || waiting[id] != nil { waiting[id, default: 0] += 1 }
         }
     }
 
-    /// Somebody waits no longer.
-    /// - Returns: whether nobody wants it any more.
+    /// Removes a waiter.
+    /// - Returns: whether nobody needs the download any more.
     func end(_ id: Int64) -> Bool {
         waiting.withLock { waiting in
             guard let count = waiting[id] else { return false }
@@ -26,15 +26,15 @@ final class DownloadWants: Sendable {
         }
     }
 
-    /// How many wait for one that is there for them alone.
+    /// The number of waiters of a download that exists only for them.
     func count(of id: Int64) -> Int { waiting.withLock { $0[id] ?? 0 } }
 
-    /// Somebody has ordered it, here, over HTTP or on the command line: it stays, whoever waits for it.
+    /// Keeps a download regardless of its waiters, because it was ordered here, over HTTP or on the command line.
     func keep(_ id: Int64) { waiting.withLock { $0[id] = nil } }
 }
 
 extension CacheDownloads {
-    /// Orders a download to wait for it; `unwant` has to follow.
+    /// Orders a download in order to wait for it. Each call needs a call of `unwant` later.
     func want(_ url: OriginURL, _ options: DownloadOptions) async throws(CacheError) -> Download {
         let (order, wants) = (DownloadOrder(url, options), cache.wants)
         let report = try await perform { manager throws(DownloadError) in
@@ -47,7 +47,7 @@ extension CacheDownloads {
         return Download(report)
     }
 
-    /// - Parameter isOver: the download has ended; else it is cancelled where nobody wants it any more.
+    /// - Parameter isOver: whether the download has ended; otherwise it is cancelled if nobody needs it any more.
     func unwant(_ id: Download.ID, isOver: Bool) async {
         let wants = cache.wants
         do {
@@ -57,7 +57,7 @@ extension CacheDownloads {
             }
         } catch {
             if error != .closed {
-                cache.logger.error("could not cancel a download that nobody waits for any more: \(error)")
+                cache.logger.error("could not cancel a download that nobody is waiting for: \(error)")
             }
         }
     }

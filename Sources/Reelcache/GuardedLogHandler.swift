@@ -3,10 +3,10 @@ import EventIO
 import HTTPModel
 import Logging
 
-/// What every line of the log passes before it is written, at every level: secrets of URLs are masked, and what came
-/// from outside, such as an origin's `Location`, is shown and not obeyed by a terminal.
+/// Guards every line of the log, at every level, before it is written: masks secrets in URLs, and escapes text from
+/// outside, such as an origin's `Location`, so that a terminal shows it and does not obey it.
 ///
-/// It stands before the handler of whoever opens the cache, so that no place that logs has to think of either.
+/// It wraps the handler of the program that opens the cache, so that no place that logs has to care about either.
 struct GuardedLogHandler: LogHandler {
     private var output: any LogHandler
     private let policy: Current<ProxyPolicy>
@@ -33,7 +33,7 @@ struct GuardedLogHandler: LogHandler {
         }
     }
 
-    // MARK: As the handler behind it
+    // MARK: Forwarded to the wrapped handler
 
     var logLevel: Logger.Level {
         get { output.logLevel }
@@ -57,7 +57,7 @@ struct GuardedLogHandler: LogHandler {
 }
 
 extension Logger {
-    /// The same, with nothing secret and nothing that a terminal obeys in its lines.
+    /// The same logger, with secrets masked and terminal control characters escaped in its lines.
     package func guarded(by policy: Current<ProxyPolicy>) -> Logger {
         var logger = self
         logger.handler = GuardedLogHandler(handler, policy)

@@ -1,19 +1,19 @@
 import Foundation
 
-/// The user's.
+/// The user's home directory.
 package enum HomeDirectory {
-    /// An empty variable counts as none, for this and for all others: `HOME= reelcache` must not make `/.cache`.
+    /// An empty variable counts as unset, here and everywhere else: `HOME= reelcache` must not create `/.cache`.
     package static func path(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
         if let home = environment["HOME"], !home.isEmpty { return home }
-        // As the system's list of users has it. `NSHomeDirectory` asks the variable too.
+        // From the system's user database. `NSHomeDirectory` reads the variable too.
         guard let user = getpwuid(getuid()), let home = user.pointee.pw_dir, home.pointee != 0 else {
             return NSHomeDirectory()
         }
         return String(cString: home)
     }
 
-    /// A directory of the desktop, such as `$XDG_CACHE_HOME`, else its place below the home directory.
-    /// (The XDG base directory specification: a relative path in the variable counts as none.)
+    /// The directory that a desktop variable such as `$XDG_CACHE_HOME` names, otherwise the default place below the
+    /// home directory. (XDG base directory specification: a relative path in the variable counts as unset.)
     package static func directory(
         _ variable: String, orElse place: String, _ environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> String {

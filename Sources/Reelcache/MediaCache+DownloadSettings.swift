@@ -1,16 +1,16 @@
 import Downloads
 
 extension MediaCache {
-    /// Changes how many downloads run at once: `maxDownloads` of `ProxyConfiguration`. Those that are too many wait for
-    /// their turn again. Blocks.
-    /// - Throws: `ProxyError` where so many cannot work, `CacheError.closed`; then nothing changes.
+    /// Changes how many downloads may run at once: `maxDownloads` of `ProxyConfiguration`. Downloads in excess
+    /// return to the queue. Blocks.
+    /// - Throws: `ProxyError` for a number out of range, `CacheError.closed`; then nothing changes.
     public func setMaxDownloads(_ count: Int) throws {
         try checkOpen()
         try ProxyConfiguration.check(maxDownloads: count)
         setDownloads { $0.maxActive = count }
     }
 
-    /// Changes the limit of all downloads together, in bytes per second, nil for none: `downloadRate` of
+    /// Changes the rate limit of all downloads together, in bytes per second, nil for none: `downloadRate` of
     /// `ProxyConfiguration`. Blocks.
     /// - Throws: `ProxyError` for a limit that is not above 0, `CacheError.closed`; then nothing changes.
     public func setDownloadRate(_ rate: Int64?) throws {

@@ -1,37 +1,37 @@
 import Foundation
 
-/// Downloading for somebody who waits for it. For what shall go on without that, see `CacheDownloads.add`.
+/// Downloading while waiting for the result. For downloads that continue by themselves, see `CacheDownloads.add`.
 extension MediaCache {
-    /// The queue of downloads, and all that can be done with it.
+    /// The queue of downloads, and everything that can be done with it.
     public var downloads: CacheDownloads { CacheDownloads(cache: self) }
 
-    /// Downloads a resource, and waits until all that is wanted is cached. Bytes that are there already are not fetched
-    /// again; what a player fetches at the same time is shared.
+    /// Downloads a resource, and waits until everything ordered is cached. Bytes that are already cached are not
+    /// fetched again, and bytes that a player fetches at the same time are shared.
     ///
-    /// When the task is cancelled, so is the download, unless somebody else has ordered it or waits for it too. What
-    /// has come by then is removed, but for what others use.
-    /// - Returns: where it can be played from: see `localURL(of:)`.
-    /// - Throws: `CancellationError` where the task is cancelled; `CacheError`: `.downloadFailed` after the last
-    ///   attempt, `.downloadCancelled` where somebody else cancels it, `.unsupportedURL`, `.invalid`, `.disk`,
-    ///   `.closed`. What `localURL(of:)` throws where the download is completed, but cannot be played from anywhere:
-    ///   `.incomplete` where only the beginning was wanted and no proxy runs, `.notServed`, `.notCached` where it is
-    ///   not pinned and has been evicted already.
+    /// Cancelling the task cancels the download, unless it was also ordered elsewhere or has another waiter. The
+    /// bytes received by then are removed, except those that others use.
+    /// - Returns: where to play it from: see `localURL(of:)`.
+    /// - Throws: `CancellationError` if the task is cancelled; `CacheError`: `.downloadFailed` after the last
+    ///   attempt, `.downloadCancelled` if it is cancelled elsewhere, `.unsupportedURL`, `.invalid`, `.disk`,
+    ///   `.closed`. If the download is completed but cannot be played from anywhere, the error of `localURL(of:)`:
+    ///   `.incomplete` if only the beginning was ordered and no proxy runs, `.notServed`, `.notCached` if it is not
+    ///   pinned and has been evicted already.
     @discardableResult
     public func download(_ url: URL, options: DownloadOptions = DownloadOptions()) async throws -> URL {
         try Task.checkCancellation()
         switch await follow(url, options, { _ in }) {
         case .completed(_, let local?): return local
-        // Which throws why there is none, unless there is by now.
+        // Throws the reason why there is no local URL, or returns one that exists by now.
         case .completed: return try await localURL(of: url)
         case .failed(let error): throw error
         case .progress, nil: throw CancellationError()
         }
     }
 
-    /// Downloads a resource, and tells how far it is. Ends after `.completed` or `.failed`.
+    /// Downloads a resource, and reports its progress. Ends after `.completed` or `.failed`.
     ///
-    /// When its consumer goes away (the loop is left, the task is cancelled, the stream is let go of), the download is
-    /// cancelled, unless it has ended, or somebody else has ordered it or waits for it too.
+    /// When its consumer goes away (the loop is left, the task is cancelled, the stream is released), the download
+    /// is cancelled, unless it has ended, was also ordered elsewhere, or has another waiter.
     public func downloadEvents(
         for url: URL, options: DownloadOptions = DownloadOptions()
     ) -> AsyncStream<DownloadEvent> {
@@ -45,8 +45,8 @@ extension MediaCache {
         return events
     }
 
-    /// - Parameter tell: told what happens before the end.
-    /// - Returns: the last event; nil where the task was cancelled.
+    /// - Parameter tell: called with each event before the last.
+    /// - Returns: the last event; nil if the task was cancelled.
     private func follow(_ url: URL, _ options: DownloadOptions, _ tell: (DownloadEvent) -> Void) async -> DownloadEvent?
     {
         let ordered: Download

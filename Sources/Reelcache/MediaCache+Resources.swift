@@ -7,15 +7,16 @@ import Playlists
 import Presentations
 import Synchronization
 
-/// What is cached. A URL finds what the rules cache it under, else what is cached under the URL itself.
+/// Cached resources. A URL finds the resource that the rules cache it under, otherwise the one cached under the URL
+/// itself.
 ///
-/// What is no `async` function waits for the disk for a moment (an index look-up; where something is removed or pinned,
-/// a write). It may be called from any thread.
+/// Functions that are not `async` wait for the disk for a moment (an index look-up; a write to remove or pin). They
+/// may be called from any thread.
 extension MediaCache {
-    /// The URL that a player opens for a media URL, while the proxy runs: one below a mount, where only what is mounted
-    /// is served.
+    /// The URL that a player opens for a media URL while the proxy runs: a URL below a mount, if the proxy serves
+    /// mounts only.
     ///
-    /// `Proxy.url(for:)` takes and gives text, for URLs that `URL` would write otherwise.
+    /// `Proxy.url(for:)` takes and returns text, for URLs that `URL` would write differently.
     /// - Throws: `CacheError`: `.noProxy`, `.unsupportedURL`, `.notServed`.
     public func proxiedURL(for url: URL) throws -> URL {
         let origin = try Self.origin(url)
@@ -27,12 +28,11 @@ extension MediaCache {
         return proxied
     }
 
-    /// Whether all of a resource is cached: it then plays without its origin. What cannot be known, as the disk fails,
-    /// is not. Of a presentation, that is whether renditions are cached as a whole that can be played by themselves:
-    /// its playlists are read for that, which takes some milliseconds for a thousand segments. A playlist that cannot
-    /// be read is not.
+    /// Whether a resource is completely cached, so that it plays without its origin; false if the disk fails. For a
+    /// presentation: whether completely cached renditions can be played by themselves. That requires reading its
+    /// playlists, which takes some milliseconds for a thousand segments; it is false if a playlist cannot be read.
     ///
-    /// Quick, and without waiting for what runs: for each cell of a list, if need be.
+    /// Fast, and does not wait for running work: can be called for each cell of a list.
     public func isCached(_ url: URL) -> Bool {
         guard !isClosed, let origin = try? Self.origin(url) else { return false }
         do throws(CacheError) {
@@ -46,7 +46,7 @@ extension MediaCache {
         }
     }
 
-    /// Whether what is cached as a whole can be played from that: of a playlist, what it plays decides.
+    /// Whether a completely cached resource can be played from the cache. For a playlist, its segments decide.
     private func plays(_ key: CacheKey, in store: CacheStore) throws(StoreError) -> Bool {
         var isPlaylist = try store.hasParts(key)
         if !isPlaylist { isPlaylist = try Self.isPlaylist(key, in: store) }
@@ -57,7 +57,7 @@ extension MediaCache {
         return contents.isPlayable
     }
 
-    /// By its type, or by what it begins with. Of what is longer than any playlist nothing is read.
+    /// By its type, or by its first bytes. A resource longer than any playlist is not read.
     private static func isPlaylist(_ key: CacheKey, in store: CacheStore) throws(StoreError) -> Bool {
         guard let length = try store.coverage(key)?.length, length > 0, length <= Int64(PlaylistLimits.bytes) else {
             return false
@@ -68,15 +68,15 @@ extension MediaCache {
         return ContentEncoding.isUncoded(stored.fields) && PlaylistKind.sniff(stored.bytes) != nil
     }
 
-    /// What of a resource is cached at this moment, what was just written included.
-    /// - Returns: nil where nothing of it is, or its length is not known yet.
+    /// The cached byte ranges of a resource at this moment, including bytes just written.
+    /// - Returns: nil if nothing of it is cached, or its length is not known yet.
     /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
     public func coverage(of url: URL) throws -> CacheCoverage? {
         try find(Self.origin(url)) { store, key throws(StoreError) in try store.coverage(key) }.map(CacheCoverage.init)
     }
 
-    /// What of a presentation is cached, by the URL of its first playlist: its renditions, and how much of each.
-    /// - Returns: nil where that playlist is not cached, or is none.
+    /// The cached renditions of a presentation, and how much of each is cached, by the URL of its first playlist.
+    /// - Returns: nil if that playlist is not cached, or is not a playlist.
     /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
     public func presentation(of url: URL) throws -> CachedPresentation? {
         try find(Self.origin(url)) { store, key throws(StoreError) in
@@ -84,12 +84,12 @@ extension MediaCache {
         }.map { CachedPresentation($0.report) }
     }
 
-    /// What is cached, wholly or in part.
+    /// Lists the cached resources, complete or not.
     /// - Parameters:
     ///   - order: which come first.
-    ///   - text: a part of their URLs, upper and lower case alike; nil for all.
-    ///   - limit: how many at most; nil for all.
-    ///   - offset: how many to leave out from the first.
+    ///   - text: a part of their URLs, ignoring case; nil for all.
+    ///   - limit: the maximum number; nil for all.
+    ///   - offset: how many to skip at the beginning.
     /// - Throws: `CacheError`: `.disk`, `.closed`.
     public func resources(
         by order: CachedResource.Order = .recent, containing text: String? = nil, limit: Int? = nil, offset: Int = 0
@@ -102,10 +102,10 @@ extension MediaCache {
             CachedResource.init)
     }
 
-    /// Removes a resource, pinned or not. A player that is reading it gets what it lacks from the origin.
-    /// - Returns: the bytes freed on the disk, some of them when the last player has done; 0 where nothing of it is
-    ///   cached.
-    /// - Throws: `CacheError`: `.conflict` where a download of it has not ended, `.unsupportedURL`, `.disk`, `.closed`.
+    /// Removes a resource, pinned or not. A player that is reading it gets the rest from the origin.
+    /// - Returns: the bytes freed on the disk, some of them only after the last player has finished; 0 if nothing of
+    ///   it is cached.
+    /// - Throws: `CacheError`: `.conflict` if a download of it has not ended, `.unsupportedURL`, `.disk`, `.closed`.
     @discardableResult
     public func remove(_ url: URL) throws -> Int64 {
         try checkOpen()
@@ -117,7 +117,7 @@ extension MediaCache {
     }
 
     /// Removes everything that is not pinned.
-    /// - Parameter date: only what was last read before; nil for all.
+    /// - Parameter date: removes only resources that were last read before; nil for all.
     /// - Returns: the bytes freed on the disk.
     /// - Throws: `CacheError`: `.disk`, `.closed`.
     @discardableResult
@@ -126,18 +126,19 @@ extension MediaCache {
         return try asking { store throws(StoreError) in try store.removeAll(before: seconds, isDryRun: false) }.bytes
     }
 
-    /// Counts a resource as read now: of all that is cached it is the last to be evicted.
+    /// Counts a resource as read now, so that it is the last to be evicted.
     /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
     public func touch(_ url: URL) throws {
         let isKnown = try find(Self.origin(url)) { store, key throws(StoreError) in try store.touch(key) ? true : nil }
         guard isKnown != nil else { throw CacheError.notCached(url) }
     }
 
-    /// Keeps a resource from being evicted, until it is unpinned or removed. It counts towards the limit as before.
+    /// Pins a resource, so that it is not evicted until it is unpinned or removed. It still counts towards the
+    /// limit.
     /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
     public func pin(_ url: URL) throws { try setPinned(true, url) }
 
-    /// Lets a resource be evicted again when room is wanted.
+    /// Unpins a resource, so that it can be evicted when room is needed.
     /// - Throws: `CacheError`: `.notCached`, `.unsupportedURL`, `.disk`, `.closed`.
     public func unpin(_ url: URL) throws { try setPinned(false, url) }
 
@@ -148,8 +149,8 @@ extension MediaCache {
         guard isKnown != nil else { throw CacheError.notCached(url) }
     }
 
-    /// Evicts what is over the limits now, as far as it is neither pinned nor in use: such as after something else has
-    /// filled the disk. The cache does so by itself each second.
+    /// Evicts now whatever exceeds the limits and is neither pinned nor in use, for example after another program
+    /// has filled the disk. The cache does so by itself every second.
     /// - Returns: the bytes freed on the disk.
     /// - Throws: `CacheError.closed`.
     @discardableResult
@@ -157,16 +158,16 @@ extension MediaCache {
         try asking { store throws(StoreError) in store.enforceLimits() }
     }
 
-    /// The counters now.
+    /// The current counters.
     public var statistics: CacheStatistics { CacheStatistics(engine.snapshot()) }
 
     // MARK: Whole files
 
-    /// The file of a complete resource: exactly its bytes. What an unclean end has left to be verified is verified
-    /// first.
+    /// The file of a complete resource, with exactly its bytes. Chunks left unverified by an unclean end are
+    /// verified first.
     ///
-    /// It is to be read only: whatever changes it damages the cache. It stays for as long as the resource is pinned,
-    /// not removed, and not replaced by a newer version from its origin; who needs it longer copies it.
+    /// Only read the file: a change damages the cache. It stays for as long as the resource is pinned, not removed,
+    /// and not replaced by a newer version from its origin; copy it to keep it longer.
     /// - Throws: `CacheError`: `.notCached`, `.incomplete`, `.unsupportedURL`, `.disk`, `.closed`.
     public func fileURL(of url: URL) async throws -> URL {
         let origin = try Self.origin(url)
@@ -180,15 +181,16 @@ extension MediaCache {
             let file = "\(configuration.cacheDirectory)/\(hold.path)"
             var info = stat()
             guard stat(file, &info) == 0, Int64(info.st_size) == hold.length else {
-                throw CacheError.disk("\(file) is not as it was left: call validate(repairing: true)")
+                throw CacheError.disk("\(file) is missing or was changed: call validate(repairing: true)")
             }
             return URL(fileURLWithPath: file)
         }
     }
 
-    /// Where a resource can be played from: through the proxy while that runs, else its file, as `fileURL(of:)` gives
-    /// it. A playlist leads to its segments through the proxy alone.
-    /// - Throws: `CacheError` as `proxiedURL(for:)` and `fileURL(of:)` do; `.noProxy` for a playlist where none runs.
+    /// The URL to play a resource from: through the proxy while it runs, otherwise that of its file, as
+    /// `fileURL(of:)` returns it. A playlist plays through the proxy only.
+    /// - Throws: `CacheError` as `proxiedURL(for:)` and `fileURL(of:)` do; `.noProxy` for a playlist while no proxy
+    ///   runs.
     public func localURL(of url: URL) async throws -> URL {
         guard proxy == nil else { return try proxiedURL(for: url) }
         let origin = try Self.origin(url)
@@ -199,12 +201,13 @@ extension MediaCache {
         return try await fileURL(of: url)
     }
 
-    /// Reads everything again and compares checksums. Playing goes on meanwhile. Takes as long as the disk takes to
-    /// read the whole cache.
+    /// Reads every cached byte again and compares checksums, while players continue to be served. Takes as long as
+    /// the disk takes to read the whole cache.
     /// - Parameters:
-    ///   - isRepairing: whether what is found is dropped, to be fetched again when it is wanted.
-    ///   - progress: told now and then which part has been read, 0 to 1. On a thread of the cache's: it must not block.
-    /// - Throws: `CancellationError` where the task is cancelled; `CacheError`: `.validationIsRunning`, `.disk`,
+    ///   - isRepairing: whether to drop damaged bytes, which are then fetched again on demand.
+    ///   - progress: called now and then with the fraction read, 0 to 1, on a thread of the cache: it must not
+    ///     block.
+    /// - Throws: `CancellationError` if the task is cancelled; `CacheError`: `.validationIsRunning`, `.disk`,
     ///   `.closed`.
     public func validate(repairing isRepairing: Bool = false, progress: @escaping @Sendable (Double) -> Void = { _ in })
         async throws -> CacheValidation
@@ -229,14 +232,14 @@ extension MediaCache {
         return CacheValidation(report)
     }
 
-    /// Whether somebody still wants what takes long.
+    /// Whether a long task is still needed.
     private final class Wish: Sendable {
         private let over = Atomic(false)
         var isOver: Bool { over.load(ordering: .relaxed) }
         func end() { over.store(true, ordering: .relaxed) }
     }
 
-    // MARK: Asking the store
+    // MARK: Calling the store
 
     static func origin(_ url: URL) throws(CacheError) -> OriginURL {
         do throws(OriginURLError) { return try OriginURL(url: url.absoluteString) } catch {
@@ -257,7 +260,7 @@ extension MediaCache {
         }
     }
 
-    /// Does what takes long on a thread kept for it.
+    /// Runs work that takes long on a thread for such work.
     private func perform<Value: Sendable>(
         isLong: Bool = false, _ work: @escaping @Sendable (MediaCache) throws(CacheError) -> Value
     ) async throws -> Value {

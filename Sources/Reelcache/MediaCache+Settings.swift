@@ -1,23 +1,23 @@
 import CachePolicy
 import Logging
 
-/// What can be changed while it is open.
+/// Settings that can be changed while the cache is open.
 extension MediaCache {
-    /// Changes how much the cache takes on the disk, in bytes. What is too much by then is evicted before this returns,
-    /// as far as nobody is reading it. Blocks.
+    /// Changes the limits on disk space, in bytes. Before this returns, the excess is evicted as far as it is not
+    /// being read. Blocks.
     /// - Parameters:
-    ///   - maxSize: as in `ProxyConfiguration`; nil leaves it as it is.
+    ///   - maxSize: as in `ProxyConfiguration`; nil leaves it unchanged.
     ///   - minFree: likewise.
-    /// - Throws: `ProxyError`: a limit that cannot work, a disk that fails; `CacheError.closed`.
+    /// - Throws: `ProxyError`: an invalid limit, a failing disk; `CacheError.closed`.
     public func setLimits(maxSize: Int64? = nil, minFree: Int64? = nil) throws {
         try checkOpen()
         do { try engine.store.setLimits(maxSize: maxSize, minFree: minFree) } catch { throw ProxyError(error) }
     }
 
-    /// Changes which private origins may be fetched from: `allow` of `ProxyConfiguration`, as a whole. Transfers that
-    /// are running go on.
-    /// - Throws: `ProxyError` where an entry is no host name, address or network, `CacheError.closed`; then nothing
-    ///   changes.
+    /// Changes which private origins may be fetched from: the whole list `allow` of `ProxyConfiguration`. Running
+    /// transfers continue.
+    /// - Throws: `ProxyError` if an entry is not a host name, an address or a network, `CacheError.closed`; then
+    ///   nothing changes.
     public func setAllow(_ allow: [String]) throws {
         try checkOpen()
         do {
@@ -28,49 +28,48 @@ extension MediaCache {
         }
     }
 
-    /// Changes where requests are logged: `accessLog` of `ProxyConfiguration`. A file of that name that is there
-    /// already goes on.
-    /// - Throws: `ProxyError` where it cannot be written, `CacheError.closed`; then nothing changes.
+    /// Changes where requests are logged: `accessLog` of `ProxyConfiguration`. An existing file is appended to.
+    /// - Throws: `ProxyError` if it cannot be written, `CacheError.closed`; then nothing changes.
     public func setAccessLog(_ path: String?) throws {
         try checkOpen()
         try engine.accessLog.open(path)
     }
 
-    /// Goes on in a new file of the same name, after the access log's was renamed.
+    /// Reopens the access log under its name, after the file was renamed.
     package func reopenAccessLog() throws {
         try checkOpen()
         try engine.accessLog.reopen()
     }
 
-    /// A logger that says nothing which the log of this cache would not say.
+    /// A logger that masks and escapes what the log of this cache masks and escapes.
     package func guarded(_ logger: Logger) -> Logger { logger.guarded(by: engine.policy) }
 
-    /// Changes how resources are handled: `rules` of `ProxyConfiguration`, as a whole. What is cached stays under the
-    /// key it has.
-    /// - Throws: `ProxyError` where a rule cannot work, `CacheError.closed`; then nothing changes.
+    /// Changes how resources are handled: the whole list `rules` of `ProxyConfiguration`. Cached resources keep
+    /// their keys.
+    /// - Throws: `ProxyError` for an invalid rule, `CacheError.closed`; then nothing changes.
     public func setRules(_ rules: [ResourceRule]) throws {
         try checkOpen()
         let rules = try ProxyConfiguration.policy(of: rules)
         engine.policy.change { $0.rules = rules }
     }
 
-    /// Changes what is served at places of the proxy's own: `mounts` of `ProxyConfiguration`, as a whole.
-    /// - Throws: `ProxyError` where a mount cannot work, `CacheError.closed`; then nothing changes.
+    /// Changes the mounts: the whole of `mounts` of `ProxyConfiguration`.
+    /// - Throws: `ProxyError` for an invalid mount, `CacheError.closed`; then nothing changes.
     public func setMounts(_ mounts: [String: String]) throws {
         try checkOpen()
         let mounts = try ProxyConfiguration.policy(of: mounts)
         engine.policy.change { $0.mounts = mounts }
     }
 
-    /// Changes whether players may name any origin: `servesAnyOrigin` of `ProxyConfiguration`. Answers that are running
-    /// go on.
+    /// Changes whether players may name any origin: `servesAnyOrigin` of `ProxyConfiguration`. Running responses
+    /// continue.
     public func setServesAnyOrigin(_ servesAnyOrigin: Bool) {
         engine.policy.change { $0.servesAnyOrigin = servesAnyOrigin }
         proxy?.warnOfStrangers()
     }
 
-    /// Changes how many bytes the body of a request through a mount may have: `largestMountBody` of
-    /// `ProxyConfiguration`. Requests that are running go on.
+    /// Changes the largest body of a request through a mount, in bytes: `largestMountBody` of `ProxyConfiguration`.
+    /// Running requests continue.
     /// - Throws: `ProxyError` for less than 0, `CacheError.closed`; then nothing changes.
     public func setLargestMountBody(_ bytes: Int64?) throws {
         try checkOpen()
@@ -78,44 +77,42 @@ extension MediaCache {
         engine.policy.change { $0.largestMountBody = bytes }
     }
 
-    /// Changes whether origins are asked at all: `isOffline` of `ProxyConfiguration`. Transfers that are running go on
+    /// Changes whether origins are contacted at all: `isOffline` of `ProxyConfiguration`. Running transfers continue
     /// until they end or break.
     public func setOffline(_ isOffline: Bool) {
         engine.policy.change { $0.isOffline = isOffline }
     }
 
-    /// Changes whether what is pinned or was downloaded plays whatever its origin said: `playsPinned` of
+    /// Changes whether pinned and downloaded resources play even if their origin forbids it: `playsPinned` of
     /// `ProxyConfiguration`.
     public func setPlaysPinned(_ playsPinned: Bool) {
         engine.policy.change { $0.playsPinned = playsPinned }
     }
 
-    /// Changes how much is fetched beyond what is asked for: `fill` of `ProxyConfiguration`.
-    /// - Throws: `ProxyError` for a distance that cannot work, `CacheError.closed`; then nothing changes.
+    /// Changes how much is fetched beyond the bytes that players request: `fill` of `ProxyConfiguration`.
+    /// - Throws: `ProxyError` for an invalid distance, `CacheError.closed`; then nothing changes.
     public func setFill(_ fill: FillMode) throws {
         try checkOpen()
         let fill = try ProxyConfiguration.policy(of: fill)
         engine.policy.change { $0.fill = fill }
     }
 
-    /// Changes how many segments of a stream are fetched before they are asked for: `aheadSegments` of
-    /// `ProxyConfiguration`.
-    /// - Throws: `ProxyError` for a number that is not from 0 to 20, `CacheError.closed`; then nothing changes.
+    /// Changes how many segments of a stream are prefetched: `aheadSegments` of `ProxyConfiguration`.
+    /// - Throws: `ProxyError` for a number outside 0 to 20, `CacheError.closed`; then nothing changes.
     public func setAheadSegments(_ count: Int) throws {
         try checkOpen()
         let count = try ProxyConfiguration.checked(aheadSegments: count)
         engine.policy.change { $0.aheadSegments = count }
     }
 
-    /// Changes whether players get what is fresh although they want it to be asked for again: `ignoresReload` of
-    /// `ProxyConfiguration`.
+    /// Changes whether fresh responses are served from the cache even if the player asks to revalidate them:
+    /// `ignoresReload` of `ProxyConfiguration`.
     public func setIgnoresReload(_ ignoresReload: Bool?) {
         engine.policy.change { $0.ignoresReload = ignoresReload }
     }
 
-    /// Changes all that decides about requests, in one step: nothing is served meanwhile by a part of it. Answers that
-    /// are running go on.
-    /// - Throws: `ProxyError` for the first of it that cannot work, `CacheError.closed`; then nothing changes.
+    /// Changes the whole policy in one step: no request meets only a part of it. Running responses continue.
+    /// - Throws: `ProxyError` for the first invalid part, `CacheError.closed`; then nothing changes.
     public func setPolicy(as configuration: ProxyConfiguration) throws {
         try checkOpen()
         let servedAnyOrigin = engine.policy.value.servesAnyOrigin

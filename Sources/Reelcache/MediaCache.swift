@@ -12,14 +12,14 @@ import Synchronization
 import Units
 import Upstream
 
-/// An open cache in this process: what is on the disk, what fills it, and the proxy through which players use it, while
-/// that runs.
+/// An open cache in this process: the store on the disk, the loops that fill it, and the proxy that serves it to
+/// players while it runs.
 ///
-/// One process at a time can have a cache directory open. Safe to use from any thread. What waits for the disk or for
-/// what is running blocks where it is called without `await`, and has an `async` form, which does not.
+/// One process at a time can have a cache directory open. Safe to use from any thread. Functions that wait for the
+/// disk or for running work block if called without `await`; their `async` forms do not.
 ///
-/// Whoever opens a cache closes it. One that is let go of without `close` is not closed by that: its threads go on, its
-/// directory stays locked, and nobody can open it again until the process ends.
+/// Close each cache that you open. Releasing one without `close` does not close it: its threads continue, its
+/// directory stays locked, and it cannot be opened again until the process ends.
 ///
 /// ```swift
 /// let cache = try await MediaCache.open()
@@ -29,7 +29,7 @@ import Upstream
 /// try await cache.close()
 /// ```
 public final class MediaCache: Sendable {
-    /// What it was opened with. What was changed since by `setLimits` and its like is not in it.
+    /// The configuration that it was opened with, without later changes by `setLimits` and the like.
     public let configuration: ProxyConfiguration
     let tuning: ProxyTuning
     let engine: CacheEngine
@@ -38,28 +38,27 @@ public final class MediaCache: Sendable {
     package let restorePoints: StoreRestorePoints
     let bell: SnapshotBell
     let wants = DownloadWants()
-    /// Shared by all who read everything again.
+    /// Shared by all validations, so that one runs at a time.
     let scrubs = ScrubTurn()
-    /// Tells the events of this process from those of another.
+    /// Distinguishes the events of this process from those of another.
     let session = String(UInt64.random(in: .min ... .max), radix: 36)
     let logger: Logger
-    /// Where the proxy is started and stopped and the cache is closed, one after the other.
+    /// Serializes starting and stopping the proxy and closing the cache.
     private let changes = DispatchQueue(label: "reelcache.cache")
     private let state = Mutex(State())
 
     private struct State {
-        /// The one that runs.
+        /// The running proxy.
         var proxy: Proxy?
         var isClosed = false
     }
 
-    /// Opens the cache, making it where there is none, and goes on with the downloads that were interrupted. No proxy
-    /// runs yet.
+    /// Opens the cache, creating it if it does not exist, and continues interrupted downloads. Does not start the
+    /// proxy.
     /// - Parameters:
-    ///   - configuration: the cache directory and all else; where to listen is used by `startProxy`.
-    ///   - logger: where events go that nobody asked for; by default nowhere.
-    /// - Throws: `ProxyError`: a setting that cannot work, a cache directory that another process has, a disk that
-    ///   fails.
+    ///   - configuration: the cache directory and all other settings; `startProxy` uses the listen address.
+    ///   - logger: receives events such as origin failures; by default they are dropped.
+    /// - Throws: `ProxyError`: an invalid setting, a cache directory that another process uses, a failing disk.
     public convenience init(
         _ configuration: ProxyConfiguration = ProxyConfiguration(),
         logger: Logger = Logger(label: "reelcache") { _ in SwiftLogNoOpLogHandler() }
@@ -72,7 +71,7 @@ public final class MediaCache: Sendable {
         startDownloads()
     }
 
-    /// Opens it. Until `startDownloads` nothing is fetched that nobody asks for.
+    /// Opens the cache. Until `startDownloads`, it fetches only what players request.
     init(opening configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
         do {
             let threads = try Self.check(configuration)
@@ -91,7 +90,7 @@ public final class MediaCache: Sendable {
                 try engine.shutDown()
                 throw error
             }
-            // With the database of downloads, which is there by now.
+            // Includes the database of downloads, which exists by now.
             engine.store.countIndexNow()
             bell = SnapshotBell(manager.snapshots)
             self.configuration = configuration
@@ -103,7 +102,7 @@ public final class MediaCache: Sendable {
         }
     }
 
-    /// - Returns: how many loops there are.
+    /// - Returns: the number of loops.
     private static func check(_ configuration: ProxyConfiguration) throws(ProxyError) -> Int {
         _ = try configuration.address()
         _ = try configuration.checkedTransmission()
@@ -139,13 +138,13 @@ public final class MediaCache: Sendable {
 
     // MARK: The proxy
 
-    /// The proxy that runs; nil while none does.
+    /// The running proxy; nil if none is running.
     public var proxy: Proxy? { state.withLock { $0.proxy } }
 
-    /// Starts the proxy, where none runs yet: it listens at `listen` of the configuration, and other processes find it.
-    /// It may be started again after it was stopped; with port 0 it then has another port.
-    /// - Returns: the proxy that runs from now on, or did already.
-    /// - Throws: `ProxyError`: a port that another process has; `CacheError.closed`.
+    /// Starts the proxy, unless it is running: it listens at `listen` of the configuration, and other processes can
+    /// find it. It may be started again after it was stopped; with port 0 it then has another port.
+    /// - Returns: the running proxy.
+    /// - Throws: `ProxyError`: a port that another process uses; `CacheError.closed`.
     @discardableResult
     public func startProxy() throws -> Proxy {
         try changes.sync {
@@ -155,9 +154,9 @@ public final class MediaCache: Sendable {
         }
     }
 
-    /// Stops the proxy, if it runs: it accepts no more requests, lets running answers end for so long, and cuts what is
-    /// left. The cache stays open, and downloads go on.
-    /// - Parameter grace: how long running answers have to end.
+    /// Stops the proxy if it is running: stops accepting requests, gives running responses the grace period to end,
+    /// and then closes their connections. The cache stays open, and downloads continue.
+    /// - Parameter grace: how long running responses may take to end.
     public func stopProxy(grace: Duration = .seconds(5)) {
         changes.sync {
             guard let proxy else { return }
@@ -165,7 +164,7 @@ public final class MediaCache: Sendable {
         }
     }
 
-    /// The same for one that may have been followed by another.
+    /// Stops this proxy, unless another one has been started since.
     func stopProxy(_ proxy: Proxy, grace: Duration) {
         changes.sync {
             if self.proxy === proxy { stop(proxy, grace: grace) }
@@ -188,11 +187,11 @@ public final class MediaCache: Sendable {
 
     // MARK: Closing
 
-    /// Stops the proxy as `stopProxy` does, then downloads, which go on when the cache is opened again, and saves
-    /// everything. Later calls do nothing; of all others those that throw throw `CacheError.closed`, and what they
-    /// would change stays as it is.
-    /// - Parameter grace: how long running answers have to end.
-    /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
+    /// Stops the proxy as `stopProxy` does, then the downloads, which continue when the cache is opened again, and
+    /// saves everything. Further calls do nothing; all other throwing functions then throw `CacheError.closed` and
+    /// change nothing.
+    /// - Parameter grace: how long running responses may take to end.
+    /// - Throws: `ProxyError` if the cache could not be saved; what is lost is fetched again.
     public func close(grace: Duration = .seconds(5)) throws {
         try changes.sync {
             let isFirst = state.withLock { state in
@@ -202,7 +201,7 @@ public final class MediaCache: Sendable {
             guard isFirst else { return }
             if let proxy { stop(proxy, grace: grace) }
             bell.end()
-            // While there is still something to stop it with.
+            // Must be earlier than the loops' end: stopping downloads needs them.
             manager.perform { $0.stop() }
             do throws(StoreError) { try engine.shutDown() } catch {
                 throw ProxyError.disk("the cache could not be closed in order: \(error)")
@@ -216,12 +215,12 @@ public final class MediaCache: Sendable {
         if isClosed { throw .closed }
     }
 
-    /// Goes on with what was interrupted.
+    /// Continues interrupted downloads.
     func startDownloads() { manager.perform { $0.start() } }
 }
 
 extension ProxyConfiguration {
-    /// Where to listen.
+    /// The address to listen on.
     func address() throws(ProxyError) -> ListenAddress {
         guard let address = ListenAddress(listen) else {
             throw .invalidSetting("cannot listen on '\(listen)': write HOST:PORT, such as 127.0.0.1:7335")
@@ -231,7 +230,7 @@ extension ProxyConfiguration {
 
     func checkedTransmission() throws(ProxyError) -> Transmission {
         guard let transmission = Transmission(rawValue: transmission) else {
-            throw .invalidSetting("there is no transmission '\(transmission)': mapping or sendfile")
+            throw .invalidSetting("'\(transmission)' is not a transmission: write mapping or sendfile")
         }
         return transmission
     }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a program does with a cache, as a value: its parts can be replaced one by one in tests, and the rest of the
-/// program knows no cache.
+/// What a program does with a cache, as a value: tests can replace its closures one by one, and the rest of the
+/// program does not depend on a cache.
 ///
 /// ```swift
 /// struct Player { var cache: MediaCacheClient }
@@ -17,7 +17,7 @@ public struct MediaCacheClient: Sendable {
     public var isCached: @Sendable (URL) -> Bool
     /// As `MediaCache.coverage(of:)`.
     public var coverage: @Sendable (URL) async throws -> CacheCoverage?
-    /// As `MediaCache.startProxy()`. Gives `Proxy.baseURL`: where the proxy can be reached.
+    /// As `MediaCache.startProxy()`. Returns `Proxy.baseURL`, the URL at which the proxy can be reached.
     public var startProxy: @Sendable () async throws -> String
     /// As `MediaCache.stopProxy(grace:)`.
     public var stopProxy: @Sendable (_ grace: Duration) async -> Void
@@ -25,7 +25,7 @@ public struct MediaCacheClient: Sendable {
     public var proxiedURL: @Sendable (URL) throws -> URL
     /// As `MediaCache.localURL(of:)`.
     public var localURL: @Sendable (URL) async throws -> URL
-    /// As `MediaCache.resources(by:containing:limit:offset:)`, the last read first.
+    /// As `MediaCache.resources(by:containing:limit:offset:)`, most recently read first.
     public var resources: @Sendable () async throws -> [CachedResource]
     /// As `MediaCache.remove(_:)`.
     public var remove: @Sendable (URL) async throws -> Int64
@@ -74,7 +74,7 @@ public struct MediaCacheClient: Sendable {
     /// As `CacheDownloads.events(of:)`.
     public var events: @Sendable (Download.ID) -> AsyncStream<DownloadEvent>
 
-    /// Each closure is the property of its name. Tests that need few of them begin with `failing` instead.
+    /// Each argument is the property of the same name. Tests that need few of them can begin with `failing` instead.
     public init(
         isCached: @escaping @Sendable (URL) -> Bool,
         coverage: @escaping @Sendable (URL) async throws -> CacheCoverage?,
@@ -120,7 +120,7 @@ public struct MediaCacheClient: Sendable {
         self.events = events
     }
 
-    /// Does all of it with an open cache.
+    /// Uses an open cache.
     public static func live(_ cache: MediaCache) -> MediaCacheClient {
         let downloads = cache.downloads
         return MediaCacheClient(
@@ -146,11 +146,11 @@ public struct MediaCacheClient: Sendable {
             events: { downloads.events(of: $0) })
     }
 
-    /// Throws `CacheError.unimplemented`, which names what was asked: a test replaces what it expects to be used.
-    /// `downloadEvents` and `events` tell it as their only event.
+    /// Throws `CacheError.unimplemented` with the name of the closure: a test replaces the closures that it expects
+    /// to be called. The only event of `downloadEvents` and `events` is that error.
     ///
-    /// What can neither throw nor tell answers as a cache does that is empty: `isCached`, `status`, `active`, `totals`
-    /// and `history`; `stopProxy` does nothing.
+    /// Closures that can neither throw nor report behave as with an empty cache: `isCached`, `status`, `active`,
+    /// `totals` and `history`; `stopProxy` does nothing.
     public static let failing = MediaCacheClient(
         isCached: { _ in false }, coverage: { _ in throw CacheError.unimplemented("coverage") },
         startProxy: { throw CacheError.unimplemented("startProxy") }, stopProxy: { _ in },
@@ -175,8 +175,8 @@ public struct MediaCacheClient: Sendable {
         history: { _, _ in [] }, clearHistory: { throw CacheError.unimplemented("clearHistory") },
         events: { _ in .of(.failed(.unimplemented("events"))) })
 
-    /// An empty cache in which downloads are complete at once, at the URLs that they were asked for, and nothing is
-    /// kept: for previews.
+    /// An empty cache for previews: downloads are complete at once, at the URLs that they were ordered for, and
+    /// nothing is kept.
     public static let noop = MediaCacheClient(
         isCached: { _ in false }, coverage: { _ in nil }, startProxy: { "http://127.0.0.1:7335" }, stopProxy: { _ in },
         proxiedURL: { $0 },
@@ -193,7 +193,7 @@ public struct MediaCacheClient: Sendable {
 }
 
 extension Download {
-    /// As if all of it had been there already.
+    /// A download as if the whole resource had been cached already.
     fileprivate static func done(_ url: URL, _ options: DownloadOptions) -> Download {
         Download(id: 0, url: url.absoluteString, state: .completed, options: options)
     }

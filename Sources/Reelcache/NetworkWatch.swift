@@ -7,7 +7,7 @@ import Logging
 import Upstream
 
 extension LocalNetworks {
-    /// Where this machine is now; nil where the system does not tell.
+    /// The current networks of this machine; nil if the system does not tell.
     package static func look() -> LocalNetworks? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return nil }
@@ -31,7 +31,7 @@ extension LocalNetworks {
 }
 
 extension IPAddress {
-    /// nil where there is none, or it is neither IPv4 nor IPv6.
+    /// nil for a missing address, or one that is neither IPv4 nor IPv6.
     fileprivate init?(_ socketAddress: UnsafeMutablePointer<sockaddr>?) {
         guard let socketAddress else { return nil }
         let raw = UnsafeRawPointer(socketAddress)
@@ -47,8 +47,8 @@ extension IPAddress {
     }
 }
 
-/// Keeps an address policy up to date with where this machine is: it looks at the start, and whenever the kernel says
-/// that an address has come or gone. Loop-bound.
+/// Keeps an address policy up to date with the networks of this machine: it looks at the start, and whenever the
+/// kernel reports that an address was added or removed. Loop-bound.
 final class NetworkWatch {
     private let addresses: Current<AddressPolicy>
     private let translations: TranslationWatch
@@ -58,7 +58,7 @@ final class NetworkWatch {
     private let logger: Logger
     private var isBlind = false
 
-    /// Seconds between two looks where the kernel does not tell, as in some sandboxes.
+    /// Seconds between two looks if the kernel does not report changes, as in some sandboxes.
     private static let lookInterval = 5.0
 
     init(_ addresses: Current<AddressPolicy>, _ resolver: NameResolver, on loop: EventLoop, logger: Logger) {
@@ -76,11 +76,11 @@ final class NetworkWatch {
             }
             timer?.schedule(afterSeconds: Self.lookInterval)
         }
-        // What changes from here on is told.
+        // The kernel reports all changes from here on.
         look()
     }
 
-    /// Looks no more. On the loop, before that ends.
+    /// Stops watching. On the loop, before the loop ends.
     func stop() {
         translations.stop()
         timer?.cancel()
@@ -93,7 +93,7 @@ final class NetworkWatch {
 
     private func changed() {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        // Whatever it says, also that some of it was lost: all is looked at again.
+        // Whatever the messages contain, and even if some were lost: everything is looked up again.
         while recv(descriptor, &buffer, buffer.count, 0) > 0 || errno == ENOBUFS || errno == EINTR {}
         look()
     }
@@ -106,7 +106,7 @@ final class NetworkWatch {
         translations.networkChanged(hasIPv6: local.hasIPv6)
     }
 
-    /// Sandboxes that forbid netlink (`RestrictAddressFamilies=` without `AF_NETLINK`) do not tell.
+    /// Sandboxes that forbid netlink (`RestrictAddressFamilies=` without `AF_NETLINK`) hide the addresses.
     private func noteBlindness() {
         guard !isBlind else { return }
         isBlind = true

@@ -106,7 +106,7 @@ public final class Proxy: Sendable {
     ///
     /// A cache that was opened for this proxy is saved and closed; a cache that started it with `startProxy` stays open.
     /// - Parameter grace: how long running responses may take to end.
-    /// - Throws: `ProxyError` where the cache could not be saved; what is lost is fetched again.
+    /// - Throws: `ProxyError` if the cache could not be saved; what is lost is fetched again.
     public func stop(grace: Duration = .seconds(5)) throws {
         cache.stopProxy(self, grace: grace)
         if closesCache { try cache.close(grace: .zero) }
@@ -116,29 +116,29 @@ public final class Proxy: Sendable {
         guard !server.address.isLoopback, cache.engine.policy.value.servesAnyOrigin else { return }
         cache.logger.warning(
             """
-            listening beyond this machine: whoever reaches \(server.address) can fetch any public URL through it; to serve only what is mounted, \
+            listening beyond this machine: anyone who can reach \(server.address) can fetch any public URL through it; to serve mounts only, \
             set any_origin to false
             """)
     }
 
-    /// Where other machines reach the proxy; none where it listens on this machine alone.
+    /// The URLs at which other machines reach the proxy; empty if it listens on this machine only.
     package var urlsForOthers: [String] {
         let addresses = server.address.reachableByOthers
-        // Of `::` the kernel takes both kinds, of `0.0.0.0` one.
+        // The kernel accepts both IPv4 and IPv6 on `::`, but only IPv4 on `0.0.0.0`.
         return addresses.filter { server.address.host != "0.0.0.0" || !$0.host.contains(":") }.map { "http://\($0)" }
     }
 
-    /// The URL that a player opens for a media URL: one below a mount, where only what is mounted is served.
-    /// - Parameter url: exact, as it is sent: also one that Foundation's `URL` would write otherwise.
-    /// - Throws: `ProxyError` where it is not an http or https URL, or is not served.
+    /// The URL that a player opens for a media URL: a URL below a mount, if the proxy serves mounts only.
+    /// - Parameter url: exact, as it is sent; it may be one that Foundation's `URL` would write differently.
+    /// - Throws: `ProxyError` if it is not an http or https URL, or is not served.
     public func url(for url: String) throws -> String {
         try cache.engine.policy.value.url(for: url, through: baseURL)
     }
 
-    /// The port that is listened on.
+    /// The port that the proxy listens on.
     public var port: Int { server.address.port }
 
-    /// The counters now, as `GET /stats` gives them: a JSON object.
+    /// The current counters, as in the response to `GET /stats`: a JSON object.
     public func statistics() throws -> Data {
         try JSONEncoder().encode(cache.engine.snapshot())
     }

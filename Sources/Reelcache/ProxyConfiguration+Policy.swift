@@ -3,8 +3,8 @@ import HTTPModel
 import Units
 
 extension ProxyConfiguration {
-    /// What of it may change while the proxy runs, apart from limits and addresses.
-    /// - Throws: `ProxyError` for the first rule, mount or size that cannot work.
+    /// The settings that may change while the proxy runs, apart from limits and addresses.
+    /// - Throws: `ProxyError` for the first invalid rule, mount or size.
     package func policy() throws(ProxyError) -> ProxyPolicy {
         var policy = ProxyPolicy()
         policy.isOffline = isOffline
@@ -24,14 +24,15 @@ extension ProxyConfiguration {
         return policy
     }
 
-    /// The URL that a player opens for a media URL, through a proxy that works like this and is reached at `baseURL`.
-    /// - Throws: `ProxyError` where it is not an http or https URL, or is not served.
+    /// The URL that a player opens for a media URL, through a proxy with this configuration that is reached at
+    /// `baseURL`.
+    /// - Throws: `ProxyError` if it is not an http or https URL, or is not served.
     package func url(for url: String, through baseURL: String) throws -> String {
         try policy().url(for: url, through: baseURL)
     }
 
-    /// What is left out of URLs in logs and listings.
-    /// - Throws: `ProxyError` for what is no name of a parameter.
+    /// Masks secrets in the URLs of logs and listings.
+    /// - Throws: `ProxyError` for an invalid parameter name.
     package var mask: URLMask {
         get throws(ProxyError) {
             do throws(RuleError) { return try URLMask(adding: secretParameters) } catch {
@@ -51,8 +52,8 @@ extension ProxyConfiguration {
         }
     }
 
-    /// For how many seconds a rule keeps what is stored of a URL fresh; nil where none says.
-    /// - Throws: `ProxyError` for a rule, mount or size that cannot work.
+    /// The lifetime in seconds that a rule sets for the responses of a URL; nil if none does.
+    /// - Throws: `ProxyError` for an invalid rule, mount or size.
     package func ttl(of url: OriginURL) throws(ProxyError) -> Int64? { try policy().resolve(url).resolvedRule.ttl }
 
     static func policy(of fill: FillMode) throws(ProxyError) -> FillPolicy {
@@ -80,7 +81,7 @@ extension ProxyPolicy {
         do throws(OriginURLError) { url = try OriginURL(url: text) } catch { throw .unsupportedURL("\(error.reason)") }
         guard let target = target(of: url) else {
             throw .notServed(
-                "\(text) is below no URL that is mounted, and any_origin is false: mount it, or set any_origin to true")
+                "\(text) is not below a mounted URL, and any_origin is false: mount it, or set any_origin to true")
         }
         return baseURL + target
     }
@@ -121,7 +122,7 @@ extension Rule {
         let range = ProxyConfiguration.aheadSegmentsRange
         guard range.contains(count) else {
             throw RuleError(
-                "so many segments are fetched ahead: \(range.lowerBound) to \(range.upperBound), not \(count)")
+                "the number of segments to fetch ahead is \(range.lowerBound) to \(range.upperBound), not \(count)")
         }
         return count
     }
@@ -152,7 +153,7 @@ private extension FillPolicy {
 }
 
 private extension HeaderFields {
-    /// In the order of their names.
+    /// Ordered by name.
     init(configured fields: [String: String]) throws(RuleError) {
         self.init()
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
@@ -172,7 +173,7 @@ extension FillMode {
         }
     }
 
-    /// As it is written.
+    /// The setting's text.
     package var text: String {
         switch self {
         case .read: "read"

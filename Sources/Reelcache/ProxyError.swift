@@ -6,36 +6,36 @@ import EventIO
 import Foundation
 import HTTPTransport
 
-/// A configuration that cannot work, a cache that cannot be opened, or a proxy that cannot start. The description is one
-/// line that says what to do.
+/// A configuration that is invalid, a cache that cannot be opened, or a proxy that cannot start. The description is
+/// one line that tells what to do.
 ///
 /// ```swift
 /// do { try await cache.startProxy() } catch ProxyError.portInUse(let why) { print(why) }
 /// ```
 public enum ProxyError: Error, Sendable, Equatable {
-    /// A setting, a rule or a mount cannot work.
+    /// A setting, a rule or a mount is invalid.
     case invalidSetting(Explanation)
-    /// It is no http or https URL that can be fetched.
+    /// Not an http or https URL that can be fetched.
     case unsupportedURL(Explanation)
-    /// The proxy does not serve the URL, as it serves only what is mounted.
+    /// The proxy does not serve the URL, because it serves mounts only.
     case notServed(Explanation)
-    /// Another process has the port.
+    /// Another process uses the port.
     case portInUse(Explanation)
-    /// It cannot listen there, for another reason.
+    /// The proxy cannot listen there, for another reason.
     case cannotListen(Explanation)
     /// Another process has the cache directory open.
     case cacheInUse(Explanation)
-    /// The cache directory, or what stands in it, cannot be used: it is no directory, others can read the token, a later
-    /// version has made it.
+    /// The cache directory, or its contents, cannot be used: it is not a directory, others can read the token, or a
+    /// later version has written it.
     case unusableCache(Explanation)
-    /// The disk fails, or what is on it is damaged.
+    /// The disk fails, or data on it is damaged.
     case disk(Explanation)
     /// This process may not have as many files open as it needs.
     case tooFewFiles(Explanation)
-    /// The proxy that was asked does not answer, or not as it should.
+    /// The contacted proxy does not answer, or not as it should.
     case noAnswer(Explanation)
 
-    /// What is wrong, and what helps.
+    /// The reason, and the remedy.
     public struct Explanation: Sendable, Equatable, CustomStringConvertible, ExpressibleByStringInterpolation {
         package let reason: String
         package let advice: Advice?
@@ -51,7 +51,7 @@ public enum ProxyError: Error, Sendable, Equatable {
         init(_ error: some AdvisedError) { self.init(error.reason, error.advice) }
     }
 
-    /// What went wrong, and what to do about it.
+    /// The reason, and the remedy.
     public var explanation: Explanation {
         switch self {
         case .invalidSetting(let why), .unsupportedURL(let why), .notServed(let why), .portInUse(let why),
@@ -66,7 +66,7 @@ extension ProxyError: AdvisedError, LocalizedError {
     package var reason: String { explanation.reason }
     package var advice: Advice? { explanation.advice }
 
-    /// What went wrong, and what to do about it: one line.
+    /// The reason and the remedy, in one line.
     public var description: String { explanation.description }
 
     /// The same, for `localizedDescription`.
@@ -74,7 +74,7 @@ extension ProxyError: AdvisedError, LocalizedError {
 }
 
 extension ProxyError {
-    /// The one place where what other parts throw becomes one of these.
+    /// The one place where errors of other modules are mapped to this type.
     init(_ error: any Error) {
         switch error {
         case let error as ProxyError: self = error

@@ -4,21 +4,21 @@ import Glibc
 import HTTPTransport
 import Upstream
 
-/// Limits and times that tests and measurements set; people have no reason to.
+/// Limits and times that are set by tests and benchmarks only.
 package struct ProxyTuning: Sendable {
     package var limits = TransportLimits()
     package var fill = FillSettings()
     package var upstream = UpstreamSettings()
     package var geometry = ChunkGeometry.standard
-    /// Whether the store evicts before somebody needs the room.
+    /// Whether the store evicts in advance, before a writer needs the room.
     package var evictsAhead = true
-    /// Whether downloads are carried out; else orders are kept for the next process that does.
+    /// Whether downloads run; otherwise orders are kept for the next process that runs them.
     package var downloads = true
-    /// What is served, and how; nil for what the settings say.
+    /// The policy; nil for the one in the configuration.
     package var policy: ProxyPolicy?
-    /// In whose words clients are told what helps.
+    /// Whose words (flags or settings) clients get advice in.
     package var adviceWords = Advice.Words.settings
-    /// The time in seconds since 1970, by which the administration tells what is old.
+    /// The time in seconds since 1970, by which the administration decides what is old.
     package var now: @Sendable () -> Int64 = { Int64(time(nil)) }
 
     package init() {}

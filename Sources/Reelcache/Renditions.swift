@@ -1,49 +1,48 @@
 import Playlists
 
-/// Which renditions of a playlist are wanted: the best picture with its default sound and no subtitles, unless something
-/// else is said.
+/// Which renditions of a playlist to download; by default the best picture with its default sound and no subtitles.
 public struct Renditions: Sendable, Hashable {
-    /// How good a picture; a sound, where there is no picture.
+    /// The quality of the picture, or of the sound if there is no picture.
     public enum Quality: Sendable, Hashable {
-        /// The largest picture, of equals the one with the highest rate.
+        /// The largest picture; of equal ones the one with the highest bit rate.
         case best
-        /// The smallest one.
+        /// The smallest picture.
         case worst
-        /// As many lines, 1080 for 1080p, or the next below; the fewest where all have more.
+        /// At most this many lines, 1080 for 1080p; the fewest if all have more.
         case lines(Int)
-        /// So many bits per second at most; the least where all have more.
+        /// At most this many bits per second; the lowest rate if all have more.
         case bitsPerSecond(Int64)
     }
 
-    /// Some of the languages there are.
+    /// A selection among the available languages.
     public enum Languages: Sendable, Hashable {
-        /// The one that a player takes that has not been told.
+        /// The one that a player chooses by default.
         case standard
-        /// None of them.
+        /// No language.
         case none
-        /// Each of them.
+        /// All languages.
         case all
-        /// Those that are there of these, as BCP 47 writes them: `de` is also `de-AT`.
+        /// Those of these languages that are available, as BCP 47 tags: `de` also matches `de-AT`.
         case only([String])
     }
 
-    /// How good a picture.
+    /// The quality of the picture.
     public var quality = Quality.best
-    /// The languages of the sound. Where none of them is there, the default comes all the same.
+    /// The languages of the sound. If none of them is available, the default is downloaded nevertheless.
     public var audio = Languages.standard
     /// The languages of the subtitles.
     public var subtitles = Languages.none
-    /// All renditions that there are, whatever the rest says.
+    /// All available renditions, regardless of the other options.
     public var isEverything = false
 
     /// The best picture with its default sound.
     public init() {}
 
-    /// The same but for what `change` changes.
+    /// The defaults with the changes that `change` makes.
     public init(_ change: (inout Renditions) -> Void) { change(&self) }
 }
 
-// MARK: - What the modules below call these
+// MARK: - The counterparts in other modules
 
 extension RenditionChoice {
     init(_ renditions: Renditions) {

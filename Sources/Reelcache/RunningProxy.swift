@@ -4,17 +4,17 @@ import DiskCache
 import Foundation
 import Upstream
 
-/// The proxy that serves a cache directory, as other processes see it.
+/// The proxy that serves a cache directory, as seen by other processes.
 public struct RunningProxy: Sendable {
-    /// Where it can be reached.
+    /// The URL at which it can be reached.
     public let baseURL: String
-    /// Its process.
+    /// The ID of its process.
     public let processID: Int32
-    /// What it serves.
+    /// The cache directory that it serves.
     public let cacheDirectory: String
     package var place: ProxyPlace
 
-    /// Finds the proxy of a cache directory; nil where none runs.
+    /// Finds the proxy of a cache directory; nil if none is running.
     public init?(cacheDirectory: String) {
         guard let owner = CacheOwner.current(of: cacheDirectory), !owner.url.isEmpty else { return nil }
         baseURL = owner.url
@@ -23,13 +23,13 @@ public struct RunningProxy: Sendable {
         self.cacheDirectory = cacheDirectory
     }
 
-    /// Asks for something of its control interface, such as `/stats`. Blocks.
-    /// - Throws: `ProxyError` where it does not answer, or not with 200.
+    /// Gets a path of its control interface, such as `/stats`. Blocks.
+    /// - Throws: `ProxyError` if it does not answer, or not with 200.
     public func get(_ path: String) throws -> Data {
         do {
             var request = BlockingFetch(baseURL + path)
             request.timeout = 10
-            // Beyond the loopback it is needed.
+            // Required if the proxy listens beyond the loopback interface.
             if let token = try? ControlToken(of: cacheDirectory) {
                 request.fields.append("Authorization", "Bearer \(token.text)")
             }

@@ -1,7 +1,7 @@
 import Downloads
 import Synchronization
 
-/// Wakes whoever watches the downloads of a cache: at once, after each change, and when the cache is closed.
+/// Wakes the watchers of a cache's downloads: at once, after each change, and when the cache is closed.
 final class SnapshotBell: Sendable {
     private let snapshots: DownloadSnapshots
     private let state = Mutex(State())
@@ -13,8 +13,8 @@ final class SnapshotBell: Sendable {
 
     init(_ snapshots: DownloadSnapshots) { self.snapshots = snapshots }
 
-    /// An element now, and one after each change, but never two at a time: whoever is slow looks once. Ends when the
-    /// cache is closed.
+    /// Yields an element now and one after each change, but never two at a time: a slow reader looks once. Ends when
+    /// the cache is closed.
     func rings() -> AsyncStream<Void> {
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let watcher = snapshots.watch { continuation.yield() }
@@ -32,7 +32,7 @@ final class SnapshotBell: Sendable {
 
     var listenerCount: Int { state.withLock { $0.listeners.count } }
 
-    /// No more changes will come.
+    /// Ends all streams, because no more changes will come.
     func end() {
         let listeners = state.withLock { state in
             state.isOver = true

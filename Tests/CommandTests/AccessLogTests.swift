@@ -82,6 +82,6 @@ import Testing
             "serve", "--listen", "127.0.0.1:0", "--cache-dir", directory.file("cache"), "--access-log", pipe,
         ])
         let line = try #require(outcome.failureLine)
-        #expect(line.contains("cannot write the access log \(pipe): nobody reads this pipe"), "\(line)")
+        #expect(line.contains("cannot write the access log \(pipe): no process reads this pipe"), "\(line)")
     }
 }

@@ -116,7 +116,7 @@ import Testing
                 return report
             }
             #expect(try report(cache).has("problem", "\(cache) is not writable, and belongs to user 0"))
-            #expect(try report(cache + "/more/deep").has("problem", "cannot be made, as \(cache) is not writable"))
+            #expect(try report(cache + "/more/deep").has("problem", "created, because \(cache) is not writable"))
             #expect(chmod(cache, 0o700) == 0)
             #expect(try report(cache + "/more").has("problem", "cannot be reached: Permission denied"))
         }
@@ -142,7 +142,7 @@ import Testing
             try FileManager.default.setAttributes([.modificationDate: future], ofItemAtPath: program)
             let outcome = try ChildProcess.run(
                 program, ["doctor", "--cache-dir", cache], environment: ReelcacheCommand.neutral)
-            #expect(Report(outcome).has("problem", "clock: it says"), "\(outcome)")
+            #expect(Report(outcome).has("problem", "clock: it shows"), "\(outcome)")
         }
     }
 
@@ -179,7 +179,7 @@ import Testing
             // pieces, can lack a socket while many others come and go.
             #expect(
                 taken.problems.contains {
-                    $0.contains(/port: (.+ \(process \d+\)|another program) has 127\.0\.0\.1:\d+; stop that/)
+                    $0.contains(/port: (.+ \(process \d+\)|another program) has 127\.0\.0\.1:\d+; stop it/)
                 }, "\(taken)")
             let other = try ProxyProcess(cacheDirectory: directory.file("other"))
             let report = try doctor([], ["REELCACHE_LISTEN": "127.0.0.1:\(other.port)"])
@@ -210,7 +210,7 @@ import Testing
             origin.serve("/stats", bytes: Array(old.utf8), contentType: "application/json")
             let lock = try Owner(directory.file("other"), url: origin.url(""))
             let report = try doctor(["--cache-dir", directory.file("other")])
-            #expect(report.has("warning", "version 0.0.9 is running, and this is \(version)"), "\(report)")
+            #expect(report.has("warning", "version 0.0.9 is running, but this is \(version)"), "\(report)")
             origin.script("/healthz") { $0.status = 500 }
             #expect(
                 try doctor(["--cache-dir", directory.file("other")]).has(
@@ -275,7 +275,7 @@ import Testing
             origin.script("/film.mp4") { ($0.ignoresRange, $0.noValidators) = (true, true) }
             let poor = try visit(url)
             #expect(
-                poor.has("warning", "it gives no byte ranges") && poor.has("warning", "neither ETag nor"), "\(poor)")
+                poor.has("warning", "it ignores byte ranges") && poor.has("warning", "neither ETag nor"), "\(poor)")
             #expect(poor.outcome.exit == .exited(0))
             origin.script("/film.mp4") { $0.status = 403 }
             #expect(try visit(url).has("problem", "origin: it answers 403"))
@@ -295,7 +295,7 @@ import Testing
             #expect(try visit(url, ["REELCACHE_ANY_ORIGIN": "false"]).has("problem", "is not served"))
             let file = directory.file("r.yaml")
             try "rules:\n- bypass: true\n".write(toFile: file, atomically: true, encoding: .utf8)
-            #expect(try visit(url, ["REELCACHE_CONFIG": file]).has("warning", "has it bypass the cache"))
+            #expect(try visit(url, ["REELCACHE_CONFIG": file]).has("warning", "makes it bypass the cache"))
         }
     }
 }

@@ -102,7 +102,7 @@ import Testing
         let line = try #require(
             try shelf.run("export", shelf.origin.url("/a.mp4"), "-o", file, "--fetch", "--allow", "127.0.0.1")
                 .failureLine)
-        #expect(line.contains("\(shelf.origin.url("/a.mp4")) cannot be fetched to its end: "), "\(line)")
+        #expect(line.contains("\(shelf.origin.url("/a.mp4")) cannot be fetched completely: "), "\(line)")
         #expect(try names == [])
     }
 
@@ -132,7 +132,7 @@ import Testing
         } else {
             let line = try #require(outcome.failureLine)
             #expect(
-                line.contains("\(origin.url(path)) is below no URL that is mounted") && line.contains("any_origin"),
+                line.contains("\(origin.url(path)) is not below a mounted URL") && line.contains("any_origin"),
                 "\(line)")
             #expect(origin.requestCount(path) == 0)
         }
@@ -150,7 +150,7 @@ import Testing
         let line = try #require(outcome.failureLine)
         #expect(
             line.contains(
-                "serves only what is mounted on it: put its mounts and any_origin into the configuration file"),
+                "the proxy serves mounts only: put its mounts and any_origin into the configuration file"),
             "\(line)")
         #expect(try proxy.process.terminate() == .exited(0))
     }

@@ -74,7 +74,7 @@ import Testing
         let line = try #require(try shelf.run("show", "http://a/" + String(repeating: "a", count: 60_000)).failureLine)
         #expect(
             line
-                == "reelcache: the proxy takes no request that is so long: the URL is longer than 49152 bytes: send a shorter one"
+                == "reelcache: the request is too long: the URL is longer than 49152 bytes: send a shorter one"
         )
     }
 

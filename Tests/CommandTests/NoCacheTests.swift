@@ -60,7 +60,7 @@ import Testing
             #expect(try command.waitForExit() == .exited(1))
             #expect(
                 command.stderr
-                    == "reelcache: process 4242 has the cache \(shelf.cache.path) open and runs no proxy that could be asked: wait until it has ended\n"
+                    == "reelcache: process 4242 has the cache \(shelf.cache.path) open but runs no proxy: wait until it has ended\n"
             )
         }
     }

@@ -22,8 +22,8 @@ import Upstream
 
     @Test(
         arguments: [
-            (.missing(above: "/", canBeMade: true), .ok, "/c does not exist yet: the proxy makes it"),
-            (.missing(above: "/", canBeMade: false), .problem, "/c cannot be made, as / is not writable"),
+            (.missing(above: "/", canBeMade: true), .ok, "/c does not exist yet: the proxy creates it"),
+            (.missing(above: "/", canBeMade: false), .problem, "/c cannot be created, because / is not writable"),
             (.notDirectory, .problem, "/c is not a directory"),
             (.unreachable("Permission denied"), .problem, "/c cannot be reached: Permission denied"),
             (.directory(owner: 1000, mode: 0o700, isWritable: true), .ok, "/c is writable"),
@@ -165,7 +165,7 @@ import Upstream
         #expect(findings(answers("2", "/c", true)) == [.ok] && findings(answers("2", nil, true)) == [.ok])
         #expect(findings(answers("1", "/d", false)) == [.warning, .warning, .warning])
         let line = answers("1", "/c", true).findings(version: "2", directory: "/c")[0].line
-        #expect(line.contains("version 1 is running, and this is 2") && line.contains("stop process 7)"), "\(line)")
+        #expect(line.contains("version 1 is running, but this is 2") && line.contains("stop process 7)"), "\(line)")
     }
 
     // MARK: A URL

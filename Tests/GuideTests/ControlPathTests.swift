@@ -36,10 +36,10 @@ import Testing
         }
     }
 
-    /// What it says, in the place of a resource that is not there: `there is nothing at ..., but at PATH, PATH, ...`
+    /// What it says, in the place of a resource that is not there: `there is nothing at ...; the paths are PATH, PATH, ...`
     private func paths() throws -> [String] {
         let text = try answer("GET", "/api/v1/nothing").text
-        return text.components(separatedBy: "but at ").last?.matches(of: /\/api\/v1[a-z\/]*/).map { String($0.0) } ?? []
+        return text.components(separatedBy: "paths ").last?.matches(of: /\/api\/v1[a-z\/]*/).map { String($0.0) } ?? []
     }
 
     /// Without those that every path has.
@@ -50,7 +50,7 @@ import Testing
 
     private func parameters(of path: String, _ method: String) throws -> [String] {
         let text = try answer(method, path + "?nonsense=1").text
-        let list = text.components(separatedBy: " here, but ").last?.prefix { $0 != ";" && $0 != "\"" } ?? ""
+        let list = text.components(separatedBy: "parameters are ").last?.prefix { $0 != ";" && $0 != "\"" } ?? ""
         return list.components(separatedBy: ", ").filter { $0 != "secrets" }
     }
 

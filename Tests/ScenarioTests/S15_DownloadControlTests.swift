@@ -86,10 +86,10 @@ extension Scenarios {
             ("{\"downloads\": [{}]}", 422, "downloads[0] has no url"),
             ("{\"downloads\": [GOOD, {\"url\": 5}]}", 422, "downloads[1].url is a media URL"),
             ("{\"downloads\": [GOOD, {\"url\": \"ftp://o.example/a\"}]}", 422, "ftp://o.example/a"),
-            ("{\"downloads\": [GOOD], \"wait\": true}", 422, "there is no member wait here, but downloads"),
+            ("{\"downloads\": [GOOD], \"wait\": true}", 422, "there is no member wait here; the members are downloads"),
             (
                 "{\"downloads\": [GOOD, {\"url\": \"http://o.example/\", \"limit\": 5}]}", 422,
-                "there is no member limit in downloads[1], but url and first and limit_rate"
+                "there is no member limit in downloads[1]; the members are url and first and limit_rate"
             ),
             ("{\"downloads\": [GOOD, {\"url\": \"http://o.example/\", \"limitRate\": 5}]}", 422, "limitRate"),
             (
@@ -241,7 +241,7 @@ extension Scenarios {
             ("?id=1", "{}", 422, "there is nothing to change"),
             ("?id=1", "{\"action\": \"explode\"}", 422, "action is one of pause, resume, cancel, retry"),
             ("?id=1", "{\"action\": null}", 422, "action"),
-            ("?id=1", "{\"state\": \"paused\"}", 422, "there is no member state here, but action"),
+            ("?id=1", "{\"state\": \"paused\"}", 422, "there is no member state here; the members are action"),
             ("?id=1", "{\"limitRate\": 5}", 422, "limitRate"),
             ("?id=1", "{\"position\": -1}", 422, "position"),
             ("?id=1", "{\"position\": 1.5}", 422, "position is a whole number"),
@@ -428,7 +428,7 @@ extension Scenarios {
                         try downloads.history(limit: nil, category: nil).map(\.id) == [report.id + 1]
                             && downloads.downloads().downloads.map(\.id) == [report.id])
                     let error = #expect(throws: CacheAccessError.self) { try downloads.set(DownloadSettings()) }
-                    #expect(error?.description.contains("no proxy runs") == true)
+                    #expect(error?.description.contains("no proxy is running") == true)
                     #expect(try downloads.clearHistory() == 1)
                     return report.id
                 }
