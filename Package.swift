@@ -1,6 +1,11 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
+/// The commit that `reelcache --version` names: REELCACHE_COMMIT where the sources come without their history.
+let commit =
+    Context.environment["REELCACHE_COMMIT"]
+    ?? Context.gitInformation.map { $0.currentCommit + ($0.hasUncommittedChanges ? "-changed" : "") }
+
 /// Debian packages that the system libraries below come from; `scripts/setup` installs what is missing.
 let package = Package(
     name: "reelcache",
@@ -104,6 +109,7 @@ let package = Package(
             ]),
 
         // What the command line needs besides
+        .target(name: "CBuild", cSettings: commit.map { [.define("REELCACHE_COMMIT", to: $0)] } ?? []),
         .target(name: "LocalFiles", dependencies: ["CLinux", "HTTPModel"]),
         .target(
             name: "TerminalText", dependencies: ["CachePolicy", "Downloads", "HTTPModel", "LocalFiles", "Units"]),
@@ -134,7 +140,9 @@ let package = Package(
                 "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 "Playlists",
+                "CBuild", "CCurl", "CEvent", "CExpat", "CXXHash", "CZlib",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
 

@@ -25,6 +25,7 @@ struct Main: ParsableCommand {
 
     static func main() {
         refuseMendedArguments()
+        printVersionIfRequested()
         CompletionScript.printIfRequested()
         do {
             var command = try parseAsRoot()
@@ -36,6 +37,16 @@ struct Main: ParsableCommand {
         } catch {
             end(error, of: self, isJSON: false)
         }
+    }
+
+    /// The parser's own `--version` prints one line, and knows no `--verbose`.
+    private static func printVersionIfRequested() {
+        let arguments = CommandLine.arguments.dropFirst()
+        guard arguments.contains("--version"), Set(arguments).isSubset(of: ["--version", "--verbose"]) else { return }
+        let text = VersionText(build: .current)
+        print(arguments.contains("--verbose") ? text.verbose : text.short)
+        StandardOutput.finish()
+        exit(withError: ExitCode.success)
     }
 
     /// - Parameter command: the one whose usage is shown if it was used wrongly.

@@ -30,6 +30,16 @@ struct GuideWorld {
             + "missing: \(outcome?.stderr ?? "no unshare")"
     }()
 
+    /// A fresh Debian system in place of this one: `World/world.py` boots it.
+    struct FreshSystem: Encodable {
+        /// What `scripts/fresh-root` made. It stays as it is.
+        let root: String
+        /// Copied into the reader's home directory.
+        var files: [String] = []
+        /// Of the reader's environment.
+        var variables: [String: String] = [:]
+    }
+
     /// What became of a block.
     struct BlockResult: Decodable {
         /// Of the block in its page.
@@ -55,6 +65,7 @@ struct GuideWorld {
         let reelcache: String
         let players: [String]
         let blocks: [Block]
+        let system: FreshSystem?
     }
 
     /// Where none can be made, tests that need one are skipped; but they fail under `CI=true`.
@@ -67,14 +78,18 @@ struct GuideWorld {
     }
 
     /// Runs the blocks in order.
-    /// - Parameter blocks: each with whether a proxy runs meanwhile.
-    static func run(_ blocks: [(block: MarkdownPage.Block, proxyRuns: Bool)]) throws -> [BlockResult] {
+    /// - Parameters:
+    ///   - blocks: each with whether a proxy runs meanwhile.
+    ///   - system: where its commands are run; nil for this one.
+    static func run(
+        _ blocks: [(block: MarkdownPage.Block, proxyRuns: Bool)], on system: FreshSystem? = nil
+    ) throws -> [BlockResult] {
         let work = try TemporaryDirectory(), files = try TemporaryDirectory()
         let plan = Plan(
             work: work.path, media: try media.get().path, reelcache: try ReelcacheCommand.path(), players: players,
             blocks: blocks.map {
                 .init(line: $0.block.line, text: $0.block.text, proxyRuns: $0.proxyRuns, seconds: blockSeconds)
-            })
+            }, system: system)
         try JSONEncoder().encode(plan).write(to: URL(fileURLWithPath: files.file("plan")))
         let outcome = try ChildProcess.run(
             "\(directory)/enter", [files.file("plan"), files.file("result")], environment: ReelcacheCommand.neutral,

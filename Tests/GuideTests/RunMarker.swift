@@ -4,7 +4,7 @@ enum RunMarker: Equatable {
     /// - proxyRuns: whether a proxy runs at 127.0.0.1:7335 meanwhile.
     /// - fails: whether the exit code of the block is to be another than 0.
     case here(proxyRuns: Bool, fails: Bool)
-    /// On a system where packages are installed, by `Tests/PackageTests`.
+    /// On a system where packages are installed, by `PackageTests`.
     case packages
     /// By the test of that name, such as `Example.filmIsDownloadedAndPlayed`.
     case elsewhere(String)

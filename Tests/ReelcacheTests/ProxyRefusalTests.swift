@@ -33,7 +33,7 @@ import TestSupport
         ({ @Sendable in $0.rules = [rule { $0.headers = ["A": "b"] }] }, "rules[0]: every host would get these fields"),
         (
             { @Sendable in $0.rules = [rule { $0.key = "https://cdn.example{path}" }] },
-            "rules[0]: this is for every host"
+            "rules[0]: this is for all hosts"
         ),
         ({ @Sendable in $0.rules = [rule { $0.key = "film" }] }, "rules[0]: 'film' is not a key"),
         (

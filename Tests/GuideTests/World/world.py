@@ -6,7 +6,9 @@ world.py PLAN RESULT, within namespaces of its own (network, mounts, processes):
     192.168.1.2 (the reader, tv.example) ── veth ── 192.168.1.1 (router), 192.168.1.10 (nas.local), 93.184.215.14 (example.org) ...
 
 PLAN is JSON: work (an empty directory), media (that of make-media), reelcache (the program), players (directories of
-further programs), blocks: [{line, text, proxyRuns, seconds}].
+further programs), blocks: [{line, text, proxyRuns, seconds}]; and, for a reader with a fresh system, system: {root (what scripts/fresh-root
+made; it stays as it is), files (to put into the home directory), variables (of the environment)}. That system is booted, nothing
+of this one is in its PATH, and whoever reads may use sudo.
 RESULT gets a JSON object on each line: {line, status, at, command, output}, one for each block. `at` is the line in the block at which
 it ended, `status` the exit code, or "too long".
 """
@@ -15,6 +17,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 READER, ROUTER = "192.168.1.2", "192.168.1.1"
@@ -53,13 +56,86 @@ def hosts():
         return [line.split()[0] for line in file if line[0].isdigit()]
 
 
+class System:
+    """A fresh system that systemd has booted, in the network of this world."""
+
+    def __init__(self, world, plan):
+        self.world, self.plan = world, plan
+        self.root = world.path("root")
+        self.lay_out()
+        self.boot()
+
+    def lay_out(self):
+        over, work = self.world.path("over"), self.world.path("over-work")
+        run("mount", "--make-rprivate", "/")
+        # Overlays cannot be laid over overlays: a file system of its own for what is written.
+        run("mount", "-t", "tmpfs", "system", self.world.path("tmp"))
+        for directory in (over, work, self.root):
+            os.mkdir(directory)
+        run("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={self.plan['root']},upperdir={over},workdir={work}", self.root)
+        self.copy(os.path.join(HERE, "hosts"), "/etc/hosts")
+        self.copy(os.path.join(self.world.plan["media"], "ca.pem"), "/etc/ssl/certs/ca-certificates.crt")
+        with open(self.root + "/etc/resolv.conf", "w") as file:
+            file.write("nameserver 127.0.0.1\n")
+        run("chroot", self.root, "useradd", "--create-home", "--shell", "/bin/bash", "reader")
+        with open(self.root + "/etc/sudoers.d/reader", "w") as file:
+            file.write("reader ALL=(ALL) NOPASSWD:ALL\n")
+        # Without a screen and loudspeakers, and no slower than it can decode.
+        os.makedirs(self.root + "/etc/mpv", exist_ok=True)
+        with open(self.root + "/etc/mpv/mpv.conf", "w") as file:
+            file.write("vo=null\nao=null\nao-null-untimed=yes\nuntimed=yes\nterminal=no\n")
+        for path in self.plan["files"]:
+            run("cp", "-a", path, self.root + "/home/reader/")
+        run("chroot", self.root, "chown", "-R", "reader:", "/home/reader")
+        os.makedirs(self.root + "/var/lib/systemd/linger", exist_ok=True)
+        open(self.root + "/var/lib/systemd/linger/reader", "w").close()
+
+    def copy(self, source, path):
+        os.makedirs(os.path.dirname(self.root + path), exist_ok=True)
+        run("cp", "--remove-destination", source, self.root + path)
+
+    def boot(self):
+        self.container = subprocess.Popen(
+            ["systemd-nspawn", "--directory", self.root, "--boot", "--register=no", "--keep-unit", "--console=pipe", "--resolv-conf=off",
+             "--timezone=off", f"--network-namespace-path=/proc/{os.getpid()}/ns/net", "--bind", self.world.work],
+            stdin=subprocess.DEVNULL, stdout=open(self.world.path("boot.log"), "w"), stderr=subprocess.STDOUT)
+        children = f"/proc/{self.container.pid}/task/{self.container.pid}/children"
+        while True:
+            if self.container.poll() is not None:
+                sys.exit("world: the system does not start: " + open(self.world.path("boot.log")).read())
+            with open(children) as file:
+                found = file.read().split()
+            if found and os.path.exists(f"/proc/{found[0]}/root/run/systemd/private"):
+                break
+            time.sleep(0.05)
+        self.leader = found[0]
+        # "degraded" is a system, too.
+        subprocess.run(self.enter("root") + ["systemctl", "is-system-running", "--wait"], stdout=subprocess.DEVNULL, check=False)
+        run(*self.enter("root"), "systemctl", "start", "user@1000.service")
+
+    def enter(self, user):
+        return ["nsenter", "--target", self.leader, "--all", "--", "setpriv", "--reuid", user, "--regid", user, "--init-groups"]
+
+    def environment(self):
+        return {
+            "HOME": "/home/reader", "USER": "reader", "LOGNAME": "reader", "LANG": "C.UTF-8", "TERM": "dumb",
+            "XDG_RUNTIME_DIR": "/run/user/1000", "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games", **self.plan["variables"],
+        }
+
+
 class World:
     def __init__(self, plan):
         self.plan, self.work = plan, plan["work"]
         self.home = "/home/reader"
         self.make_network()
-        self.make_files()
-        self.environment = self.make_environment()
+        self.state = self.path("state")  # of the shell
+        for name in ("tmp", "state"):
+            os.mkdir(self.path(name))
+            os.chmod(self.path(name), 0o777)
+        self.system = System(self, plan["system"]) if "system" in plan else None
+        if not self.system:
+            self.make_files()
+        self.environment = self.system.environment() if self.system else self.make_environment()
         self.pid_file = self.path("proxy.pid")
 
     def path(self, name):
@@ -90,7 +166,7 @@ class World:
         run("mount", "--bind", self.path("resolv.conf"), "/etc/resolv.conf")
         run("mount", "--bind", os.path.join(self.plan["media"], "ca.pem"), "/etc/ssl/certs/ca-certificates.crt")
         run("mount", "-t", "tmpfs", "reader", "/home")
-        for name in ("reader", "tmp", "runtime"):
+        for name in ("reader", "runtime"):
             os.mkdir(self.path(name))
         os.chmod(self.path("runtime"), 0o700)
         os.mkdir(self.home)
@@ -105,6 +181,8 @@ class World:
         }
 
     def end_proxy(self):
+        if self.system:
+            return  # its services are its own
         subprocess.run([os.path.join(HERE, "programs", "end-proxy")], env=self.environment, check=True)
 
     def start_proxy(self):
@@ -123,13 +201,13 @@ class World:
             self.end_proxy()
         elif not begins:
             self.start_proxy()
-        script, log = self.path("block.sh"), self.path("block.log")
+        script, log = os.path.join(self.state, "block.sh"), self.path("block.log")
         with open(script, "w") as file:
             file.write(block["text"])
         with open(log, "wb") as output:
             shell = subprocess.Popen(
-                ["/bin/bash", "-c", SHELL, "bash", self.work, script], env=self.environment, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=output, cwd=self.home, start_new_session=True)
+                (self.system.enter("reader") if self.system else []) + ["/bin/bash", "-c", f"cd {self.home}\n" + SHELL, "bash", self.state, script],
+                env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
             try:
                 status = shell.wait(block["seconds"])
             except subprocess.TimeoutExpired:
@@ -139,12 +217,12 @@ class World:
         return self.result(block, status, log)
 
     def result(self, block, status, log):
-        at, command = 1, ""
-        if os.path.exists(self.path("at")):
-            with open(self.path("at")) as file:
+        at, command, place = 1, "", os.path.join(self.state, "at")
+        if os.path.exists(place):
+            with open(place) as file:
                 first, _, command = file.read().partition("\n")
             at = int(first)
-            os.remove(self.path("at"))
+            os.remove(place)
         with open(log, errors="replace") as file:
             output = file.read()
         return {"line": block["line"], "status": str(status), "at": at, "command": command.strip(), "output": output[-20_000:]}
