@@ -34,7 +34,7 @@ keep() {
     trap - DEBUG
     pwd >"$state/directory"
     for name in $(comm -13 <(echo "$before") <(names)); do
-        [[ $name =~ ^(before|state|text|_|BASH_.*|FUNCNAME|PIPESTATUS|name|status)$ ]] || declare -p "$name"
+        [[ $name =~ ^(before|state|text|_|BASH.*|FUNCNAME|PIPESTATUS|name|status|EUID|UID|PPID|SHELLOPTS)$ ]] || declare -p "$name"
     done >"$state/variables"
     exit "$status"
 }
@@ -68,12 +68,15 @@ class System:
     def lay_out(self):
         over, work = self.world.path("over"), self.world.path("over-work")
         run("mount", "--make-rprivate", "/")
+        os.chmod(self.world.work, 0o711)  # for the reader, who is not root there
         # Overlays cannot be laid over overlays: a file system of its own for what is written.
         run("mount", "-t", "tmpfs", "system", self.world.path("tmp"))
         for directory in (over, work, self.root):
             os.mkdir(directory)
         run("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={self.plan['root']},upperdir={over},workdir={work}", self.root)
         self.copy(os.path.join(HERE, "hosts"), "/etc/hosts")
+        with open(self.root + "/etc/hosts", "a") as file:
+            file.write("127.0.1.1 fresh\n")  # its own name, which sudo looks up
         self.copy(os.path.join(self.world.plan["media"], "ca.pem"), "/etc/ssl/certs/ca-certificates.crt")
         with open(self.root + "/etc/resolv.conf", "w") as file:
             file.write("nameserver 127.0.0.1\n")
@@ -97,7 +100,7 @@ class System:
     def boot(self):
         self.container = subprocess.Popen(
             ["systemd-nspawn", "--directory", self.root, "--boot", "--register=no", "--keep-unit", "--console=pipe", "--resolv-conf=off",
-             "--timezone=off", f"--network-namespace-path=/proc/{os.getpid()}/ns/net", "--bind", self.world.work],
+             "--timezone=off", "--hostname=fresh", f"--network-namespace-path=/proc/{os.getpid()}/ns/net", "--bind", self.world.work],
             stdin=subprocess.DEVNULL, stdout=open(self.world.path("boot.log"), "w"), stderr=subprocess.STDOUT)
         children = f"/proc/{self.container.pid}/task/{self.container.pid}/children"
         while True:
