@@ -11,7 +11,8 @@ import Testing
         let lines = outcome.stdout.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count == 3 && lines.last == "", "\(outcome.stdout)")
         #expect(
-            lines[0].wholeMatch(of: /reelcache \d+\.\d+\.\d+(\ \(commit [0-9a-f]{7}(-changed)?\))?/) != nil, "\(lines[0])")
+            lines[0].wholeMatch(of: /reelcache \d+\.\d+\.\d+(\ \(commit [0-9a-f]{7}(-changed)?\))?/) != nil,
+            "\(lines[0])")
         let named = lines[1].split(separator: ",").map { $0.drop(while: \.isWhitespace) }
         #expect(named.map { $0.prefix { $0 != " " } }.map(String.init) == Self.libraries)
         for library in named { #expect(library.contains(/\ [0-9]+\.[0-9]+/), "\(library)") }

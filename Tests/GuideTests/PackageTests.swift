@@ -35,7 +35,8 @@ struct PackageTests {
     private func expectSuccess(_ results: [GuideWorld.BlockResult], of count: Int, _ name: String) {
         #expect(results.count == count, "\(name): the system ended before all was run")
         for result in results where result.status != "0" {
-            Issue.record("\(name), block \(result.line): \(result.command)\nfailed (\(result.status)):\n\(result.output)")
+            Issue.record(
+                "\(name), block \(result.line): \(result.command)\nfailed (\(result.status)):\n\(result.output)")
         }
     }
 
@@ -79,36 +80,36 @@ struct PackageTests {
             [
                 "sudo apt-get install -y ./reelcache_*-1_*.deb >/dev/null\nsudo systemctl enable --now reelcache\n",
                 Self.ready + #"""
-                ready
-                film=http://127.0.0.1:7335/https/example.org/film.mp4
-                curl -sf -o whole "$film"
-                before="$(systemctl show -P MainPID reelcache)"
-                # A player that reads slowly meanwhile; the proxy lets it end, or cuts it: no wrong byte arrives.
-                curl -s --limit-rate 200K -o slow "$film" &
-                sudo apt-get install -y ./reelcache_*-2_*.deb >/dev/null
-                wait || true
-                cmp -n "$(stat -c %s slow)" slow whole
-                after="$(systemctl show -P MainPID reelcache)"
-                [[ "$after" != "$before" ]]
-                ready
-                curl -sf -D head -o again "$film"
-                cmp whole again
-                grep -i '^cache-status:.*hit' head
-                """#,
+                    ready
+                    film=http://127.0.0.1:7335/https/example.org/film.mp4
+                    curl -sf -o whole "$film"
+                    before="$(systemctl show -P MainPID reelcache)"
+                    # A player that reads slowly meanwhile; the proxy lets it end, or cuts it: no wrong byte arrives.
+                    curl -s --limit-rate 200K -o slow "$film" &
+                    sudo apt-get install -y ./reelcache_*-2_*.deb >/dev/null
+                    wait || true
+                    cmp -n "$(stat -c %s slow)" slow whole
+                    after="$(systemctl show -P MainPID reelcache)"
+                    [[ "$after" != "$before" ]]
+                    ready
+                    curl -sf -D head -o again "$film"
+                    cmp whole again
+                    grep -i '^cache-status:.*hit' head
+                    """#,
                 Self.ready + #"""
-                sudo apt-get remove -y reelcache >/dev/null
-                ! systemctl is-active reelcache
-                [[ ! -e /usr/bin/reelcache && ! -e /usr/lib/systemd/system/reelcache.service ]]
-                sudo test -e /var/cache/reelcache/index.sqlite
-                [[ -e /etc/reelcache/reelcache.yaml ]]
-                # Installed again, it has what it had.
-                sudo apt-get install -y ./reelcache_*-2_*.deb >/dev/null
-                sudo systemctl start reelcache
-                ready
-                curl -sf -D head -o again "$film"
-                cmp whole again
-                grep -i '^cache-status:.*hit' head
-                """#,
+                    sudo apt-get remove -y reelcache >/dev/null
+                    ! systemctl is-active reelcache
+                    [[ ! -e /usr/bin/reelcache && ! -e /usr/lib/systemd/system/reelcache.service ]]
+                    sudo test -e /var/cache/reelcache/index.sqlite
+                    [[ -e /etc/reelcache/reelcache.yaml ]]
+                    # Installed again, it has what it had.
+                    sudo apt-get install -y ./reelcache_*-2_*.deb >/dev/null
+                    sudo systemctl start reelcache
+                    ready
+                    curl -sf -D head -o again "$film"
+                    cmp whole again
+                    grep -i '^cache-status:.*hit' head
+                    """#,
                 #"""
                 sudo apt-get purge -y reelcache >/dev/null
                 left="$(sudo find / -xdev -name '*reelcache*' -not -path '/home/*' -not -path '/proc/*' -not -path '/tmp/*' -not -path '/run/*' -not -path '/var/log/*')"

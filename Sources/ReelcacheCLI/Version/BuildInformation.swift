@@ -47,7 +47,8 @@ struct BuildInformation: Equatable {
     private static var curl: String {
         let words = String(cString: curl_version()).split(separator: " ")
         let version = words.first.map { $0.drop { $0 != "/" }.dropFirst() } ?? ""
-        return words.count > 1 ? "\(version) (\(words[1].replacing("/", with: " ", maxReplacements: 1)))" : String(version)
+        return words.count > 1
+            ? "\(version) (\(words[1].replacing("/", with: " ", maxReplacements: 1)))" : String(version)
     }
 
     private static var sqlite: String {
@@ -74,13 +75,13 @@ struct BuildInformation: Equatable {
 
     private static var compiler: String {
         #if compiler(>=6.4)
-            "Swift 6.4 or later"
+        "Swift 6.4 or later"
         #elseif compiler(>=6.3)
-            "Swift 6.3"
+        "Swift 6.3"
         #elseif compiler(>=6.2)
-            "Swift 6.2"
+        "Swift 6.2"
         #else
-            "Swift 6.1"
+        "Swift 6.1"
         #endif
     }
 }
