@@ -1,0 +1,63 @@
+import CachePolicy
+
+/// The addresses in a feed's text that a client fetches, or follows to a feed.
+struct FeedAddresses: Sendable, Equatable {
+    struct Address: Sendable, Equatable {
+        /// Bytes in the text that arrived, without quotes or tags.
+        let range: Range<Int>
+        let reference: String
+        let base: OriginURL
+        /// `base` is one that the text gives, which clients may or may not look at.
+        let hasOwnBase: Bool
+    }
+
+    private(set) var all: [Address] = []
+    /// Nothing is left out. Where addresses are, rewriting would lead clients past the proxy.
+    private(set) var isComplete = true
+
+    mutating func add(_ address: Address) {
+        if all.count < FeedLimits.addresses { all.append(address) } else { isComplete = false }
+    }
+
+    /// All that an element and those in it have.
+    mutating func add(_ element: FeedElement, in text: FeedText) {
+        for name in element.name.addresses where element.hasRewrittenAddress {
+            add(element[name], at: element.places[name], element, text)
+        }
+        if element.isAddress { add(element.text, at: element.content, element, text) }
+        for child in element.children { add(child, in: text) }
+    }
+
+    private mutating func add(_ written: String?, at place: Range<Int>?, _ element: FeedElement, _ text: FeedText) {
+        guard let reference = written.flatMap({ FeedReference($0) }), let place, let range = text.source(of: place)
+        else { return }
+        add(Address(range: range, reference: reference.text, base: element.base, hasOwnBase: element.hasOwnBase))
+    }
+}
+
+extension FeedElement {
+    /// Links to web pages stay: they are read in a browser, not through the cache.
+    fileprivate var hasRewrittenAddress: Bool {
+        name != .link || !relations.isDisjoint(with: Self.rewrittenRelations)
+    }
+
+    private static let rewrittenRelations: Set<String> = [
+        "enclosure", "self", "first", "last", "next", "prev", "previous", "current", "next-archive", "prev-archive",
+    ]
+
+    /// Its text is an address that is fetched.
+    fileprivate var isAddress: Bool {
+        switch name {
+        case .url, .logo, .icon, .newAddress, .location: true
+        case .image, .itunesImage: places.isEmpty
+        default: false
+        }
+    }
+
+    /// Of a link, in lower case. One without is `alternate` (RFC 4287 §4.2.7.2).
+    var relations: Set<String> {
+        let registry = "http://www.iana.org/assignments/relation/"
+        let words = (self["rel"] ?? "alternate").lowercased().split(whereSeparator: \.isWhitespace)
+        return Set(words.map { $0.hasPrefix(registry) ? String($0.dropFirst(registry.count)) : String($0) })
+    }
+}

@@ -1,0 +1,156 @@
+import CachePolicy
+import HTTPModel
+
+extension FeedDraft {
+    /// Reads an `item` of RSS, an `entry` of Atom or a `track` of XSPF.
+    init(_ element: FeedElement, isCut: Bool) {
+        self.isCut = isCut
+        guid = element.texts(.guid, .id, .identifier).lazy.compactMap(Self.identity).first
+        title = element.texts(.title, .itunesTitle, .mediaTitle).lazy.compactMap(FeedTitle.plain).first
+        published = element.times.lazy.compactMap(FeedDate.time).first
+        duration = element.playback
+        season = element.texts(.itunesSeason, .podcastSeason).lazy.compactMap { Self.number($0, isLast: false) }.first
+        episode = element.texts(.itunesEpisode, .podcastEpisode).lazy.compactMap { Self.number($0) }.first
+        image = element.picture
+        resolved = image?.absolute.utf8.count ?? 0
+        takeMedia(of: element)
+    }
+
+    private static func identity(_ written: String) -> String? {
+        let text = String(decoding: written.utf8.filter { !ASCII.isXMLSpace($0) || $0 == ASCII.space }, as: UTF8.self)
+        let trimmed = String(ASCII.trimmed(text))
+        return trimmed.isEmpty || trimmed.utf8.count > FeedLimits.identity ? nil : trimmed
+    }
+
+    /// Of a season or an episode: `5`, `5.5`, `Episode 5`, `S02E05`.
+    /// - Returns: up to 99,999
+    private static func number(_ written: String, isLast: Bool = true) -> Int? {
+        let runs = written.utf8.prefix(64).split { !ASCII.isDigit($0) }
+        let isFirst = !isLast || ASCII.trimmed(written).utf8.first.map(ASCII.isDigit) == true
+        guard !written.contains("-"), let digits = isFirst ? runs.first : runs.last else { return nil }
+        return ASCII.decimal(digits, upTo: 99_999).map { Int($0) }
+    }
+
+    // MARK: - Media
+
+    /// In the order in which a player chooses: what the item itself names, then Media RSS, then Podcasting 2.0.
+    private mutating func takeMedia(of element: FeedElement) {
+        let offers = element.enclosures + element.mediaContents + element.alternateEnclosures + element.locations
+        for offer in offers.prefix(FeedLimits.alternatives + 1) { take(offer) }
+        // Old feeds link to the file itself.
+        if offers.isEmpty, let link = element.mediaLink { take(link) }
+    }
+
+    private mutating func take(_ offer: MediaOffer) {
+        switch offer.enclosure {
+        case .success(let enclosure):
+            resolved += enclosure.url.absolute.utf8.count
+            if !media.contains(where: { $0.url == enclosure.url }) { media.append(enclosure) }
+        case .failure(let failure):
+            if fault == .noEnclosure { fault = failure.reason }
+        }
+    }
+}
+
+/// What an element offers as media, before it is known whether that can be fetched.
+private struct MediaOffer {
+    struct Failure: Error { let reason: SkippedItem.Reason }
+
+    let reference: String?
+    let base: OriginURL
+    var type: String?
+    var length: String?
+    var isDefault = false
+
+    var enclosure: Result<Enclosure, Failure> {
+        guard let reference = reference.flatMap({ FeedReference($0) }) else {
+            return .failure(.init(reason: .noEnclosure))
+        }
+        guard !reference.text.contains("\\"), let url = reference.url(at: base) else {
+            return .failure(.init(reason: reference.fault))
+        }
+        let type = MediaTypeName.essence(type)
+        if let other = Self.other(type, url) { return .failure(.init(reason: .notMedia(other))) }
+        let bytes = length.flatMap { ASCII.decimal(ASCII.trimmed($0).utf8, upTo: ByteNumber.greatest) }
+        let isKnown = bytes.map { $0 > 0 } ?? false
+        return .success(Enclosure(url: url, length: isKnown ? bytes : nil, type: type, isDefault: isDefault))
+    }
+
+    /// What it is, if it is not media. The name counts where the type is missing.
+    private static func other(_ type: String?, _ url: OriginURL) -> String? {
+        if let type { return type.hasPrefix("image/") || type == "text/html" ? type : nil }
+        return ["jpg", "jpeg", "png", "gif", "webp", "html", "htm"].contains(url.pathExtension)
+            ? url.pathExtension : nil
+    }
+}
+
+extension FeedElement {
+    fileprivate var times: [String] {
+        texts(.pubDate, .published, .dublinDate, .issued, .created, .date, .updated, .modified)
+    }
+
+    /// Media RSS states seconds at the file.
+    fileprivate var playback: Duration? {
+        if name == .track { return texts(.duration).lazy.compactMap(FeedDuration.milliseconds).first }
+        let files = contents.compactMap { $0["duration"] }
+        return (texts(.itunesDuration, .duration) + files).lazy.compactMap(FeedDuration.duration).first
+    }
+
+    /// RSS has `enclosure`, RSS 1.0 one with `rdf:resource`, and Atom a link.
+    fileprivate var enclosures: [MediaOffer] {
+        children(.enclosure, .link).filter { $0.name == .enclosure || $0.relations.contains("enclosure") }.map {
+            MediaOffer(
+                reference: $0["url"] ?? $0["href"] ?? $0["resource"], base: $0.base, type: $0["type"],
+                length: $0["length"])
+        }
+    }
+
+    private var contents: [FeedElement] {
+        children(.mediaContent, .mediaGroup).flatMap { $0.name == .mediaGroup ? $0.children(.mediaContent) : [$0] }
+    }
+
+    /// The default first.
+    fileprivate var mediaContents: [MediaOffer] {
+        let offers = contents.filter { $0["url"] != nil && $0["medium"] != "image" && $0["medium"] != "document" }.map {
+            MediaOffer(
+                reference: $0["url"], base: $0.base, type: $0["type"], length: $0["filesize"],
+                isDefault: $0["isdefault"] == "true")
+        }
+        return offers.filter(\.isDefault) + offers.filter { !$0.isDefault }
+    }
+
+    /// Each with a source for each place where it is. Those that are not fetched over HTTP are no fault.
+    fileprivate var alternateEnclosures: [MediaOffer] {
+        let offers = children(.alternateEnclosure).flatMap { element in
+            element.children(.source).map { source in
+                MediaOffer(
+                    reference: source["uri"], base: source.base, type: source["contenttype"] ?? element["type"],
+                    length: element["length"], isDefault: element["default"] == "true")
+            }
+        }
+        return offers.filter(\.isDefault) + offers.filter { !$0.isDefault }
+    }
+
+    fileprivate var locations: [MediaOffer] {
+        children(.location).map { MediaOffer(reference: $0.text, base: $0.base) }
+    }
+
+    fileprivate var mediaLink: MediaOffer? {
+        children(.link).lazy.map { MediaOffer(reference: $0["href"] ?? $0.text, base: $0.base) }.first {
+            if case .success(let enclosure) = $0.enclosure { enclosure.url.hasMediaName } else { false }
+        }
+    }
+
+    /// Of an item or a feed.
+    var picture: OriginURL? {
+        let thumbnails =
+            children(.mediaThumbnail) + (contents + children(.mediaGroup)).flatMap { $0.children(.mediaThumbnail) }
+        let elements = children(.itunesImage) + children(.image) + children(.logo) + thumbnails + children(.icon)
+        return elements.lazy.compactMap(\.pictureAddress).first
+    }
+
+    private var pictureAddress: OriginURL? {
+        let written = self["href"] ?? self["url"] ?? child(.url)?.text ?? text
+        return FeedReference(written)?.url(at: base)
+    }
+}

@@ -1,0 +1,47 @@
+import CachePolicy
+import HTTPModel
+
+/// An address as a feed has it, before it is a URL.
+struct FeedReference: Equatable {
+    /// In ASCII, as players send it.
+    let text: String
+
+    /// - Parameter written: as the parser gives it, with entities replaced. White space around it and line breaks in it
+    ///   are left out; what is escaped twice (`&amp;amp;`) is decoded once more.
+    init?(_ written: String) {
+        let bytes = written.utf8.filter { !Self.isLineBreak($0) }
+        guard bytes.contains(where: { !ASCII.isXMLSpace($0) }), bytes.count < FeedLimits.text else { return nil }
+        text = Reference.text(bytes).replacing("&amp;", with: "&")
+    }
+
+    /// Of feeds: `feed://host/path` and `feed:https://host/path`, as browsers and podcast apps had them, lead to the
+    /// same place over HTTP.
+    init?(feed written: String) {
+        let text = String(ASCII.trimmed(written))
+        let scheme = ["feed:", "pcast:", "podcast:", "itpc:"].first { ASCII.begins(text, with: $0) }
+        let rest = String(text.utf8.dropFirst(scheme?.utf8.count ?? 0)) ?? text
+        self.init(scheme != nil && rest.hasPrefix("//") ? "http:" + rest : rest)
+    }
+
+    func url(at base: OriginURL) -> OriginURL? {
+        base.resolving(text).flatMap { $0.absolute.utf8.count <= FeedLimits.text ? $0 : nil }
+    }
+
+    /// Why it leads to nothing that can be fetched.
+    var fault: SkippedItem.Reason {
+        if text.contains("\\") { return .localFile }
+        let scheme = ASCII.lowercased(text.prefix { $0 != ":" && $0 != "/" && $0 != "?" })
+        guard scheme.utf8.count < text.utf8.count, text.utf8.dropFirst(scheme.utf8.count).first == ASCII.colon else {
+            return .address(shown)
+        }
+        if scheme.utf8.count == 1 { return .localFile }
+        return scheme == "http" || scheme == "https" ? .address(shown) : .scheme(String(scheme.prefix(32)))
+    }
+
+    /// Without what may be a password.
+    private var shown: String { text.contains("@") ? "it has credentials" : String(text.prefix(100)) }
+
+    private static func isLineBreak(_ byte: UInt8) -> Bool {
+        byte == ASCII.lineFeed || byte == ASCII.carriageReturn || byte == ASCII.tab
+    }
+}

@@ -1,0 +1,67 @@
+import HTTPModel
+
+/// Titles as feeds have them, made into one line of plain text.
+enum FeedTitle {
+    /// Bytes of a title that are looked at.
+    private static let examined = 8192
+
+    /// The text of a title that may be HTML, escaped once or twice: without tags, with its entities decoded.
+    static func plain(_ written: String?) -> String? {
+        guard let written else { return nil }
+        let text = String(decoding: written.utf8.prefix(examined), as: UTF8.self)
+        return line(HTMLEntities.decoded(HTMLEntities.decoded(withoutTags(text))))
+    }
+
+    /// One line, with neither control characters nor what turns the order of the text around, and bounded; nil where
+    /// nothing is left. The same again for its own result.
+    static func line(_ text: String) -> String? {
+        var line = String.UnicodeScalarView()
+        var count = 0, isSpaceDue = false
+        for scalar in text.unicodeScalars.prefix(examined) where count < FeedLimits.title {
+            if isSpace(scalar) {
+                isSpaceDue = !line.isEmpty
+            } else if isShown(scalar) {
+                if isSpaceDue { line.append(" ") }
+                count += isSpaceDue ? 2 : 1
+                isSpaceDue = false
+                if count <= FeedLimits.title { line.append(scalar) }
+            }
+        }
+        while line.last == " " { line.removeLast() }
+        return line.isEmpty ? nil : String(line)
+    }
+
+    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
+
+    /// Joiners are format characters that words and pictures are made with.
+    private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .surrogate: false
+        case .format: scalar == "\u{200C}" || scalar == "\u{200D}"
+        default: scalar.value & 0xFFFE != 0xFFFE
+        }
+    }
+
+    /// A tag begins with a letter, a slash or an exclamation mark: "a < b" has none.
+    private static func withoutTags(_ text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "<")) else { return text }
+        var kept: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "<"), let first = rest.first, isTagStart(first),
+                let end = rest.firstIndex(of: UInt8(ascii: ">"))
+            {
+                // Words on both sides of a line break in HTML are two words.
+                if rest.starts(with: "br".utf8) || rest.starts(with: "p".utf8) { kept.append(ASCII.space) }
+                rest = rest[(end + 1)...]
+            } else {
+                kept.append(byte)
+            }
+        }
+        return String(decoding: kept, as: UTF8.self)
+    }
+
+    private static func isTagStart(_ byte: UInt8) -> Bool {
+        ASCII.isLetter(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "!")
+    }
+}

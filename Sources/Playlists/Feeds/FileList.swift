@@ -1,0 +1,151 @@
+import CachePolicy
+import HTTPModel
+
+/// Lists of files: M3U and PLS, line by line.
+struct FileList {
+    private let bytes: [UInt8]
+    private let encoding: TextEncoding
+    private var feed: Feed
+    private var drafts: [FeedDraft] = []
+    /// Bytes of all addresses that were resolved.
+    private var resolved = 0
+
+    private init(_ kind: Feed.Kind, _ bytes: [UInt8], at url: OriginURL) {
+        feed = Feed(kind: kind, url: url)
+        encoding = TextEncoding(of: bytes, declared: nil)
+        self.bytes = encoding.transcoded(bytes)
+    }
+
+    private var finished: Feed {
+        var feed = feed
+        (feed.items, feed.skipped) = FeedIdentities.sorted(drafts)
+        return feed
+    }
+
+    /// The lines without white space around them.
+    private var lines: LazyFilterSequence<LazyMapSequence<[ArraySlice<UInt8>], Range<Int>>> {
+        let start = XMLProlog.blank(bytes)
+        return bytes[start...].split { $0 == ASCII.lineFeed || $0 == ASCII.carriageReturn }.lazy.map { line in
+            let first = line.firstIndex { !ASCII.isXMLSpace($0) } ?? line.endIndex
+            let last = line.lastIndex { !ASCII.isXMLSpace($0) } ?? first - 1
+            return first..<(last + 1)
+        }.filter { !$0.isEmpty }
+    }
+
+    /// - Parameter range: of the reference, in the text.
+    private mutating func add(_ reference: FeedReference, _ draft: FeedDraft, at range: Range<Int>) {
+        guard drafts.count < FeedLimits.items, resolved <= FeedLimits.resolved else { return feed.cut = .tooManyItems }
+        var draft = draft
+        if let url = reference.text.contains("\\") ? nil : reference.url(at: feed.url) {
+            draft.media = [Enclosure(url: url)]
+            resolved += url.absolute.utf8.count
+            if case .utf16 = encoding {
+            } else {
+                feed.addresses.add(
+                    .init(range: range, reference: reference.text, base: feed.url, hasOwnBase: false))
+            }
+        } else {
+            draft.fault = reference.fault
+        }
+        drafts.append(draft)
+    }
+}
+
+// MARK: - M3U
+
+extension FileList {
+    /// A line for each file, and lines that begin with `#` about the next one.
+    /// - Throws: for an HLS playlist.
+    static func m3u(_ bytes: [UInt8], at url: OriginURL) throws(FeedError) -> Feed {
+        var list = FileList(.m3u, bytes, at: url)
+        var draft = FeedDraft()
+        for range in list.lines {
+            let line = list.encoding.string(list.bytes[range])
+            if line.hasPrefix("#EXT-X-") { throw .stream }
+            if line.hasPrefix("#") {
+                list.take(line, &draft)
+            } else if let reference = FeedReference(line) {
+                list.add(reference, draft, at: range)
+                draft = FeedDraft()
+            }
+        }
+        return list.finished
+    }
+
+    /// `#EXTINF:123 key="a, b",Title`, where -1 is no duration.
+    private mutating func take(_ line: String, _ draft: inout FeedDraft) {
+        if ASCII.begins(line, with: "#EXTINF:") {
+            let text = line.dropFirst(8)
+            draft.duration = FeedDuration.duration(String(text.prefix { $0 != "," && $0 != " " }))
+            draft.title = Self.title(text).flatMap(FeedTitle.line)
+        } else if ASCII.begins(line, with: "#PLAYLIST:") {
+            feed.title = feed.title ?? FeedTitle.line(String(line.dropFirst(10)))
+        }
+    }
+
+    /// What follows the first comma outside of quotes.
+    private static func title(_ text: Substring) -> String? {
+        var isQuoted = false
+        let comma = text.firstIndex { character in
+            if character == "\"" { isQuoted.toggle() }
+            return character == "," && !isQuoted
+        }
+        return (comma ?? text.firstIndex(of: ",")).map { String(text[text.index(after: $0)...]) }
+    }
+}
+
+// MARK: - PLS
+
+extension FileList {
+    /// `File1=`, `Title1=` and `Length1=` in any order and case. Numbers say the order, and may have gaps.
+    static func pls(_ bytes: [UInt8], at url: OriginURL) -> Feed {
+        var list = FileList(.pls, bytes, at: url)
+        var entries: [Int64: PLSEntry] = [:]
+        for range in list.lines {
+            guard let (name, number, value) = list.assignment(range) else { continue }
+            let text = list.encoding.string(list.bytes[value])
+            if name == "playlistname" || name == "x-gnome-title" { list.feed.title = FeedTitle.line(text) }
+            guard let number, entries.count <= FeedLimits.items || entries[number] != nil else { continue }
+            entries[number, default: PLSEntry()].take(name, text, at: value)
+        }
+        for (_, entry) in entries.sorted(by: { $0.key < $1.key }) {
+            if let (reference, range) = entry.file { list.add(reference, entry.draft, at: range) }
+        }
+        return list.finished
+    }
+
+    /// - Returns: the name in lower case without its number, and the place of the value.
+    private func assignment(_ range: Range<Int>) -> (String, Int64?, Range<Int>)? {
+        let line = bytes[range]
+        guard let equals = line.firstIndex(of: XMLByte.equals) else { return nil }
+        let name = ASCII.lowercased(ASCII.trimmed(String(decoding: line[..<equals].prefix(64), as: UTF8.self)))
+        let digits = name.utf8.suffix(while: ASCII.isDigit)
+        let value = line[(equals + 1)...].drop(while: ASCII.isXMLSpace)
+        return (
+            String(name.utf8.dropLast(digits.count)) ?? "", ASCII.decimal(digits), value.startIndex..<range.upperBound
+        )
+    }
+}
+
+/// What a PLS list states about one number.
+private struct PLSEntry {
+    private(set) var file: (FeedReference, Range<Int>)?
+    private(set) var draft = FeedDraft()
+
+    /// Of two values for one name, the first counts.
+    mutating func take(_ name: String, _ text: String, at range: Range<Int>) {
+        switch name {
+        case "file": if file == nil { file = FeedReference(text).map { ($0, range) } }
+        case "title": draft.title = draft.title ?? FeedTitle.line(text)
+        case "length": draft.duration = draft.duration ?? FeedDuration.duration(text)
+        default: break
+        }
+    }
+}
+
+extension BidirectionalCollection {
+    fileprivate func suffix(while condition: (Element) -> Bool) -> SubSequence {
+        let start = lastIndex { !condition($0) }.map { index(after: $0) } ?? startIndex
+        return self[start...]
+    }
+}

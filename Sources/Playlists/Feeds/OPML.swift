@@ -1,0 +1,116 @@
+import CachePolicy
+import HTTPModel
+
+/// A feed in a list of subscriptions.
+package struct OPMLFeed: Sendable, Equatable {
+    /// One line; the URL where the list has no title.
+    package let title: String
+    package let url: OriginURL
+    /// The folders that it is in, from the outside to the inside.
+    package let categories: [String]
+
+    /// - Parameters:
+    ///   - title: becomes one line of plain text; the URL where nothing is left of it.
+    ///   - categories: likewise; empty ones are left out, and those beyond `FeedLimits.categories`.
+    package init(title: String?, url: OriginURL, categories: [String] = []) {
+        self.title = title.flatMap(FeedTitle.line) ?? url.absolute
+        self.url = url
+        self.categories = Array(categories.compactMap(FeedTitle.line).prefix(FeedLimits.categories))
+    }
+}
+
+/// A list of subscriptions, as podcast apps export and import it (OPML 2.0).
+package struct OPML: Sendable, Equatable {
+    package var title: String?
+    /// In document order, each URL once.
+    package var feeds: [OPMLFeed] = []
+    /// Entries of feeds that cannot be fetched, and repeated ones.
+    package var skipped: [SkippedItem] = []
+
+    package init(title: String? = nil, feeds: [OPMLFeed]) {
+        self.title = title.flatMap(FeedTitle.line)
+        self.feeds = feeds
+    }
+}
+
+extension OPML {
+    /// Reads a list.
+    ///
+    /// An entry is a feed if it has a feed's address, whatever its `type`. What other entries contain is in a folder
+    /// of their name.
+    /// - Throws: for what is no OPML, and beyond `FeedLimits`.
+    package init(reading bytes: [UInt8]) throws(FeedError) {
+        try FeedError.check(bytes)
+        let text = FeedText(bytes, charset: nil)
+        guard case .xml = try FeedFormat(of: text.bytes, type: nil, path: "") else {
+            throw .notAFeed("it is not an OPML file")
+        }
+        let root: FeedElement
+        do {
+            root = try Self.root(of: text, isLast: false)
+        } catch  where error.kind == .malformed {
+            root = try Self.root(of: text.repaired(), isLast: true)
+        }
+        guard root.name == .opml else { throw .notAFeed("it is not an OPML file") }
+        title = root.child(.head)?.child(.title).flatMap { FeedTitle.line($0.text) }
+        var reading = OPMLReading()
+        for element in root.children(.body) + [root] { reading.take(element.children(.outline), in: []) }
+        (feeds, skipped) = (reading.feeds, reading.skipped)
+    }
+
+    private static func root(of text: FeedText, isLast: Bool) throws(FeedError) -> FeedElement {
+        guard let nowhere, let tree = FeedTree(text, at: nowhere, onItem: { _, _ in }) else {
+            throw .tooLarge("no memory for it")
+        }
+        tree.read()
+        if let failure = tree.failure, failure.kind != .malformed || !isLast { throw failure }
+        guard let root = tree.outermost else { throw tree.failure ?? .notAFeed("it has no elements") }
+        return root
+    }
+
+    /// A list has no place against which references could be resolved.
+    private static let nowhere = try? OriginURL(url: "http://opml.invalid/")
+}
+
+/// Goes through the entries of a list.
+private struct OPMLReading {
+    private(set) var feeds: [OPMLFeed] = []
+    private(set) var skipped: [SkippedItem] = []
+    private var seen: Set<OriginURL> = []
+    private var position = 0
+
+    mutating func take(_ outlines: [FeedElement], in folders: [String]) {
+        for outline in outlines {
+            let title = [outline["text"], outline["title"]].lazy.compactMap { $0.flatMap(FeedTitle.line) }.first
+            if let address = outline.feedAddress { take(address, title, in: folders) }
+            take(outline.children(.outline), in: folders + (title.map { [$0] } ?? []))
+        }
+    }
+
+    private mutating func take(_ address: String, _ title: String?, in folders: [String]) {
+        position += 1
+        let reference = FeedReference(feed: address)
+        guard let url = Self.url(address) ?? reference.flatMap({ Self.url($0.text) }) else {
+            return skip(title ?? address, reference?.fault ?? .noEnclosure)
+        }
+        guard seen.insert(url).inserted else { return skip(title ?? address, .duplicate) }
+        feeds.append(OPMLFeed(title: title, url: url, categories: folders))
+    }
+
+    /// As it is written, unless it is escaped twice.
+    private static func url(_ text: String) -> OriginURL? {
+        text.contains("&amp;") ? nil : try? OriginURL(url: String(ASCII.trimmed(text)))
+    }
+
+    private mutating func skip(_ name: String, _ reason: SkippedItem.Reason) {
+        skipped.append(
+            SkippedItem(name: FeedTitle.line(name) ?? "entry \(position)", position: position, reason: reason))
+    }
+}
+
+extension FeedElement {
+    /// `xmlUrl` in any case, or `url`, which some programs write. A link to a page is not a feed.
+    fileprivate var feedAddress: String? {
+        self["xmlurl"] ?? (["link", "include"].contains(self["type"]) ? nil : self["url"])
+    }
+}

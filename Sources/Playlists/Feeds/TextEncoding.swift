@@ -1,0 +1,95 @@
+import CachePolicy
+import HTTPModel
+
+/// How the bytes of a feed are characters.
+///
+/// What a feed declares counts least, since it is wrong most often: a byte order mark decides, then whether the bytes
+/// are UTF-8, and only then the declaration.
+enum TextEncoding: Equatable {
+    case utf8
+    /// UTF-8 but for some bytes, which are read as windows-1252.
+    case damagedUTF8
+    /// One byte for each character, with ASCII in the lower half.
+    case table(CharacterTable)
+    case utf16(isBigEndian: Bool)
+
+    /// - Parameter declared: the `charset` of the response, or the encoding of the XML declaration.
+    init(of bytes: [UInt8], declared: String?) {
+        if let wide = Self.wide(bytes) {
+            self = wide
+        } else if String(validating: bytes, as: UTF8.self) != nil {
+            self = .utf8
+        } else if let table = declared.flatMap(CharacterTable.named) {
+            self = .table(table)
+        } else {
+            // Texts that were cut within a character have few such bytes; texts in another encoding have no other.
+            let count = UTF8Count(bytes)
+            self = count.characters > count.strays && count.strays <= 10_000 ? .damagedUTF8 : .table(.western)
+        }
+    }
+
+    /// A byte order mark, or ASCII with a zero byte beside it.
+    private static func wide(_ bytes: [UInt8]) -> TextEncoding? {
+        let head = Array(bytes.prefix(4))
+        guard head.count == 4 else { return nil }
+        switch (head[0], head[1]) {
+        case (0xFE, 0xFF): return .utf16(isBigEndian: true)
+        case (0xFF, 0xFE): return .utf16(isBigEndian: false)
+        case (0, 1...) where head[2] == 0: return .utf16(isBigEndian: true)
+        case (1..., 0) where head[3] == 0: return .utf16(isBigEndian: false)
+        default: return nil
+        }
+    }
+
+    /// The text in UTF-8, or as it is where its ASCII has the same bytes.
+    func transcoded(_ bytes: [UInt8]) -> [UInt8] {
+        guard case .utf16(let isBigEndian) = self else { return bytes }
+        let units = stride(from: 0, to: bytes.count - 1, by: 2).map { place in
+            let (high, low) = isBigEndian ? (bytes[place], bytes[place + 1]) : (bytes[place + 1], bytes[place])
+            return UInt16(high) << 8 | UInt16(low)
+        }
+        return Array(String(decoding: units, as: UTF16.self).utf8)
+    }
+
+    /// For lists of files, line by line.
+    func string(_ bytes: ArraySlice<UInt8>) -> String {
+        guard case .table(let table) = self else { return String(decoding: bytes, as: UTF8.self) }
+        let scalars = bytes.lazy.map { byte in
+            Unicode.Scalar(byte < 0x80 ? UInt32(byte) : table.characters[Int(byte &- 0x80)]) ?? "\u{FFFD}"
+        }
+        return String(String.UnicodeScalarView(scalars))
+    }
+}
+
+/// How much of a text is UTF-8.
+struct UTF8Count {
+    /// Characters outside of ASCII.
+    private(set) var characters = 0
+    /// Bytes that belong to no character.
+    private(set) var strays = 0
+
+    init(_ bytes: [UInt8]) {
+        var place = 0
+        while place < bytes.count {
+            let length = Self.length(at: place, in: bytes)
+            if length > 1 { characters += 1 } else if length == 0 { strays += 1 }
+            place += max(1, length)
+        }
+    }
+
+    /// Bytes of the character that begins here; 0 where none does (RFC 3629 §4).
+    static func length(at place: Int, in bytes: [UInt8]) -> Int {
+        let first = bytes[place]
+        let length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0
+        guard length > 1 else { return length }
+        let rest = bytes[(place + 1)...].prefix(length - 1)
+        guard rest.count == length - 1, rest.allSatisfy({ $0 & 0xC0 == 0x80 }), let second = rest.first else {
+            return 0
+        }
+        switch first {
+        case 0xE0 where second < 0xA0, 0xED where second > 0x9F, 0xF0 where second < 0x90, 0xF4 where second > 0x8F:
+            return 0
+        default: return length
+        }
+    }
+}

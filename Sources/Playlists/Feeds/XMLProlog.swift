@@ -1,0 +1,53 @@
+import CachePolicy
+import HTTPModel
+
+/// What stands before the first element of a feed: a byte order mark, white space, a declaration, and what should not.
+enum XMLProlog {
+    /// Bytes within which the first element of a feed begins, or its declaration.
+    private static let longest = 8192
+    private static let roots = ["<rss", "<feed", "<rdf:rdf", "<channel", "<opml", "<playlist", "<atom:feed"]
+
+    /// Where XML begins.
+    static func start(of bytes: [UInt8]) -> Int {
+        let blank = blank(bytes)
+        let root = roots.compactMap { place(of: $0, in: bytes, upTo: longest) }.min()
+        // A warning of the server's own software precedes it, or a comment.
+        if let declaration = place(of: "<?xml ", in: bytes, upTo: root ?? longest) { return declaration }
+        if blank < bytes.count, bytes[blank] == UInt8(ascii: "<") { return blank }
+        return root ?? blank
+    }
+
+    /// Bytes of byte order marks and white space. Texts that were put together from files have marks within it.
+    static func blank(_ bytes: [UInt8]) -> Int {
+        var rest = bytes[...]
+        while true {
+            if rest.starts(with: PlaylistKind.byteOrderMark) {
+                rest = rest.dropFirst(PlaylistKind.byteOrderMark.count)
+            } else if let first = rest.first, ASCII.isXMLSpace(first) || first == 0 {
+                rest = rest.dropFirst()
+            } else {
+                return rest.startIndex
+            }
+        }
+    }
+
+    /// `<?xml version="1.0" encoding="ISO-8859-1"?>`
+    static func declaredEncoding(_ bytes: [UInt8]) -> String? {
+        guard let start = place(of: "<?xml ", in: bytes, upTo: longest) else { return nil }
+        let declaration = bytes[start...].prefix(200).prefix { $0 != UInt8(ascii: ">") }
+        guard let name = place(of: "encoding", in: Array(declaration), upTo: 200) else { return nil }
+        let value = declaration.dropFirst(name + 8).drop { !isQuote($0) }.dropFirst().prefix { !isQuote($0) }
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    private static func isQuote(_ byte: UInt8) -> Bool { byte == ASCII.quote || byte == UInt8(ascii: "'") }
+
+    /// Without regard to case.
+    private static func place(of text: String, in bytes: [UInt8], upTo end: Int) -> Int? {
+        let text = Array(text.utf8), end = min(end, bytes.count - text.count)
+        guard let first = text.first, end >= 0 else { return nil }
+        return (0...end).first { place in
+            bytes[place] == first && ASCII.equalIgnoringCase(bytes[place..<(place + text.count)], text)
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import HTTPModel
+
+/// Makes well-formed XML of a text that is nearly that, and keeps track of where each byte comes from.
+///
+/// It looks at the text as browsers do: tags are paired by name, what has no partner is closed or dropped, and what
+/// cannot be markup is text. Comments, processing instructions and the document type are left out. What it writes is
+/// ASCII, so that it holds for each encoding that has ASCII in it.
+struct XMLRepair {
+    let source: [UInt8]
+    let isUTF8: Bool
+    private(set) var text = MappedText()
+    /// Where the end tags begin that the text lacks; nil where it lacks none.
+    private(set) var end: Int?
+    /// The names of elements that have begun and not ended, from the root.
+    private var open: [Range<Int>] = []
+    private var place: Int
+    private var hasRoot = false
+    /// Open elements that were compared with tags in vain.
+    private var compared = 0
+
+    private static let tooMany = FeedError.tooLarge("its XML has too many mistakes")
+
+    /// - Parameter start: where XML begins.
+    init(_ bytes: [UInt8], from start: Int, _ encoding: TextEncoding) throws(FeedError) {
+        source = bytes
+        place = start
+        if case .table = encoding { isUTF8 = false } else { isUTF8 = true }
+        // Behind the end of the root there is nothing that counts.
+        while place < source.count, !(hasRoot && open.isEmpty) { try takePiece() }
+        if !open.isEmpty { end = text.bytes.count }
+        while let name = open.popLast() { writeEnd(name, for: source.count..<source.count) }
+    }
+
+    private mutating func takePiece() throws(FeedError) {
+        if source[place] == XMLByte.less { try takeMarkup() } else { try takeText() }
+        guard text.pieces <= FeedLimits.repairs, compared <= FeedLimits.comparisons else { throw Self.tooMany }
+    }
+
+    // MARK: - Text
+
+    private mutating func takeText() throws(FeedError) {
+        let end = source[place...].firstIndex(of: XMLByte.less) ?? source.count
+        if !open.isEmpty { try write(place..<end, as: .text) }
+        place = end
+    }
+
+    /// Where text stands, which decides what in it would be markup.
+    private enum Context: Equatable {
+        case text, characterData
+        /// Of an attribute: the quote is one that the value must not have in it.
+        case value(quote: UInt8?)
+    }
+
+    private mutating func write(_ range: Range<Int>, as context: Context) throws(FeedError) {
+        var copied = range.lowerBound, place = copied
+        while place < range.upperBound {
+            if let (count, written) = replacement(at: place, in: range, context) {
+                guard text.pieces <= FeedLimits.repairs else { throw Self.tooMany }
+                text.copy(copied..<place, of: source)
+                text.write(written.utf8, for: place..<(place + count))
+                place += count
+                copied = place
+            } else {
+                place += 1
+            }
+        }
+        text.copy(copied..<range.upperBound, of: source)
+    }
+
+    /// What cannot stand here as it is: how many bytes, and what is written in their place.
+    private func replacement(at place: Int, in range: Range<Int>, _ context: Context) -> (Int, String)? {
+        if let count = XMLCharacter.length(source, at: place, isUTF8: isUTF8) { return (count, " ") }
+        guard context != .characterData else { return nil }
+        switch source[place] {
+        case XMLByte.ampersand: return XMLCharacter.reference(source[place..<range.upperBound])
+        case XMLByte.less: return (1, "&lt;")
+        case UInt8(ascii: "]") where source[place..<range.upperBound].starts(with: "]]>".utf8): return (3, "]]&gt;")
+        case ASCII.quote where context == .value(quote: ASCII.quote): return (1, "&quot;")
+        default: return nil
+        }
+    }
+
+    // MARK: - Markup
+
+    private mutating func takeMarkup() throws(FeedError) {
+        let rest = source[place...]
+        if rest.starts(with: "<!--".utf8) {
+            place = find("-->", after: 4) ?? source.count
+        } else if rest.starts(with: "<![CDATA[".utf8) {
+            try takeCharacterData()
+        } else if rest.starts(with: "<!".utf8) {
+            place = documentTypeEnd
+        } else if rest.starts(with: "<?".utf8) {
+            place = find("?>", after: 2) ?? find(">", after: 2) ?? source.count
+        } else if let tag = XMLTag(source, at: place) {
+            try take(tag)
+        } else {
+            takeStray()
+        }
+    }
+
+    /// A `<` that begins no tag is text; a tag that the text ends in is nothing.
+    private mutating func takeStray() {
+        if XMLTag.begins(source, at: place) {
+            place = source.count
+        } else {
+            if !open.isEmpty { text.write("&lt;".utf8, for: place..<(place + 1)) }
+            place += 1
+        }
+    }
+
+    private mutating func takeCharacterData() throws(FeedError) {
+        let end = find("]]>", after: 9)
+        if !open.isEmpty {
+            text.copy(place..<(place + 9), of: source)
+            try write((place + 9)..<(end.map { $0 - 3 } ?? source.count), as: .characterData)
+            if let end { text.copy((end - 3)..<end, of: source) }
+            if end == nil { text.write("]]>".utf8, for: source.count..<source.count) }
+        }
+        place = end ?? source.count
+    }
+
+    /// Where a document type ends, with what it has in brackets.
+    private var documentTypeEnd: Int {
+        var isInBrackets = false
+        for next in place..<source.count {
+            switch source[next] {
+            case UInt8(ascii: "["): isInBrackets = true
+            case UInt8(ascii: "]"): isInBrackets = false
+            case XMLByte.greater where !isInBrackets: return next + 1
+            default: break
+            }
+        }
+        return source.count
+    }
+
+    /// Behind the next occurrence.
+    private func find(_ mark: String, after count: Int) -> Int? {
+        let mark = Array(mark.utf8)
+        guard let first = mark.first, place + count <= source.count else { return nil }
+        var rest = source[(place + count)...]
+        while let found = rest.firstIndex(of: first) {
+            if source[found...].starts(with: mark) { return found + mark.count }
+            rest = source[(found + 1)...]
+        }
+        return nil
+    }
+
+    // MARK: - Tags
+
+    private mutating func take(_ tag: XMLTag) throws(FeedError) {
+        place = tag.range.upperBound
+        switch tag.kind {
+        case .end: takeEnd(tag)
+        case .start, .both:
+            closeOthers(before: tag)
+            guard open.count < FeedLimits.depth else { throw .tooDeep }
+            try write(tag)
+            hasRoot = true
+            if tag.kind == .start { open.append(tag.name) }
+            if tag.kind == .start, isOne(tag.name, of: Self.withoutEnd) { takeEnd(tag) }
+        }
+    }
+
+    private mutating func write(_ tag: XMLTag) throws(FeedError) {
+        if tag.isPlain { return text.copy(tag.range, of: source) }
+        text.copy(tag.range.lowerBound..<tag.name.upperBound, of: source)
+        for attribute in tag.attributes {
+            text.write(" ".utf8, for: attribute.name.lowerBound..<attribute.name.lowerBound)
+            text.copy(attribute.name, of: source)
+            let quote = attribute.quote ?? ASCII.quote, value = attribute.value
+            text.write([UInt8(ascii: "="), quote], for: value.lowerBound..<value.lowerBound)
+            try write(value, as: .value(quote: attribute.quote == nil ? quote : nil))
+            text.write([quote], for: value.upperBound..<value.upperBound)
+        }
+        text.write((tag.kind == .both ? "/>" : ">").utf8, for: tag.range.upperBound..<tag.range.upperBound)
+    }
+
+    /// An item within an item is the next one, and so is a paragraph within a paragraph.
+    private mutating func closeOthers(before tag: XMLTag) {
+        let here = tag.range.lowerBound..<tag.range.lowerBound
+        if isOne(tag.name, of: Self.items), let outer = partner(of: tag.name) { close(to: outer, for: here) }
+        if let last = open.last, isSame(last, tag.name), isOne(last, of: Self.paragraphs) {
+            close(to: open.count - 1, for: here)
+        }
+    }
+
+    private static let items = ["item", "entry", "track"]
+    private static let paragraphs = ["p", "li", "dt", "dd", "tr", "td"]
+    /// Of HTML.
+    private static let withoutEnd = ["br", "img", "hr", "wbr", "input"]
+
+    private mutating func takeEnd(_ tag: XMLTag) {
+        guard let partner = partner(of: tag.name) else { return }
+        close(to: partner + 1, for: tag.range.lowerBound..<tag.range.lowerBound)
+        let end = tag.kind == .end ? tag.range : tag.range.upperBound..<tag.range.upperBound
+        if let name = open.popLast() { writeEnd(name, for: end) }
+    }
+
+    /// The innermost open element with a name.
+    private mutating func partner(of name: Range<Int>) -> Int? {
+        let partner = open.lastIndex { isSame($0, name) }
+        compared += partner == nil ? open.count : 0
+        return partner
+    }
+
+    private mutating func close(to count: Int, for range: Range<Int>) {
+        while open.count > count, let name = open.popLast() { writeEnd(name, for: range) }
+    }
+
+    private mutating func writeEnd(_ name: Range<Int>, for range: Range<Int>) {
+        text.write([XMLByte.less, XMLByte.slash] + source[name] + [XMLByte.greater], for: range)
+    }
+
+    private func isSame(_ a: Range<Int>, _ b: Range<Int>) -> Bool {
+        a.count == b.count && ASCII.equalIgnoringCase(source[a], source[b])
+    }
+
+    private func isOne(_ name: Range<Int>, of names: [String]) -> Bool {
+        names.contains { ASCII.equalIgnoringCase(source[name], $0.utf8) }
+    }
+}

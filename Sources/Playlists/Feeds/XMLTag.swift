@@ -1,0 +1,145 @@
+import HTTPModel
+
+/// A tag as it stands in a text that may not be well-formed.
+struct XMLTag {
+    enum Kind {
+        case start, end
+        /// `<x/>`
+        case both
+    }
+
+    struct Attribute {
+        let name: Range<Int>
+        /// Without quotes.
+        let value: Range<Int>
+        /// Nil where the value has none.
+        let quote: UInt8?
+    }
+
+    private(set) var kind: Kind
+    private(set) var name: Range<Int>
+    private(set) var attributes: [Attribute] = []
+    private(set) var range: Range<Int>
+    /// It can stand as it is.
+    private(set) var isPlain = true
+
+    /// - Parameter place: of a `<`.
+    /// - Returns: nil where no tag begins, and where the text ends before the tag does.
+    init?(_ bytes: [UInt8], at place: Int) {
+        guard place + 1 < bytes.count, Self.begins(bytes, at: place) else { return nil }
+        kind = bytes[place + 1] == XMLByte.slash ? .end : .start
+        let first = place + (kind == .end ? 2 : 1)
+        name = first..<(bytes[first...].firstIndex(where: Self.endsName) ?? bytes.count)
+        range = place..<bytes.count
+        isPlain = bytes[name].allSatisfy {
+            $0 > ASCII.space && $0 < 0x7F && $0 != ASCII.quote && $0 != XMLByte.ampersand
+        }
+        guard let end = takeAttributes(bytes) else { return nil }
+        range = place..<end
+    }
+
+    /// A letter follows, or a slash and a letter.
+    static func begins(_ bytes: [UInt8], at place: Int) -> Bool {
+        let rest = bytes[place...].dropFirst()
+        let name = rest.first == XMLByte.slash ? rest.dropFirst() : rest
+        guard let first = name.first else { return true }
+        return isNameStart(first)
+    }
+
+    private static func isNameStart(_ byte: UInt8) -> Bool {
+        ASCII.isLetter(byte) || byte == UInt8(ascii: "_") || byte >= 0x80
+    }
+
+    private static func endsName(_ byte: UInt8) -> Bool {
+        ASCII.isXMLSpace(byte) || byte == XMLByte.slash || byte == XMLByte.greater || byte == XMLByte.less
+    }
+
+    // MARK: - Attributes
+
+    /// - Returns: where the tag ends; nil where the text does before.
+    private mutating func takeAttributes(_ bytes: [UInt8]) -> Int? {
+        var place = name.upperBound
+        while place < bytes.count {
+            switch bytes[place] {
+            case XMLByte.greater: return place + 1
+            // The next tag begins within this one: its end is missing.
+            case XMLByte.less:
+                isPlain = false
+                return place
+            case XMLByte.slash:
+                place += 1
+                if place < bytes.count, bytes[place] == XMLByte.greater {
+                    if kind == .start { kind = .both }
+                } else {
+                    isPlain = false
+                }
+            case let byte where ASCII.isXMLSpace(byte): place += 1
+            default:
+                guard let next = takeAttribute(bytes, at: place) else { return nil }
+                place = next
+            }
+        }
+        return nil
+    }
+
+    private mutating func takeAttribute(_ bytes: [UInt8], at start: Int) -> Int? {
+        let end = bytes[start...].firstIndex { Self.endsName($0) || $0 == XMLByte.equals } ?? bytes.count
+        guard end > start else { return skip(start + 1) }
+        let next = bytes[end...].firstIndex { !ASCII.isXMLSpace($0) } ?? bytes.count
+        guard next < bytes.count, bytes[next] == XMLByte.equals else { return skip(end) }
+        guard let first = bytes[(next + 1)...].firstIndex(where: { !ASCII.isXMLSpace($0) }) else { return nil }
+        guard let attribute = Self.attribute(start..<end, valueFrom: first, in: bytes) else { return nil }
+        add(attribute, bytes)
+        return attribute.value.upperBound + (attribute.quote == nil ? 0 : 1)
+    }
+
+    /// What is no attribute is left out.
+    private mutating func skip(_ place: Int) -> Int {
+        isPlain = false
+        return place
+    }
+
+    private static func attribute(_ name: Range<Int>, valueFrom first: Int, in bytes: [UInt8]) -> Attribute? {
+        let quote = bytes[first]
+        guard quote == ASCII.quote || quote == UInt8(ascii: "'") else {
+            return Attribute(name: name, value: first..<bareEnd(from: first, in: bytes), quote: nil)
+        }
+        guard let end = bytes[(first + 1)...].firstIndex(of: quote) else { return nil }
+        return Attribute(name: name, value: (first + 1)..<end, quote: quote)
+    }
+
+    /// Up to a space or the end of the tag. A slash before that is the tag's.
+    private static func bareEnd(from first: Int, in bytes: [UInt8]) -> Int {
+        let end =
+            bytes[first...].firstIndex { ASCII.isXMLSpace($0) || $0 == XMLByte.greater || $0 == XMLByte.less }
+            ?? bytes.count
+        let isBoth =
+            end < bytes.count && bytes[end] == XMLByte.greater && end > first && bytes[end - 1] == XMLByte.slash
+        return isBoth ? end - 1 : end
+    }
+
+    private mutating func add(_ attribute: Attribute, _ bytes: [UInt8]) {
+        let name = bytes[attribute.name], value = bytes[attribute.value]
+        let isKnown = attributes.contains { bytes[$0.name].elementsEqual(name) }
+        guard let first = name.first, Self.isNameStart(first), !isKnown, attributes.count < 100 else {
+            isPlain = false
+            return
+        }
+        // A quoted value is followed by its quote, and an attribute by white space.
+        let follower = bytes[attribute.value.upperBound...].dropFirst().first
+        let isSeparate = follower.map(Self.endsName) ?? false
+        isPlain =
+            isPlain && attribute.quote != nil && isSeparate && name.allSatisfy { $0 > ASCII.space && $0 < 0x7F }
+            && value.allSatisfy { $0 >= ASCII.space && $0 < 0x7F && $0 != XMLByte.ampersand && $0 != XMLByte.less }
+        attributes.append(attribute)
+    }
+}
+
+/// Bytes that mean something in XML.
+enum XMLByte {
+    static var less: UInt8 { UInt8(ascii: "<") }
+    static var greater: UInt8 { UInt8(ascii: ">") }
+    static var slash: UInt8 { UInt8(ascii: "/") }
+    static var equals: UInt8 { UInt8(ascii: "=") }
+    static var ampersand: UInt8 { UInt8(ascii: "&") }
+}

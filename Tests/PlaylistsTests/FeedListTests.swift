@@ -1,0 +1,82 @@
+import CachePolicy
+import Testing
+
+@testable import Playlists
+
+@Suite struct FeedListTests {
+    @Test func m3uIsRead() throws {
+        let feed = try Feed(
+            """
+            \u{FEFF}#EXTM3U\r
+            #PLAYLIST:My list\r
+            #EXTINF:123,An Artist - A Title\r
+            a%20b.mp3\r
+            # a comment\r
+
+            #EXTINF:-1 tvg-name="x, y" group-title="z",Channel 1\r
+            http://m/live?x=1&y=2\r
+            ../ü c.ogg
+            """, at: "http://h/d/l.m3u")
+        #expect(feed.kind == .m3u && feed.title == "My list")
+        #expect(
+            feed.shown
+                == "An Artist - A Title http://h/d/a%20b.mp3; Channel 1 http://m/live?x=1&y=2; "
+                + "- http://h/%C3%BC%20c.ogg"
+        )
+        #expect(feed.items.map(\.duration) == [.seconds(123), nil, nil])
+    }
+
+    @Test func m3uMayBeLatinAndHavePathsOfADisk() throws {
+        let text = "#EXTINF:1,caf\u{E9}\rhttp://m/a.mp3\rC:\\Music\\a.mp3\r\\\\server\\b.mp3\rfile:///c.mp3\r"
+        let feed = try Feed(reading: latin(text), at: OriginURL("http://h/l.m3u"), type: "text/plain")
+        #expect(feed.shown == "café http://m/a.mp3")
+        #expect(feed.skipped.map(\.reason) == [.localFile, .localFile, .scheme("file")])
+    }
+
+    @Test(arguments: ["audio/x-mpegurl", "application/vnd.apple.mpegurl; charset=utf-8"]) func m3uIsRecognizedByItsType(
+        type: String
+    ) throws {
+        #expect(try Feed("http://m/a\nhttp://m/b", at: "http://h/list", type: type).items.count == 2)
+    }
+
+    @Test func plsIsReadInTheOrderOfItsNumbers() throws {
+        let feed = try Feed(
+            """
+            [Playlist]
+            NumberOfEntries=99
+            TITLE10=Ten
+            file10 = http://m/10
+            File2=http://m/2
+            Length2=61
+            File2=http://m/other
+            Title3=no file
+            File99999999999999999999=http://m/no
+            Length10=-1
+            """, at: "http://h/l.pls", type: "audio/x-scpls")
+        #expect(feed.kind == .pls && feed.shown == "- http://m/2; Ten http://m/10")
+        #expect(feed.items.map(\.duration) == [.seconds(61), nil])
+    }
+
+    static let xspf = """
+        <?xml version="1.0"?><playlist version="1" xmlns="http://xspf.org/ns/0/" xml:base="http://b/x/"><title>L</title>
+        <image>cover.png</image><trackList><track><location>file:///a.mp3</location><location>a.mp3</location>
+        <location>http://m/a.ogg</location><title>A</title><duration>61500</duration>
+        <identifier>id-a</identifier></track>
+        <track><title>B</title></track></trackList></playlist>
+        """
+
+    @Test func xspfIsRead() throws {
+        let feed = try Feed(Self.xspf)
+        #expect(feed.kind == .xspf && feed.title == "L" && feed.image == OriginURL("http://b/x/cover.png"))
+        let item = try #require(feed.items.first)
+        #expect(feed.items.count == 1 && item.identity == "id-a" && item.duration == .milliseconds(61500))
+        #expect(
+            item.enclosure.url == OriginURL("http://b/x/a.mp3")
+                && item.alternatives.map(\.url) == [OriginURL("http://m/a.ogg")])
+        #expect(feed.skipped.map(\.reason) == [.noEnclosure])
+    }
+
+    @Test(arguments: ["#EXTM3U\n", "[playlist]\n", "<playlist/>"]) func anEmptyListIsAList(text: String) throws {
+        #expect(try Feed(text).items.isEmpty)
+    }
+}
