@@ -1,10 +1,10 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
-/// The commit that `reelcache --version` names: REELCACHE_COMMIT where the sources come without their history.
-let commit =
-    Context.environment["REELCACHE_COMMIT"]
-    ?? Context.gitInformation.map { $0.currentCommit + ($0.hasUncommittedChanges ? "-changed" : "") }
+/// The commit that `reelcache --version` names, as `scripts/build-release` determines it. SwiftPM's own
+/// `Context.gitInformation` is not used: it keeps the commit of the first build, because it is not part of the key
+/// under which SwiftPM caches what a manifest says.
+let commit = Context.environment["REELCACHE_COMMIT"].flatMap { $0.isEmpty ? nil : $0 }
 
 /// Debian packages that the system libraries below come from; `scripts/setup` installs what is missing.
 let package = Package(
@@ -142,7 +142,7 @@ let package = Package(
                 "Playlists",
                 "CBuild", "CCurl", "CEvent", "CExpat", "CXXHash", "CZlib",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
 

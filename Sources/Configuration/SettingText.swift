@@ -94,7 +94,7 @@ struct SettingText: Sendable {
             Play pinned and downloaded media while its origin cannot be reached, even if the origin forbids that \
             (no-cache, must-revalidate).
             """,
-            "With `false`, the origin's word holds. The key `play_stale` of a rule takes precedence.",
+            "With `false`, the origin's directives apply. The key `play_stale` of a rule takes precedence.",
             example: "false"),
         "fill": SettingText(
             "Fetch this much beyond what players ask for: read (nothing), ahead SIZE, end or whole.",
@@ -261,7 +261,7 @@ struct SettingText: Sendable {
         "ahead_segments": SettingText(
             "Fetch this many segments ahead, as the setting of the same name does.", example: "1"),
         "ignore_reload": SettingText(
-            "Ignore a player's wish to revalidate what is fresh, as the setting of the same name does.",
+            "Ignore a player's `no-cache` where the stored response is fresh, as the setting of the same name does.",
             example: "true"),
         "headers": SettingText(
             "Send these header fields to the origin in place of the player's.",

@@ -24,7 +24,7 @@ struct Main: ParsableCommand {
         ])
 
     static func main() {
-        refuseMendedArguments()
+        refuseInvalidUTF8()
         printVersionIfRequested()
         CompletionScript.printIfRequested()
         do {
@@ -68,7 +68,7 @@ struct Main: ParsableCommand {
     }
 
     /// Swift repairs arguments that are not UTF-8, and would then use another file or URL than the one named.
-    private static func refuseMendedArguments() {
+    private static func refuseInvalidUTF8() {
         for number in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[number], String(validatingCString: argument) == nil else {
                 continue

@@ -88,6 +88,7 @@ struct PackageTests {
                     curl -s --limit-rate 200K -o slow "$film" &
                     sudo apt-get install -y ./reelcache_*-2_*.deb >/dev/null
                     wait || true
+                    [[ -s slow ]]
                     cmp -n "$(stat -c %s slow)" slow whole
                     after="$(systemctl show -P MainPID reelcache)"
                     [[ "$after" != "$before" ]]
@@ -98,7 +99,7 @@ struct PackageTests {
                     """#,
                 Self.ready + #"""
                     sudo apt-get remove -y reelcache >/dev/null
-                    ! systemctl is-active reelcache
+                    if systemctl is-active --quiet reelcache; then exit 1; fi
                     [[ ! -e /usr/bin/reelcache && ! -e /usr/lib/systemd/system/reelcache.service ]]
                     sudo test -e /var/cache/reelcache/index.sqlite
                     [[ -e /etc/reelcache/reelcache.yaml ]]
@@ -139,9 +140,8 @@ struct PackageTests {
         // But for libcurl, each Debian system has them.
         let allowed = [
             "libcurl.so.4", "libxxhash.so.0", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6",
-            "ld-linux-x86-64.so.2",
         ]
-        #expect(!needs.isEmpty && needs.allSatisfy { allowed.contains(String($0)) }, "\(needs)")
+        #expect(!needs.isEmpty && needs.allSatisfy { allowed.contains(String($0)) || $0.hasPrefix("ld-linux-") }, "\(needs)")
     }
 
     @Test func manualPagesAndCompletionsAreFound() async throws {

@@ -4,7 +4,7 @@ import CEvent
 import CExpat
 import CXXHash
 import CZlib
-import GRDB
+import GRDBSQLite
 import Reelcache
 
 /// What `reelcache --version` tells: this program, the commit it was built from, and the libraries it runs with.
@@ -52,8 +52,7 @@ struct BuildInformation: Equatable {
     }
 
     private static var sqlite: String {
-        let version = try? DatabaseQueue().read { try String.fetchOne($0, sql: "SELECT sqlite_version()") }
-        return version ?? "unknown"
+        String(cString: sqlite3_libversion())
     }
 
     private static var expat: String {
