@@ -140,7 +140,7 @@ let package = Package(
                 "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
                 "Playlists",
-                "CBuild", "CCurl", "CEvent", "CExpat", "CXXHash", "CZlib",
+                "CBuild", "CCurl", "CEvent", "CExpat", "CXXHash", "CZlib", "Upstream",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),

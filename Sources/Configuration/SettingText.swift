@@ -167,7 +167,7 @@ struct SettingText: Sendable {
             """
             A line says who requested what, what was sent, and how much of it came from the cache. SIGHUP reopens the \
             file, as logrotate needs it. In the configuration file the path must be absolute or begin with `~/`.
-            """, example: "/var/log/reelcache/access.log"),
+            """, example: "~/reelcache-access.log"),
         "player": SettingText(
             "Open URLs with this player: the name or path of a program.",
             """

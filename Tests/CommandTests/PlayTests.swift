@@ -91,6 +91,23 @@ import Testing
         }
     }
 
+    /// Such as the household's, whose cache this user cannot open.
+    @Test func aProxyOfAnotherCacheIsUsed() async throws {
+        try await blocking {
+            try install("mpv", "exit 3")
+            let proxy = try ProxyProcess(cacheDirectory: directory.file("household"))
+            let outcome = try ReelcacheCommand.run(
+                ["play", url, "--cache-dir", cache, "--listen", "127.0.0.1:\(proxy.port)"], environment: environment)
+            #expect(outcome.exit == .exited(3) && outcome.stdout == "mpv \(proxy.url(url))\n", "\(outcome)")
+            #expect(outcome.stderr == "")
+            // One that refuses the URL is not.
+            let refused = try ReelcacheCommand.run(
+                ["play", "http://192.168.1.9/a.mp4", "--cache-dir", cache, "--listen", "127.0.0.1:\(proxy.port)"],
+                environment: environment)
+            #expect(refused.exit == .exited(1) && refused.stdout == "", "\(refused)")
+        }
+    }
+
     @Test func thePlayerIsTheOneThatIsNamed() async throws {
         try await blocking {
             for name in ["mpv", "vlc", "ffplay", "mine"] { try install(name) }

@@ -141,7 +141,9 @@ struct PackageTests {
         let allowed = [
             "libcurl.so.4", "libxxhash.so.0", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6",
         ]
-        #expect(!needs.isEmpty && needs.allSatisfy { allowed.contains(String($0)) || $0.hasPrefix("ld-linux-") }, "\(needs)")
+        #expect(
+            !needs.isEmpty && needs.allSatisfy { allowed.contains(String($0)) || $0.hasPrefix("ld-linux-") }, "\(needs)"
+        )
     }
 
     @Test func manualPagesAndCompletionsAreFound() async throws {

@@ -47,10 +47,10 @@ struct Remove: ParsableCommand {
     func run() throws {
         guard selection.wayCount == 0 else { return try removeNamed() }
         let configuration = try cache.configuration
-        if all && asks {
+        if asks {
             // The cache is not held open meanwhile: the answer may take long.
-            let report = try configuration.withCache { try $0.removeAll(olderThan: nil, isDryRun: true) }
-            guard Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
+            let report = try configuration.withCache { try $0.removeAll(olderThan: olderThan, isDryRun: true) }
+            guard report.resources == 0 || Self.isConfirmed(report.resources, report.bytes, pinned: 0) else {
                 throw CacheAccessError("nothing was removed")
             }
         }

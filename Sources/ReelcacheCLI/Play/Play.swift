@@ -11,8 +11,9 @@ struct Play: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Play a URL through the cache with mpv, VLC or ffplay.",
         discussion: """
-            Uses the running proxy if there is one; otherwise runs one, with the settings of serve, for as long as the player runs. \
-            If other clients are connected to that one when the player ends, it stays until they have gone, or until Ctrl-C.
+            Uses the running proxy if there is one, and otherwise a Reelcache of someone else at the same address, such as that of \
+            the household. If there is none, it runs one, with the settings of serve, for as long as the player runs. \
+            If other clients are connected to its own proxy when the player ends, it stays until they have gone, or until Ctrl-C.
 
             Arguments after -- go to the player. The exit code is the player's, or 128 + n if signal n ended it.
 
@@ -72,6 +73,12 @@ struct Play: ParsableCommand {
             }
             if code != 0 { throw ExitCode(code) }
         } catch ProxyError.portInUse {
+            // A Reelcache of the household, or of another user, plays just as well.
+            if let url = NeighborProxy.url(for: url, settings.proxy) {
+                let code = try play(url, with: program, environment, signals)
+                guard code == 0 else { throw ExitCode(code) }
+                return
+            }
             throw CacheAccessError(
                 "another program has \(settings.proxy.listen): choose another address with --listen, or see what has it with reelcache doctor"
             )
