@@ -120,30 +120,63 @@ struct PackageTests {
         expectSuccess(results, of: 4, "update")
     }
 
-    /// On Debian's libraries alone, of which it names those that it needs.
-    @Test func programAloneRunsOnABareSystem() async throws {
-        let version = try ChildProcess.run(
+    /// Runs a program on the system that has what the package says that it needs, and no more.
+    /// - Parameters:
+    ///   - install: shell commands that install it; `$root` is that system's directory, which stays as it is.
+    ///   - program: its path there.
+    /// - Returns: what it prints as its version, after which it has served.
+    private func tryOnABareSystem(_ install: String, program: String) throws -> String {
+        let work = try TemporaryDirectory()
+        let outcome = try ChildProcess.run(
             "/usr/bin/unshare",
             [
-                "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-ec",
+                "--mount", "--pid", "--net", "--fork", "--kill-child", "/bin/bash", "-ec",
                 """
-                mount -t tmpfs tmpfs "$1/tmp"
-                mount -t proc proc "$1/proc"
-                install -m 755 "$2" "$1/tmp/reelcache"
-                chroot "$1" /tmp/reelcache --version --verbose
+                mount -t tmpfs tmpfs "$2"
+                mkdir "$2/over" "$2/work" "$2/root"
+                root="$2/root"
+                mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/over,workdir=$2/work" "$root"
+                mount -t proc proc "$root/proc"
+                ip link set lo up
+                \(install)
+                chroot "$root" \(program) --version --verbose
+                chroot "$root" \(program) serve --cache-dir /var/tmp/cache >"$2/log" 2>&1 &
+                server=$!
+                for i in {1..100}; do
+                    ! curl -sf http://127.0.0.1:7335/healthz >/dev/null || break
+                    read -rt 0.1 <> <(:) || :
+                done
+                curl -sf http://127.0.0.1:7335/healthz >/dev/null || { cat "$2/log" >&2; exit 1; }
+                kill -TERM "$server"
+                wait "$server"
                 """,
-                "sh", packages.bare, packages.alone,
+                "bash", packages.bare, work.path,
             ])
-        #expect(version.exit == .exited(0) && version.stderr == "", "\(version)")
-        let row = try #require(version.stdout.split(separator: "\n").last { $0.hasPrefix("needs ") }, "\(version)")
+        #expect(outcome.exit == .exited(0) && outcome.stderr == "", "\(outcome)")
+        return outcome.stdout
+    }
+
+    @Test func programAloneRunsOnABareSystem() throws {
+        let version = try tryOnABareSystem(
+            "install -m 755 '\(packages.alone)' \"$root/usr/local/bin/reelcache\"", program: "/usr/local/bin/reelcache")
+        let row = try #require(version.split(separator: "\n").last { $0.hasPrefix("needs ") }, "\(version)")
         let needs = row.split(separator: " ").dropFirst()
         // But for libcurl, each Debian system has them.
         let allowed = [
             "libcurl.so.4", "libxxhash.so.0", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6",
         ]
         #expect(
-            !needs.isEmpty && needs.allSatisfy { allowed.contains(String($0)) || $0.hasPrefix("ld-linux-") }, "\(needs)"
-        )
+            !needs.isEmpty && needs.allSatisfy { allowed.contains(String($0)) || $0.hasPrefix("ld-linux-") },
+            "\(needs)")
+    }
+
+    @Test func packageDependsOnAllThatTheProgramNeeds() throws {
+        let version = try tryOnABareSystem(
+            "cp '\(packages.deb)' \"$root/tmp/reelcache.deb\"\nchroot \"$root\" dpkg -i /tmp/reelcache.deb >/dev/null",
+            program: "/usr/bin/reelcache")
+        let head = try ChildProcess.run("/usr/bin/env", ["git", "-C", Documents.root.path, "rev-parse", "HEAD"])
+        let commit = head.stdout.split(separator: "\n").first ?? ""
+        #expect(version.contains("\ncommit    \(commit)"), "\(version)")
     }
 
     @Test func manualPagesAndCompletionsAreFound() async throws {
