@@ -1,6 +1,6 @@
 import Configuration
 
-/// `config/reelcache.yaml`, which users copy: every key with its description, commented out, so that it changes nothing.
+/// `config/reelcache.yaml`, which users copy: every key with its description, commented out so that it has no effect.
 struct SampleFile {
     /// The width of comments in columns.
     private static let width = 100

@@ -78,8 +78,8 @@ private struct Situation: Equatable {
 }
 
 private extension DownloadReport {
-    /// The state, and the reason for it: a change of these gets a line of its own. An earlier error counts only while the
-    /// download waits for its next attempt.
+    /// The state, and the reason for it: a change of these gets a line of its own. An earlier error counts only while
+    /// the download waits for its next attempt.
     var situation: Situation {
         Situation(
             state: state, message: isRetried || state == .failed ? message : nil, retryAt: isRetried ? retryAt : nil)

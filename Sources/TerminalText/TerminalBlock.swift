@@ -27,8 +27,8 @@ package struct TerminalBlock: Sendable {
         return isEmpty ? "" : home(columns) + Self.clearBelow
     }
 
-    /// Moves to the beginning of the first line. The cursor is at the beginning of the last line, however many rows that
-    /// line occupies.
+    /// Moves to the beginning of the first line. The cursor is at the beginning of the last line, however many rows
+    /// that line occupies.
     private func home(_ columns: Int) -> String {
         let rows = widths.dropLast().reduce(0) { $0 + rowCount(of: $1, columns) }
         return rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"
