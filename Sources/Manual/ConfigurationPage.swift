@@ -46,8 +46,8 @@ struct ConfigurationPage {
     }
 
     private static let description = """
-        Reelcache reads its settings from a YAML file. Every key is optional. It reads a single file: the one that --config or \
-        `$REELCACHE_CONFIG` names, otherwise the first of the files below that exists.
+        Reelcache reads its settings from a YAML file. Every key is optional. It reads a single file: the one \
+        that --config or `$REELCACHE_CONFIG` names, otherwise the first of the files below that exists.
 
         Each key except `rules` is also a flag of `reelcache serve` and an environment variable: the key `max_size` is \
         the flag `--max-size` and the variable `REELCACHE_MAX_SIZE`. Flags override variables, and variables override \
@@ -59,7 +59,7 @@ struct ConfigurationPage {
 
         `reelcache config check` reports unknown keys and bad values with their lines, and `reelcache config show` \
         prints each setting and its source. On SIGHUP a running proxy reads all of them again. If the file \
-        contains a mistake or is missing, nothing changes; the log names the mistake, and the changes that need a restart.
+        contains a mistake or is missing, nothing changes. The log names mistakes, and changes that need a restart.
         """
 
     private static let files = [

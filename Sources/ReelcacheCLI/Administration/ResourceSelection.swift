@@ -16,7 +16,8 @@ struct ResourceSelection: ParsableArguments {
     var filter: String?
     @Option(
         help: ArgumentHelp(
-            "Select resources that were downloaded in this category, as far back as the history reaches.", valueName: "name"),
+            "Select resources that were downloaded in this category, as far back as the history reaches.",
+            valueName: "name"),
         completion: .known(.categories))
     var category: String?
 

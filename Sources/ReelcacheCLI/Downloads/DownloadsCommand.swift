@@ -289,7 +289,8 @@ struct DownloadsResume: ParsableCommand {
 
 struct DownloadsCancel: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cancel", abstract: "Cancel downloads. Bytes that arrived only for them are removed from the cache.",
+        commandName: "cancel",
+        abstract: "Cancel downloads. Bytes that arrived only for them are removed from the cache.",
         discussion: """
             With --all, cancels the downloads that have not ended. A failed download keeps its bytes, so that it can be \
             retried, until you cancel it by its number or URL.
