@@ -6,7 +6,7 @@ import Testing
 /// elsewhere it is skipped.
 @Suite(.enabled(if: Packages.built != nil, "scripts/test-packages runs these"), .serialized)
 struct PackageTests {
-    /// Whose blocks with the marker `packages` are run here.
+    /// The pages whose blocks with the marker `packages` are run here.
     static let pages = ["README.md", "docs/guide/installing.md", "docs/guide/troubleshooting.md"]
 
     private let packages: Packages
@@ -40,7 +40,7 @@ struct PackageTests {
         }
     }
 
-    /// Whoever has the README, a checkout and nothing else.
+    /// A reader who has only the README and a checkout.
     @Test func filmPlaysInTwoCommands() async throws {
         let page = try Documents.page("README.md").blocks.filter { $0.language == "sh" }
         let commands = page.prefix(2).map(\.text)
@@ -120,7 +120,7 @@ struct PackageTests {
         expectSuccess(results, of: 4, "update")
     }
 
-    /// On Debian's libraries alone, of which it names those that it needs.
+    /// Runs with Debian's libraries alone, and names those that it needs.
     @Test func programAloneRunsOnABareSystem() async throws {
         let version = try ChildProcess.run(
             "/usr/bin/unshare",
@@ -137,7 +137,7 @@ struct PackageTests {
         #expect(version.exit == .exited(0) && version.stderr == "", "\(version)")
         let row = try #require(version.stdout.split(separator: "\n").last { $0.hasPrefix("needs ") }, "\(version)")
         let needs = row.split(separator: " ").dropFirst()
-        // But for libcurl, each Debian system has them.
+        // Every Debian system has them, except libcurl.
         let allowed = [
             "libcurl.so.4", "libxxhash.so.0", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6",
         ]
@@ -160,7 +160,7 @@ struct PackageTests {
     }
 }
 
-/// What `scripts/test-packages` has built.
+/// The packages that `scripts/test-packages` has built.
 private struct Packages {
     /// The package, and the same one with a later version number.
     let deb: String, laterDeb: String
@@ -169,7 +169,7 @@ private struct Packages {
     /// Fresh systems: `bare` with the libraries that `alone` needs, `complete` with all that `deb` depends on.
     let bare: String, complete: String
 
-    /// Nil where the variables of that script are missing.
+    /// nil if the variables of that script are missing.
     static let built: Packages? = {
         let environment = ProcessInfo.processInfo.environment
         guard let deb = environment["REELCACHE_DEB"], let later = environment["REELCACHE_LATER_DEB"],
@@ -182,12 +182,12 @@ private struct Packages {
     }()
 }
 
-/// The sources, without what was built from them.
+/// The sources, without build products.
 private enum Checkout {
     /// Where `scripts/build-release` puts the program.
     static let program = ".build-release/shared/reelcache"
 
-    /// - Parameter built: the program, in place of one that would be built there.
+    /// - Parameter built: the program, instead of one that would be built there.
     static func copy(to path: String, with built: String) throws {
         let outcome = try ChildProcess.run(
             "/bin/bash",
