@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(sends_body=True)
 
     def answer(self, sends_body):
-        # The name alone: nothing that a client sends leads out of the directory.
+        # Only the name: no request leads out of the directory.
         path = os.path.join(self.server.directory, os.path.basename(self.path.partition("?")[0]))
         try:
             file = open(path, "rb")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes an object file with the part of ICU's data that a program in English needs, for scripts/build-release.
+"""Creates an object file with the part of ICU's data that a program in English needs, for scripts/build-release.
 
-trim-icu-data.py ARCHIVE OUTPUT: ARCHIVE is Swift's lib_FoundationICU.a, whose data (34 MB) has all languages of the world. OUTPUT defines
-__wrap_icudtNN_dat, which takes the place of icudtNN_dat where the linker is told --wrap=icudtNN_dat. Prints that name.
+trim-icu-data.py ARCHIVE OUTPUT: ARCHIVE is Swift's lib_FoundationICU.a, whose data (34 MB) covers all languages of the world. OUTPUT defines
+__wrap_icudtNN_dat, which takes the place of icudtNN_dat if the linker runs with --wrap=icudtNN_dat. Prints that name.
 
 The format is that of ICU's common data files: a header, then a table of contents (a count, and for each item the offset of its name and that of its
 data, from the table's beginning), names, and items: https://unicode-org.github.io/icu/userguide/icu_data/
@@ -73,7 +73,7 @@ def main():
         run("objcopy", "-O", "binary", "--only-section=.rodata", "icu_packaged_data.cpp.o", "all")
         with open(os.path.join(work, "all"), "rb") as file:
             data = file.read()
-        # ICU's magic numbers, and little-endian ASCII: what this program can read.
+        # ICU's magic numbers, and little-endian ASCII: the only format that this program reads.
         if data[2:4] != b"\xda\x27" or data[8:10] != b"\0\0":
             sys.exit(f"trim-icu-data: the data in {archive} has a format that is not known")
         with open(os.path.join(work, "kept"), "wb") as file:

@@ -26,27 +26,27 @@ static const unsigned int reel_memfd_cloexec = 1;
 static const int reel_rwf_nowait = 0x08;
 static const long reel_utime_omit = (1l << 30) - 2l;
 static const int reel_falloc_keep_size = 0x01;
-static const int reel_falloc_punch_hole = 0x02 | 0x01; // with KEEP_SIZE, as the manual asks for
+static const int reel_falloc_punch_hole = 0x02 | 0x01; // with KEEP_SIZE, as fallocate(2) requires
 
 // prctl is variadic, which Swift cannot call.
 static inline int reel_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
 
-// A file without a name, and the sharing of a file's blocks. ioctl is variadic, too.
+// Files without a name, and sharing the blocks of a file. ioctl is variadic, too.
 static const int reel_o_tmpfile = __O_TMPFILE;
 extern ssize_t copy_file_range(int source, off_t *source_offset, int target, off_t *target_offset, size_t length, unsigned int flags);
-static inline int reel_clone_file(int target, int source) { return ioctl(target, _IOW(0x94, 9, int), source); } // FICLONE; linux/fs.h quarrels with sys/mount.h
+static inline int reel_clone_file(int target, int source) { return ioctl(target, _IOW(0x94, 9, int), source); } // FICLONE; linux/fs.h conflicts with sys/mount.h
 static inline int reel_start_writing(int file, long long from, long long count) { // SYNC_FILE_RANGE_WRITE
   extern int sync_file_range(int, __off64_t, __off64_t, unsigned int);
   return sync_file_range(file, from, count, 2);
 }
 
-/// The width of a terminal in characters; 0 where it is none or has not said.
+/// The width of a terminal in columns; 0 if it is unknown or the descriptor is not a terminal.
 static inline int reel_terminal_width(int descriptor) {
     struct winsize size;
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/// Its height likewise.
+/// The height of a terminal in rows; 0 likewise.
 static inline int reel_terminal_height(int descriptor) {
     struct winsize size;
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
@@ -57,7 +57,7 @@ static inline int reel_set_terminal_size(int descriptor, unsigned short columns,
     return ioctl(descriptor, TIOCSWINSZ, &size);
 }
 
-// The kind of file system that a path is on, as statfs(2) tells it; -1 where it does not.
+// The type of the file system that holds a path, from statfs(2); -1 if that fails.
 #include <sys/vfs.h>
 static inline long reel_file_system(const char *path) {
     struct statfs info;
@@ -70,7 +70,7 @@ extern int grantpt(int master);
 extern int unlockpt(int master);
 extern int ptsname_r(int master, char *name, size_t size);
 
-/// A socket that can be read whenever an address of this machine has come or gone; -1 where the kernel does not tell this process.
+/// A socket that becomes readable when this machine gains or loses an address; -1 if the kernel refuses it to this process.
 static inline int reel_address_changes(void) {
     int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     struct sockaddr_nl group = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };

@@ -1,22 +1,22 @@
 /// A command line of bash up to the cursor.
 ///
-/// Bash breaks words at `:` and `=` too (`COMP_WORDBREAKS`), and replaces what stands behind the last of them: a reply
-/// is the rest of a candidate, not all of it.
+/// Bash also breaks words at `:` and `=` (`COMP_WORDBREAKS`), and replaces only the text after the last of them, so a
+/// reply is the rest of a candidate, not all of it.
 ///
 ///     reelcache show https://exam    the word at the cursor is https://exam, bash replaces //exam
 package struct BashLine {
-    /// Between the program and the word at the cursor, without quotes.
+    /// The words between the program and the word at the cursor, without quotes.
     package let words: [String]
     /// The word at the cursor, without quotes.
     package let current: String
-    /// What bash leaves of it as it is.
+    /// The beginning of that word, which bash leaves as it is.
     private let kept: String
     /// The quote that is open where bash begins to replace.
     private let quote: Character?
 
     /// - Parameters:
-    ///   - line: from its beginning to the cursor.
-    ///   - replaced: what bash takes for the word at the cursor, and replaces.
+    ///   - line: the line up to the cursor.
+    ///   - replaced: the word at the cursor as bash breaks words; bash replaces it.
     package init(_ line: String, replacing replaced: String) {
         var all = ShellReader.words(of: line)
         let last = all.popLast() ?? ShellReader()
@@ -27,12 +27,12 @@ package struct BashLine {
         words = all.map(\.text).drop { Self.isAssignment($0) }.dropFirst().map { $0 }
     }
 
-    /// `NAME=value` before a command.
+    /// Whether a word is `NAME=value`, as may precede a command.
     private static func isAssignment(_ word: String) -> Bool {
         word.prefixMatch(of: /[A-Za-z_][A-Za-z0-9_]*=/) != nil
     }
 
-    /// What bash puts into the line for a candidate; nil where that does not go on from what stays.
+    /// The text that bash inserts for a candidate; nil if the candidate does not begin with the text that bash keeps.
     package func reply(_ candidate: String) -> String? {
         guard candidate.hasPrefix(kept) else { return nil }
         return Self.quoted(candidate.dropFirst(kept.count), in: quote)
@@ -51,23 +51,23 @@ package struct BashLine {
     }
 }
 
-/// A word of a command line, as shells read quotes and backslashes.
+/// Reads one word of a command line, with quotes and backslashes as in shells.
 package struct ShellReader {
-    /// As it is written.
+    /// The word as written.
     private(set) var raw = ""
-    /// Without quotes.
+    /// The word without quotes.
     package private(set) var text = ""
-    /// The one that is open at its end.
+    /// The quote that is still open at the end of the word.
     private(set) var quote: Character?
     private var isEscaped = false
     private var hasBegun = false
 
     init() {}
 
-    /// A single word.
+    /// Reads a single word.
     package init(word: String) { for character in word { take(character) } }
 
-    /// The words of a line, the last of which may be empty, or not at its end.
+    /// The words of a line. The last one may be empty or unfinished.
     static func words(of line: String) -> [ShellReader] {
         var (words, word) = ([ShellReader](), ShellReader())
         for character in line {
@@ -85,7 +85,7 @@ package struct ShellReader {
         raw.append(character)
         hasBegun = true
         if isEscaped {
-            // Inside double quotes a backslash is one, unless what follows has a meaning there.
+            // Inside double quotes, a backslash escapes only characters that are special there.
             if quote == "\"", !#""$`\"#.contains(character) { text.append("\\") }
             text.append(character)
             isEscaped = false

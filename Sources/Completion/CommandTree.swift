@@ -1,16 +1,16 @@
 import Foundation
 
-/// A command and all that it takes, as the parser of arguments tells it (`--experimental-dump-help`).
+/// A command and all that it takes, as the argument parser describes it (`--experimental-dump-help`).
 package struct CommandTree: Sendable, Decodable {
     let name: String
     let summary: String?
     let isShown: Bool
-    /// The subcommand that is meant where none is named.
+    /// The subcommand that runs if none is named.
     let standard: String?
     let subcommands: [CommandTree]
     let arguments: [ArgumentEntry]
 
-    /// - Parameter dump: the whole JSON.
+    /// - Parameter dump: the complete JSON.
     package init(dump: some Sequence<UInt8>) throws {
         self = try JSONDecoder().decode(Dump.self, from: Data(dump)).command
     }
@@ -37,11 +37,11 @@ package struct CommandTree: Sendable, Decodable {
 
     subscript(name: String) -> CommandTree? { subcommands.first { $0.name == name } }
 
-    /// What it takes before a subcommand is named.
+    /// The arguments it takes before a subcommand is named.
     var ownArguments: [ArgumentEntry] { standard.flatMap { self[$0] }?.arguments ?? arguments }
 }
 
-/// One thing that a command takes.
+/// An argument, option or flag of a command.
 struct ArgumentEntry: Sendable, Decodable {
     enum Kind: String, Decodable { case positional, option, flag }
 
@@ -50,17 +50,17 @@ struct ArgumentEntry: Sendable, Decodable {
         case nothing
         case list([String])
         case files, directories
-        /// Names of a kind that the program knows.
+        /// Names that the program can look up, of this kind.
         case known(String)
     }
 
     let kind: Kind
-    /// As they are written: `--config`, `-o`.
+    /// As a user types them: `--config`, `-o`.
     let names: [String]
     let summary: String?
     let isShown: Bool
     let isRepeating: Bool
-    /// Whether it takes what stands behind `--`, and nothing else.
+    /// Whether it takes only the arguments after `--`.
     let isBehindTerminator: Bool
     let values: Values
 

@@ -1,32 +1,32 @@
-/// The place of the cursor in a command line, and what can stand there.
+/// The place of the cursor in a command line, and the values that fit there.
 ///
 /// | term | meaning |
 /// |---|---|
 /// | candidate | a value that the word at the cursor can become |
-/// | lead | what precedes the value in that word: `--config=` |
-/// | typed | the value as far as it is there |
+/// | lead | the part of that word before the value: `--config=` |
+/// | typed | the part of the value before the cursor |
 package struct CompletionPlace: Sendable {
     /// Where candidates come from.
     package enum Source: Sendable, Equatable {
         case candidates([Candidate])
         case files, directories
-        /// Names of a kind that the program knows.
+        /// Names that the program can look up, of this kind.
         case known(String)
     }
 
     package let lead: String
     package let typed: String
     package let source: Source
-    /// The names of the command and its subcommand.
+    /// The names of the command and of its subcommand.
     package let command: [String]
-    /// The values of options that stand before, by each of their names.
+    /// The values of the options before the cursor, under each of their names.
     package let options: [String: [String]]
-    /// What stands before that is neither an option nor its value.
+    /// The words before the cursor that are neither options nor their values.
     package let positionals: [String]
 
     /// - Parameters:
-    ///   - words: those between the program and the cursor's.
-    ///   - current: the word at the cursor, up to that.
+    ///   - words: the words between the program and the word at the cursor.
+    ///   - current: the word at the cursor, up to the cursor.
     package init(in tree: CommandTree, words: [String], current: String) {
         var walk = CommandWalk(tree)
         for word in words { walk.take(word) }
@@ -58,8 +58,8 @@ package struct CompletionPlace: Sendable {
         }
     }
 
-    /// Those that the word can become: what begins with it, and does not stand before it already.
-    /// - Parameter names: of the kind that `source` names.
+    /// The candidates that begin with what is typed and are not in the line yet.
+    /// - Parameter names: candidates of the kind that `source` names.
     package func matches(_ names: [Candidate] = []) -> [Candidate] {
         let candidates = if case .candidates(let candidates) = source { candidates } else { names }
         return candidates.filter { $0.value.hasPrefix(typed) && !positionals.contains($0.value) }
@@ -67,23 +67,23 @@ package struct CompletionPlace: Sendable {
     }
 }
 
-/// A value that a word can become.
+/// A value that the word at the cursor can become.
 package struct Candidate: Sendable, Equatable {
     package let value: String
-    /// What it is, on one line.
+    /// A description in one line.
     package let note: String?
 
     package init(_ value: String, _ note: String? = nil) { (self.value, self.note) = (value, note) }
 }
 
-/// Goes through the words before the cursor as the parser would, but takes what is wrong for what comes nearest.
+/// Reads the words before the cursor as the parser would, but makes the best of mistakes instead of reporting them.
 private struct CommandWalk {
     private let root: CommandTree
     private var command: CommandTree
     private(set) var path: [String] = []
-    /// The option whose value comes next.
+    /// The option whose value the next word is.
     private(set) var pending: ArgumentEntry?
-    /// Whether `--` has come.
+    /// Whether a `--` was read.
     private(set) var isTerminated = false
     private(set) var positionals: [String] = []
     private(set) var options: [String: [String]] = [:]
@@ -110,7 +110,7 @@ private struct CommandWalk {
 
     private mutating func takeOption(_ word: String) {
         let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
-        // Of several short ones in one word, only the last can take a value: `-qo FILE`.
+        // If one word has several short options, only the last can take a value: `-qo FILE`.
         let name = word.hasPrefix("--") ? parts[0] : "-" + String(word.suffix(1))
         used.insert(name)
         guard let option = option(name) else { return }
@@ -121,26 +121,26 @@ private struct CommandWalk {
         for name in option.names { options[name, default: []].append(value) }
     }
 
-    /// The one of that name that takes a value.
+    /// The option of that name that takes a value.
     func option(_ name: String) -> ArgumentEntry? {
         command.ownArguments.first { $0.kind == .option && $0.names.contains(name) }
     }
 
-    /// Options and flags that can still be given.
+    /// The options and flags that can still be added.
     var flags: [Candidate] {
         command.ownArguments.filter { entry in
             entry.isShown && entry.kind != .positional && (entry.isRepeating || used.isDisjoint(with: entry.names))
         }.flatMap { entry in entry.names.map { Candidate($0, entry.summary) } }
     }
 
-    /// The names of subcommands, as long as there is a choice.
+    /// The subcommands to choose from; none once one is chosen.
     var subcommands: [Candidate] {
         guard let place = chosen, !isTerminated else { return [] }
         return place.subcommands.filter { $0.isShown && $0.name != "help" || place.name == root.name && $0.isShown }
             .map { Candidate($0.name, $0.summary) }
     }
 
-    /// Where a subcommand is chosen: `help` takes the names of all others.
+    /// The command whose subcommands can follow. `help` takes the names of all commands.
     private var chosen: CommandTree? {
         guard path == ["help"] else { return positionals.isEmpty ? command : nil }
         var place: CommandTree? = root
@@ -148,7 +148,7 @@ private struct CommandWalk {
         return place
     }
 
-    /// What the next word is that is no option.
+    /// The argument that the next word is for, unless that is an option.
     var positional: ArgumentEntry? {
         let entries = command.ownArguments.filter { $0.kind == .positional }
         if isTerminated, let entry = entries.first(where: \.isBehindTerminator) { return entry }

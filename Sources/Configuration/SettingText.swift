@@ -97,7 +97,7 @@ struct SettingText: Sendable {
             "With `false`, the origin's directives apply. The key `play_stale` of a rule takes precedence.",
             example: "false"),
         "fill": SettingText(
-            "Fetch this much beyond what players ask for: read (nothing), ahead SIZE, end or whole.",
+            "Fetch this much beyond what players request: read (nothing), ahead SIZE, end or whole.",
             """
             The policies are:
 
@@ -106,8 +106,8 @@ struct SettingText: Sendable {
               end          to the end of the file, even after the player has left
               whole        the whole file
 
-            `ahead` alone means `ahead 32MiB`. When the last player has left, the transfer goes on for as many bytes \
-            as were read, 8 MiB at most.
+            `ahead` alone means `ahead 32MiB`. When the last player has left, the transfer continues for as many \
+            bytes as were read, 8 MiB at most.
             """, example: "whole"),
         "ahead_segments": SettingText(
             "Fetch this many segments of an HLS or DASH stream after the one being played; 0 to 20.",
@@ -251,17 +251,17 @@ struct SettingText: Sendable {
             `{path}` and `{query}`.
             """, example: "https://cdn.example{path}"),
         "fill": SettingText(
-            "Fetch this much beyond what players ask for, as the setting of the same name does.", example: "whole"),
+            "Fetch this much beyond what players request, as the setting of the same name does.", example: "whole"),
         "metered": SettingText(
             "With true, fetch nothing after the player has left, because every byte costs.",
             """
-            Otherwise the transfer goes on for as many bytes as were read, 8 MiB at most, so that a player that \
+            Otherwise the transfer continues for as many bytes as were read, 8 MiB at most, so that a player that \
             returns need not wait. `metered` overrides `fill`, and no segments are fetched ahead.
             """, example: "true"),
         "ahead_segments": SettingText(
             "Fetch this many segments ahead, as the setting of the same name does.", example: "1"),
         "ignore_reload": SettingText(
-            "Ignore a player's `no-cache` where the stored response is fresh, as the setting of the same name does.",
+            "Ignore a player's request to revalidate fresh responses, as the setting of the same name does.",
             example: "true"),
         "headers": SettingText(
             "Send these header fields to the origin in place of the player's.",

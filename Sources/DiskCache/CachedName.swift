@@ -1,14 +1,15 @@
 import Foundation
 import GRDB
 
-/// A cached resource as a glance at the index shows it: without the lock of the cache, which may have an owner, and
-/// without a file that is made for it.
+/// A cached resource, read from the index without the cache's lock, which another process may hold, and without
+/// creating files.
 ///
-/// The database is read as if it could not change (`immutable`). What is only in its log is not seen, and where somebody
-/// writes to it meanwhile the answer is an error, or old: good enough for a list of proposals, and for nothing else.
+/// The database is read as if it could not change (`immutable`): rows that are only in its write-ahead log are missing,
+/// and while another process writes, the answer may be an error or outdated. That is good enough for a list of
+/// suggestions, and for nothing else.
 package struct CachedName: Sendable, Equatable {
     package let url: String
-    /// Bytes, all parts included.
+    /// Cached bytes, including those of all parts.
     package let cached: Int64
     package let isPinned: Bool
 
@@ -18,7 +19,7 @@ package struct CachedName: Sendable, Equatable {
         (url, cached, isPinned) = (try row.text("key"), try row.integer("cached"), try row.flag("pinned"))
     }
 
-    /// Those whose URL begins with a text, the last read first.
+    /// The resources whose URLs begin with a text, most recently read first.
     package static func all(in directory: String, beginningWith text: String, limit: Int) throws -> [CachedName] {
         try ReadOnlyGlance.rows(
             of: directory + "/index.sqlite",
@@ -29,7 +30,7 @@ package struct CachedName: Sendable, Equatable {
         ).compactMap { try? CachedName($0) }
     }
 
-    /// What all of a cache takes on the disk, its index excepted; nil where nobody knows.
+    /// How many bytes a cache occupies on the disk, without its index; nil if that is unknown.
     package static func bytes(in directory: String) -> Int64? {
         let rows = try? ReadOnlyGlance.rows(
             of: directory + "/index.sqlite", "SELECT value FROM meta WHERE name = 'data_bytes'", [])
@@ -37,7 +38,7 @@ package struct CachedName: Sendable, Equatable {
     }
 }
 
-/// A database that is read as it lies on the disk: nothing is locked, made or waited for.
+/// Reads a database file as it is on the disk, without locking, creating files or waiting.
 package enum ReadOnlyGlance {
     package static func rows(of path: String, _ sql: String, _ arguments: StatementArguments) throws -> [StoredRow] {
         var configuration = Configuration()

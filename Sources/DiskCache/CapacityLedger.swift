@@ -77,7 +77,7 @@ package final class CapacityLedger: Sendable {
         }
     }
 
-    func release(_ bytes: Int64) { adjust(by: -bytes) } // no trap: a number of bytes is none below 0
+    func release(_ bytes: Int64) { adjust(by: -bytes) } // no trap: a number of bytes is never negative
 
     /// Counts bytes that exist, or no longer do, whether there is room or not. The count never falls below 0, as a
     /// negative one would let the cache exceed its limit: rows of a damaged index may claim more than was counted. The

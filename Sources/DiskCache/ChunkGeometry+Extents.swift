@@ -16,7 +16,7 @@ extension ChunkGeometry {
 
     /// The bytes of a run of the resource's chunks.
     func bytes(ofChunks run: Range<Int>, length: Int64?) -> Range<Int64> {
-        // no trap: starts grow with the ordinal, and a length is none below 0
+        // no trap: starts grow with the ordinal, and a length is never negative
         (chunkStart(run.lowerBound)..<chunkStart(run.upperBound)).clamped(to: 0..<max(0, length ?? .max))
     }
 

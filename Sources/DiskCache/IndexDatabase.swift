@@ -109,7 +109,7 @@ final class IndexDatabase: Sendable {
         case let error as StoreError: return error
         case DatabaseSchema.Failure.newer(let version):
             return .directory(
-                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(Self.migrator.migrations.count))",
+                "\(path) was written by a later version of reelcache (format \(version); this version reads up to \(Self.migrator.migrations.count))",
                 .laterVersion)
         case _ where DatabaseDamage.isMeant(by: error, path):
             // Damage found during operation is repaired at the next start.

@@ -141,7 +141,7 @@ struct IndexListing: Sendable {
                 let row = StoredRow($0)
                 guard let length = try? row.integer("length", in: 0...Generation.longest) else { return nil }
                 return CacheIndex.OwnRow(
-                    // no trap: the length is none below 0
+                    // no trap: the length is never negative
                     length: length, cached: (try? row.integer("cached", in: 0...length)) ?? 0,
                     isPinned: (try? row.flag("pinned")) ?? false,
                     hits: (try? row.integer("hits", in: 0...1 << 60)) ?? 0)
@@ -164,12 +164,12 @@ struct IndexListing: Sendable {
                 "length", { (column) throws(RowDamage) in try row.integer(column, in: 0...Generation.longest) }) ?? 0
         else { return nil }
         func sum(_ column: String, upTo most: Int64) -> Int64 {
-            // no trap: not below 0, as the length is not
+            // no trap: the bound is never negative
             parts > 0 ? (try? row.integer(column, in: 0...most)) ?? 0 : 0
         }
-        // no trap: lengths are none below 0
+        // no trap: a length is never negative
         let length = own +| sum("part_length", upTo: 1 << 60),
-            // no trap: a length is not negative
+            // no trap: a length is never negative
             cached = ((try? row.integer("cached", in: 0...own)) ?? 0) +| sum("part_cached", upTo: length -| own),
             fields = try? row.decoded([[String]].self, "fields")
         return ResourceReport(

@@ -118,7 +118,7 @@ struct SpaceFacts: Sendable, Equatable {
         if room < maxSize {
             return .warning(
                 "space",
-                "\(state): with min_free (\(ByteSize(bytes: minFree))) the cache can have \(ByteSize(bytes: room)) of its max_size (\(ByteSize(bytes: maxSize)))",
+                "\(state): with min_free (\(ByteSize(bytes: minFree))) the cache can use at most \(ByteSize(bytes: room)) of its max_size (\(ByteSize(bytes: maxSize)))",
                 "free some of the disk, or lower max_size")
         }
         return .ok("space", "\(state), at most \(ByteSize(bytes: maxSize))")

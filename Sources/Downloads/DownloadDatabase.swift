@@ -52,7 +52,7 @@ final class DownloadDatabase {
         do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
             throw DownloadError(
                 .disk,
-                "\(path) was made by a later version of reelcache (its format is \(version), this one knows \(migrator.migrations.count))",
+                "\(path) was written by a later version of reelcache (format \(version); this version reads up to \(migrator.migrations.count))",
                 .laterVersion)
         }
         return database

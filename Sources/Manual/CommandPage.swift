@@ -1,11 +1,11 @@
-/// The manual page of a command, its subcommands included: `reelcache-downloads.1`.
+/// The manual page of a command and its subcommands, such as `reelcache-downloads.1`.
 struct CommandPage {
     private let tool: ToolInfo
     private let command: ToolInfo.Command
     private let edition: Edition
     private let others: [String]
 
-    /// More options than this are not listed in the synopsis.
+    /// How many options the synopsis lists at most; with more, it shows `[options]`.
     private static let mostInSynopsis = 15
 
     /// - Parameter others: the names of all commands' pages.
@@ -41,7 +41,7 @@ struct CommandPage {
         return page.text
     }
 
-    /// A sentence as whatis(1) shows it: without a capital and a full stop.
+    /// A sentence in the style of whatis(1): without a capital and a full stop.
     static func whatis(_ sentence: String) -> String {
         let text = sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence
         guard let first = text.first, text.dropFirst().first?.isUppercase != true else { return text }
@@ -79,7 +79,7 @@ struct CommandPage {
         return "." + words.joined(separator: " ")
     }
 
-    /// As `Fl` wants it: that puts a dash before it.
+    /// The name without its first dash, which `Fl` adds.
     private static func flag(_ name: ToolInfo.Argument.Name) -> String { Mdoc.argument(String(name.text.dropFirst())) }
 
     private func list(_ command: ToolInfo.Command, on page: inout Mdoc) {

@@ -26,7 +26,7 @@ struct ConfigurationPage {
         page.section("FILES")
         page.list(Self.files.map { ("Pa \(Mdoc.argument($0.0))", Prose($0.1)) })
         page.section("EXAMPLES")
-        page.prose("A cache of 100 GB that may fetch from two private places:")
+        page.prose("A cache of 100 GB that may fetch from two private hosts or networks:")
         page.literal(["max_size: 100GB", "allow: [nas.local, 192.168.1.0/24]"])
         page.prose("Rules:")
         page.literal(["rules:"] + (Setting[Self.rules]?.example ?? "").split(separator: "\n").map(String.init))
@@ -46,8 +46,8 @@ struct ConfigurationPage {
     }
 
     private static let description = """
-        Reelcache reads its settings from a YAML file. Every key is optional. The file is the one that --config or \
-        `$REELCACHE_CONFIG` names; otherwise the first of the files below that exists, and no other.
+        Reelcache reads its settings from a YAML file. Every key is optional. It reads a single file: the one \
+        that --config or `$REELCACHE_CONFIG` names, otherwise the first of the files below that exists.
 
         Each key except `rules` is also a flag of `reelcache serve` and an environment variable: the key `max_size` is \
         the flag `--max-size` and the variable `REELCACHE_MAX_SIZE`. Flags override variables, and variables override \
@@ -58,8 +58,8 @@ struct ConfigurationPage {
         time is a number with s, m, h, d or w. Both may have a decimal point.
 
         `reelcache config check` reports unknown keys and bad values with their lines, and `reelcache config show` \
-        prints each setting with where it comes from. On SIGHUP a running proxy reads all of them again. A file with a \
-        mistake, or one that is gone, changes nothing; the log says what is wrong, and which changes need a restart.
+        prints each setting and its source. On SIGHUP a running proxy reads all of them again. If the file \
+        contains a mistake or is missing, nothing changes. The log names mistakes, and changes that need a restart.
         """
 
     private static let files = [

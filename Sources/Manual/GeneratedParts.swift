@@ -1,4 +1,4 @@
-/// A page of the guide, parts of which are generated and stand between two comments:
+/// A page of the guide with generated parts, each between two comments:
 ///
 ///     <!-- begin generated: settings -->
 ///     ...
@@ -11,7 +11,7 @@ package struct GeneratedParts {
 
     package init(_ page: String) { self.page = page }
 
-    /// A part that nobody makes, or one without an end.
+    /// A part with an unknown name, or one without an end.
     package struct BadPart: Error, CustomStringConvertible {
         let name: String
         let reason: String
@@ -19,13 +19,13 @@ package struct GeneratedParts {
         package var description: String { "the generated part '\(name)' \(reason)" }
     }
 
-    /// The names of its parts, in their order.
+    /// The names of the parts, in page order.
     package var names: [String] {
         page.split(separator: "\n").compactMap(Self.name)
     }
 
-    /// The page with all parts made anew.
-    /// - Parameter make: the text of a part by its name; nil for one that is unknown.
+    /// The page with all parts generated again.
+    /// - Parameter make: generates a part by its name; returns nil for an unknown one.
     package func filled(_ make: (String) -> String?) throws(BadPart) -> String {
         var (lines, open): ([String], String?) = ([], nil)
         for line in page.split(separator: "\n", omittingEmptySubsequences: false) {

@@ -1,15 +1,15 @@
 import Configuration
 
-/// The generated parts of the guide: options of each command for `commands.md`, keys for `configuration.md`.
+/// Generates parts of the guide: the options of each command for `commands.md`, the keys for `configuration.md`.
 struct Guide {
     private let tool: ToolInfo
 
     init(_ tool: ToolInfo) { self.tool = tool }
 
-    /// The part that collects the commands that have none of their own.
+    /// The part that lists the commands without a part of their own.
     private static let others = "other commands"
 
-    /// A page made anew.
+    /// A page with its generated parts generated again.
     func page(_ text: String) throws -> String {
         let parts = GeneratedParts(text)
         let present = Set(parts.names)
@@ -27,13 +27,13 @@ struct Guide {
 
     // MARK: Commands
 
-    /// A command that nobody has written about yet.
+    /// The section of a command that has no text in the guide yet.
     private func section(_ command: ToolInfo.Command) -> String {
         let words = Prose([command.abstract, command.discussion].compactMap(\.self).joined(separator: "\n\n"))
         return "## reelcache \(command.commandName)\n\n\(Markdown.blocks(words))\n\n\(options(command))"
     }
 
-    /// The tables of its options; one for each of its subcommands.
+    /// The table of a command's options, or one for each of its subcommands.
     private func options(_ command: ToolInfo.Command) -> String {
         guard !command.visibleSubcommands.isEmpty else { return table(command) }
         return command.leaves.map { leaf in
@@ -50,7 +50,7 @@ struct Guide {
         return (rows.isEmpty ? "It has no options of its own." : Markdown.table(["Option", "Meaning"], rows)) + remark
     }
 
-    /// What every command takes is described once.
+    /// Whether every command takes this option. The guide describes such options once.
     private static func isCommon(_ argument: ToolInfo.Argument) -> Bool {
         ["cache-dir", "config"].contains(argument.allNames.first?.name)
     }
@@ -94,7 +94,7 @@ struct Guide {
         }.joined(separator: "\n\n")
     }
 
-    /// A whole rule: a condition needs an effect, and some effects need a host.
+    /// An example of a complete rule: a condition needs an effect, and some effects need a host.
     private static func example(_ key: RuleKey) -> String {
         let line = "\(key.name): \(key.example)"
         let rule = key.isEffect ? ["host: example.org", line] : [line, "bypass: true"]
@@ -102,7 +102,7 @@ struct Guide {
     }
 }
 
-/// How a setting is set elsewhere than in the file, and when a change takes effect.
+/// Describes how to set a setting outside of the file, and when a change takes effect.
 enum SettingRemarks {
     static func text(_ setting: Setting) -> String {
         let standard = setting.defaultValue.map { "`\($0)`" } ?? setting.standard

@@ -1,12 +1,12 @@
-/// Everything that is written about the program by the program: its manual pages, the sample configuration, and the
-/// tables of the guide. All of it is made from two sources, so that none can differ from what the program does: the
-/// commands' own descriptions (`ToolInfo`) and the table of settings (`Setting.all`).
+/// The documentation that the program generates: its manual pages, the sample configuration, and the tables of the
+/// guide. All of it has two sources, so that it agrees with the program: the descriptions of the commands (`ToolInfo`)
+/// and the table of settings (`Setting.all`).
 package struct Manual: Sendable {
     private let tool: ToolInfo
 
     package init(_ tool: ToolInfo) { self.tool = tool }
 
-    /// The manual pages by their paths, such as `man1/reelcache.1`.
+    /// The manual pages with their paths, such as `man1/reelcache.1`.
     package func pages(_ edition: Edition) -> [(path: String, text: String)] {
         let commands = tool.command.visibleSubcommands
         let names = commands.map(CommandPage.name)
@@ -25,7 +25,7 @@ package struct Manual: Sendable {
     /// `config/reelcache.yaml`.
     package static var sampleFile: String { SampleFile().text }
 
-    /// A page of the guide with its generated parts made anew.
+    /// A page of the guide with its generated parts generated again.
     /// - Throws: `GeneratedParts.BadPart`.
     package func guidePage(_ text: String) throws -> String { try Guide(tool).page(text) }
 }

@@ -1,4 +1,4 @@
-/// Text of the guide.
+/// Writes text in Markdown, for the guide.
 enum Markdown {
     /// Paragraphs and fenced lines.
     static func blocks(_ prose: Prose) -> String {
@@ -10,7 +10,7 @@ enum Markdown {
         }.joined(separator: "\n\n")
     }
 
-    /// One line, for a cell of a table as well.
+    /// One line; also suitable for the cell of a table.
     static func line(_ text: String) -> String { line(Prose.spans(text)) }
 
     private static func line(_ spans: [Prose.Span]) -> String {
@@ -24,7 +24,7 @@ enum Markdown {
 
     static func code(_ text: String) -> String { "`\(text)`" }
 
-    /// In a table, a bar in code ends a cell too.
+    /// Escapes vertical bars, which end a cell even inside code.
     static func cell(_ text: String) -> String { text.replacing("|", with: "\\|") }
 
     private static func escaped(_ text: String) -> String {

@@ -1,11 +1,11 @@
-/// A text of the manual, to be set as a manual page, as Markdown or as comments of the sample file.
+/// A text of the manual, to be written as a manual page, as Markdown or as comments of the sample file.
 ///
-/// Paragraphs are separated by empty lines; lines that begin with two spaces are shown as they are, which is how
-/// examples stand in a command's `discussion`. Between backticks stands code, and so do words such as `--json`.
+/// Empty lines separate paragraphs. Lines that begin with two spaces are shown unchanged, such as the examples in a
+/// command's `discussion`. Text between backticks is code, and so are words such as `--json`.
 package struct Prose: Sendable {
     enum Block: Equatable {
         case paragraph([Span])
-        /// Lines to be shown as they are, without their indentation.
+        /// Lines to be shown unchanged, without their indentation.
         case literal([String])
     }
 
@@ -44,12 +44,12 @@ package struct Prose: Sendable {
         self.blocks = blocks
     }
 
-    /// All lines shown as they are.
+    /// All lines that are shown unchanged.
     package var literals: [String] {
         blocks.flatMap { block -> [String] in if case .literal(let lines) = block { lines } else { [] } }
     }
 
-    /// Of a single paragraph.
+    /// The text and code of a single paragraph.
     static func spans(_ text: String) -> [Span] {
         text.split(separator: "`", omittingEmptySubsequences: false).enumerated().flatMap { number, part in
             number % 2 == 1 ? [.code(String(part))] : flags(in: String(part))

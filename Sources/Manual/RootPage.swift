@@ -1,4 +1,4 @@
-/// `reelcache.1`: what the program is, its commands, and all that these have in common.
+/// `reelcache.1`: the program, its commands, and everything that these have in common.
 struct RootPage {
     static let name = "reelcache"
 
@@ -37,7 +37,7 @@ struct RootPage {
 
     private static let description = """
         Reelcache is a caching HTTP proxy for media players. Put `http://127.0.0.1:7335/https/` before the rest of a \
-        media URL, and the player reads through the cache: bytes that were read once come from the disk, and only the \
+        media URL, and the player reads through the cache: bytes that were read once come from the disk, and only \
         missing ranges are fetched from the origin. `reelcache url` prints such a URL.
 
         `reelcache serve` runs the proxy. The other commands use the running proxy if there is one; otherwise they \
@@ -51,8 +51,8 @@ struct RootPage {
         """
 
     static let exitStatus = """
-        The command exits with 0 when everything was done, with 1 when it failed, with 2 when it was used wrongly or \
-        a setting cannot work, and with 3 when it did its work for some of several URLs and failed for the others.
+        The command exits with 0 if it succeeded, with 1 if it failed, with 2 if it was used wrongly or a setting cannot \
+        work, and with 3 if it succeeded for some of several URLs and failed for the others.
         """
 
     private static let environment = [
@@ -60,14 +60,14 @@ struct RootPage {
         (
             "REELCACHE_*",
             """
-            A setting, such as `REELCACHE_MAX_SIZE` for the key `max_size`. A list is written with commas. \
+            A setting, such as `REELCACHE_MAX_SIZE` for the key `max_size`. Commas separate the elements of a list. \
             An empty variable counts as unset. A variable overrides the configuration file, and a flag \
             overrides the variable.
             """
         ),
         ("XDG_CACHE_HOME", "The directory of the cache, `$XDG_CACHE_HOME/reelcache`, unless `cache_dir` is set."),
         ("XDG_CONFIG_HOME", "The directory of the user's configuration."),
-        ("HOME", "Where these two are if they are not set: in `~/.cache` and `~/.config`."),
+        ("HOME", "The parent of both directories if these two are not set: `~/.cache` and `~/.config`."),
         ("LC_ALL", "With `LC_CTYPE` and `LANG`, whether the terminal shows block characters and letters beyond ASCII."),
         ("TERM", "Whether the terminal can draw progress bars."),
     ]
@@ -78,7 +78,7 @@ struct RootPage {
         ("~/.cache/reelcache", "The cache. It is private to the user."),
         (
             "~/.cache/reelcache/control-token",
-            "What a program must present as a bearer token to change something through the HTTP API."
+            "The bearer token that a program must present to change something through the HTTP API."
         ),
     ]
 
@@ -95,7 +95,7 @@ struct RootPage {
         (
             "SIGHUP",
             """
-            Read the configuration again and reopen the access log. If the terminal that the proxy runs in \
+            Read the configuration again and reopen the access log. If the terminal of the proxy \
             was closed, stop as `SIGTERM` does, unless the proxy was started with `nohup`.
             """
         ),

@@ -1,8 +1,8 @@
 import Configuration
 
-/// `config/reelcache.yaml`, which people copy: every key with its words, commented out, so that it changes nothing.
+/// `config/reelcache.yaml`, which users copy: every key with its description, commented out so that it has no effect.
 struct SampleFile {
-    /// Columns of a comment.
+    /// The width of comments in columns.
     private static let width = 100
 
     var text: String {
@@ -72,7 +72,7 @@ struct SampleFile {
 
     // MARK: Comments
 
-    /// Paragraphs with an empty comment line between them; lines that are shown as they are, indented.
+    /// Paragraphs with an empty comment line between them; lines that are shown unchanged are indented.
     private static func comment(_ prose: Prose) -> String {
         prose.blocks.map { block in
             switch block {
@@ -94,7 +94,7 @@ struct SampleFile {
         }.joined()
     }
 
-    /// Lines of at most so many characters, where words allow it.
+    /// Lines of at most this many characters; a longer word gets a longer line.
     static func wrapped(_ text: String, to width: Int) -> [String] {
         var lines: [String] = []
         for word in text.split(separator: " ") {

@@ -1,14 +1,13 @@
 import Foundation
 
-/// The commands of the program and what they take, as ArgumentParser describes them with `--experimental-dump-help`
-/// (serialization version 0). The manual pages, the guide and the tests all go by this description, which is also
-/// what `--help` is made from.
+/// The commands of the program and their arguments, as ArgumentParser describes them with `--experimental-dump-help`
+/// (serialization version 0). The manual pages, the guide, the tests and `--help` all use this description.
 package struct ToolInfo: Decodable, Sendable {
     package let serializationVersion: Int
     /// The program itself.
     package let command: Command
 
-    /// - Throws: `DecodingError` where the text is not such a description.
+    /// - Throws: `DecodingError` if the text is not such a description.
     package init(json: String) throws {
         self = try JSONDecoder().decode(ToolInfo.self, from: Data(json.utf8))
     }
@@ -17,7 +16,7 @@ package struct ToolInfo: Decodable, Sendable {
     /// A command that shares more options than this with `serve` takes all of them, and refers to it.
     private static let mostShared = 15
 
-    /// What a command takes, without the options of `serve` where it takes these too.
+    /// The arguments of a command, without the options of `serve` if it takes these too.
     func arguments(of command: Command) -> (own: [Argument], takesThoseOfServe: Bool) {
         let all = command.visibleArguments
         guard command.commandName != Self.serve,
@@ -33,26 +32,26 @@ package struct ToolInfo: Decodable, Sendable {
         package let abstract: String?
         package let discussion: String?
         package let shouldDisplay: Bool
-        /// The commands above it, the program first; nil for the program.
+        /// The parent commands, the program first; nil for the program.
         package let superCommands: [String]?
         private let subcommands: [Command]?
         private let arguments: [Argument]?
 
-        /// The words a user types to run it: `reelcache downloads pause`.
+        /// The words that a user types to run it: `reelcache downloads pause`.
         package var path: [String] { (superCommands ?? []) + [commandName] }
 
-        /// Those that `--help` lists, `help` itself excepted.
+        /// The subcommands that `--help` lists, except `help`.
         package var visibleSubcommands: [Command] {
             (subcommands ?? []).filter { $0.shouldDisplay && $0.commandName != "help" }
         }
 
-        /// Its options, flags and arguments that `--help` lists, `--version` and `--help` excepted.
+        /// The options, flags and arguments that `--help` lists, except `--version` and `--help`.
         package var visibleArguments: [Argument] {
             Argument.paired(
                 (arguments ?? []).filter { $0.shouldDisplay && !["help", "version"].contains($0.valueName) })
         }
 
-        /// Itself and all below it that take arguments, in the order of the manual.
+        /// The commands that take arguments, from this one downwards, in the order of the manual.
         package var leaves: [Command] {
             visibleSubcommands.isEmpty ? [self] : visibleSubcommands.flatMap(\.leaves)
         }
@@ -67,7 +66,7 @@ package struct ToolInfo: Decodable, Sendable {
             package let kind: Kind
             package let name: String
 
-            /// As it is typed: `--json`, `-o`.
+            /// As a user types it: `--json`, `-o`.
             package var text: String { (kind == .long ? "--" : "-") + name }
         }
 
@@ -82,16 +81,16 @@ package struct ToolInfo: Decodable, Sendable {
         package let allValues: [String]?
         private var names: [Name]?
 
-        /// What stands for a value, such as `size`; nil for a flag.
+        /// The placeholder for the value, such as `size`; nil for a flag.
         package var placeholder: String? { kind == .flag ? nil : valueName ?? "value" }
 
-        /// Its names, short ones first; none for a positional argument.
+        /// The names, short ones first; none for a positional argument.
         package var allNames: [Name] {
             let names = names ?? []
             return names.filter { $0.kind == .short } + names.filter { $0.kind != .short }
         }
 
-        /// What it does, with the values and the default that `--help` adds.
+        /// The description, with the values and the default that `--help` adds.
         package var words: String {
             let text = abstract ?? ""
             let values = allValues.map { "values: \($0.joined(separator: ", "))" }
@@ -100,7 +99,7 @@ package struct ToolInfo: Decodable, Sendable {
             return remarks.isEmpty ? text : "\(text)\(text.isEmpty ? "" : " ")(\(remarks.joined(separator: "; ")))"
         }
 
-        /// `--offline` and `--no-offline` are two flags to ArgumentParser, and one to a reader.
+        /// Combines pairs such as `--offline` and `--no-offline`, which ArgumentParser lists as two flags.
         fileprivate static func paired(_ arguments: [Argument]) -> [Argument] {
             var result: [Argument] = []
             for argument in arguments {

@@ -64,7 +64,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("log_level"), completion: .logLevels) var logLevel: String?
     @Option(help: .setting("access_log"), completion: .file()) var accessLog: String?
 
-    // What other programs call it: the nearest flag by its letters would be another one.
+    // Names that other programs use. Without these, the parser would suggest the flag with the most similar name.
     @Option(help: .hidden) var port: String?
     @Option(help: .hidden) var host: String?
 
@@ -99,7 +99,7 @@ struct ServeOptions: ParsableArguments {
 }
 
 extension SettingSources {
-    /// A flag with a bad value is wrong usage.
+    /// - Throws: `ValidationError` if a flag has a bad value, which counts as wrong usage.
     func validateFlags() throws {
         guard flagProblems.isEmpty else {
             throw ValidationError(flagProblems.map(\.description).joined(separator: "\n"))

@@ -7,7 +7,7 @@ struct URLCommand: ParsableCommand {
         commandName: "url", abstract: "Print the URL to give to a player.",
         discussion: """
             If the proxy serves mounts only, the URL is below a mount. The command reads mounts and any_origin from the \
-            configuration file and the environment; it does not know the flags of a running proxy.
+            configuration file and the environment; it cannot see the flags of a running proxy.
 
               reelcache url https://example.org/film.mp4
               mpv "$(reelcache url https://example.org/film.mp4)"

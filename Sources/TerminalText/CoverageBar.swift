@@ -9,15 +9,15 @@ package struct CoverageBar: Sendable, Equatable {
     package let cells: [Cell]
 
     /// - Parameters:
-    ///   - present: the cached bytes: half-open ranges in order, which do not touch.
-    ///   - length: of the resource, in bytes.
+    ///   - present: the cached bytes, as half-open ranges in order that do not touch.
+    ///   - length: the length of the resource in bytes.
     ///   - width: the number of cells; fewer if the resource has fewer bytes.
     package init(present: [Range<Int64>], length: Int64, width: Int) {
         let count = max(0, min(Int64(width), length))
         var cells: [Cell] = []
         var next = present[...]
         for cell in stride(from: 0, to: count, by: 1) {
-            // The quotient and the remainder apart, as a length times a width may not fit.
+            // Scales quotient and remainder separately, because length times width may overflow.
             // no trap: `count` is a terminal's width and not 0, and no cell is beyond it
             let bounds = [cell, cell + 1].map { length / count * $0 + length % count * $0 / count }
             while let range = next.first, range.upperBound <= bounds[0] { next.removeFirst() }

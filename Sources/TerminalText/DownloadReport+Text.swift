@@ -5,7 +5,7 @@ import LocalFiles
 import Units
 
 extension DownloadReport {
-    /// A short name for people.
+    /// A short name for display.
     package var name: String { SafeFileName(fileName, url: url).description.printable }
 
     /// 0 to 100, rounded down; nil while the total is not known.
@@ -34,13 +34,13 @@ extension DownloadReport {
         return "\(ByteSize(bytes: bytes)) of \(ByteSize(bytes: total))"
     }
 
-    /// Its state in one line; nil if it only waits for its turn.
+    /// The state in one line; nil if the download only waits for its turn.
     /// - Parameter now: seconds since 1970.
     package func line(now: Int64) -> String? {
         switch state {
         case .waiting: attempt(now: now).map { "waiting \(name): \($0)" }
         case .downloading: "downloading \(name)" + (bytes > 0 ? ", \(amount) already cached" : "")
-        // What nobody has looked at yet may be there all the same.
+        // Before the cache is checked, the amount says nothing about what is cached.
         case .paused: "paused \(name)" + (total == nil && bytes == 0 ? "" : ", \(amount)")
         case .completed:
             "completed \(name), \(ByteSize(bytes: bytes))" + (segments.map { " in \($0) segments" } ?? "")
@@ -50,7 +50,7 @@ extension DownloadReport {
         }
     }
 
-    /// Why it is not running, and when it is retried; nil if it only waits for its turn.
+    /// Why the download is not running, and when it is retried; nil if it only waits for its turn.
     package func attempt(now: Int64) -> String? {
         guard state == .waiting, let retryAt else { return nil }
         return "\(reason); next attempt " + (retryAt > now ? "in \(TimeSpan(seconds: retryAt -| now))" : "now")
@@ -62,12 +62,12 @@ extension DownloadReport {
     package var reason: String { message?.printable ?? "the reason is not known" }
 }
 
-/// Times and rates as progress displays show them.
+/// Times and rates in progress displays.
 package enum ProgressText {
     /// `5.00 MB/s`
     package static func rate(_ bytes: Int64) -> String { "\(ByteSize(bytes: bytes))/s" }
 
-    /// Like a clock: `0:07`, `4:05`, `1:23:45`; with days if it takes that long.
+    /// As on a clock: `0:07`, `4:05`, `1:23:45`; with days if it is that long.
     package static func time(_ seconds: Int64) -> String {
         let seconds = max(0, seconds)
         if seconds >= 48 * 3600 { return TimeSpan(seconds: seconds).description }

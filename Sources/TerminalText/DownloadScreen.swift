@@ -1,7 +1,7 @@
 import CachePolicy
 import Downloads
 
-/// Downloads as drawn on a terminal: a line for each that is running, and one for the total.
+/// Draws downloads on a terminal: a line for each that is running, and one for the total.
 package struct DownloadScreen: Sendable {
     /// The available columns and rows.
     package var width: Int
@@ -21,7 +21,7 @@ package struct DownloadScreen: Sendable {
         let active = followed.active
         let running = active.filter { $0.state == .downloading }
         let retried = active.filter { $0.state != .downloading }
-        // One that is followed alone says all about itself.
+        // The line of a single download makes the total redundant.
         let isAlone = followed.totals.count == 1 && running.count == 1
         let room = max(0, height - (isAlone ? 0 : 1) - (note == nil ? 0 : 1))
         let bars = running.prefix(room)
@@ -66,7 +66,7 @@ private struct Cells {
 
     init(_ report: DownloadReport, name: String) {
         (self.name, amount) = (name, report.amount)
-        // Bars go by what percents go by.
+        // Bars measure the same as percentages: bytes, or segments.
         let isCounted = report.total == nil && report.totalSegments != nil
         (bytes, total) = isCounted ? (report.segments ?? 0, report.totalSegments) : (report.bytes, report.total)
         percent = report.percent.map { "\($0) %" } ?? ""
@@ -75,7 +75,7 @@ private struct Cells {
     }
 }
 
-/// Columns that fit a width: the least important are left out first.
+/// Chooses the columns that fit a width: the least important are left out first.
 private struct Layout {
     private let screen: DownloadScreen
     private let rows: [Cells]
@@ -86,7 +86,7 @@ private struct Layout {
     private enum Column {
         case bar, percent, amount, rate, eta
 
-        /// Wide enough for almost all, so that lines do not jump.
+        /// Wide enough for almost all values, so that columns do not move.
         var width: Int {
             switch self {
             case .bar: Layout.smallestBar
@@ -111,7 +111,7 @@ private struct Layout {
         }
         nameWidth = max(0, min(longestName, rest))
         guard columns.contains(.bar) else { return }
-        // A long name and the bar share what is left.
+        // A long name and the bar share the remaining width.
         let spare = rest + Self.smallestBar
         nameWidth = min(longestName, max(Self.smallestName, spare / 2), rest)
         barWidth = min(Self.widestBar, max(Self.smallestBar, spare - nameWidth))

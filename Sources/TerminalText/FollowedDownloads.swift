@@ -14,7 +14,7 @@ package struct FollowedDownloads {
 
     private var entries: [Int64: Entry] = [:]
     private var nextPlace = 0
-    /// Downloads that a drawing shows, rather than only counts.
+    /// Downloads with lines of their own on the screen; the others are only counted.
     private var activeIDs: Set<Int64> = []
     /// Totals of all downloads.
     package private(set) var totals = FollowedTotals()
@@ -78,7 +78,8 @@ private struct Situation: Equatable {
 }
 
 private extension DownloadReport {
-    /// What deserves a line. An earlier error counts only while the download waits for its next attempt.
+    /// The state, and the reason for it: a change of these gets a line of its own. An earlier error counts only while
+    /// the download waits for its next attempt.
     var situation: Situation {
         Situation(
             state: state, message: isRetried || state == .failed ? message : nil, retryAt: isRetried ? retryAt : nil)
@@ -92,7 +93,7 @@ package struct FollowedTotals: Sendable, Equatable {
     package private(set) var count = 0
     package private(set) var states: [DownloadState: Int] = [:]
     package var bytes: Int64 { Int64(clamping: sums.bytes) }
-    /// How many do not know their total yet.
+    /// How many have no total yet.
     private var unknownCount = 0
     /// Bytes per second.
     package var rate: Int64 { Int64(clamping: sums.rate) }
@@ -131,7 +132,7 @@ package struct FollowedTotals: Sendable, Equatable {
     /// How many have not ended.
     var openCount: Int { self[.waiting] + self[.downloading] + self[.paused] }
 
-    /// nil while that of any download is unknown.
+    /// nil while the total of any download is unknown.
     package var total: Int64? { unknownCount == 0 ? Int64(clamping: sums.total) : nil }
 
     /// Seconds; nil while unknown.

@@ -1,6 +1,6 @@
 extension String {
-    /// A URL in readable form: `Gr%C3%BC%C3%9Fe` as `Grüße`. Only letters, digits, their marks and pictures are decoded.
-    /// ASCII, invalid UTF-8 and everything else stays encoded, so that a copied URL keeps its meaning and cannot be
+    /// A URL in readable form: `Gr%C3%BC%C3%9Fe` as `Grüße`. Only letters, digits, their marks and symbols are decoded.
+    /// ASCII, invalid UTF-8 and everything else stay encoded, so that a copied URL keeps its meaning and cannot be
     /// mistaken for another.
     package var readableURL: String {
         var (text, rest) = (Substring.UnicodeScalarView(), utf8[...])
@@ -19,7 +19,7 @@ extension String {
         return String(Substring(text)).printable
     }
 
-    /// The percent-encoded scalar beyond ASCII at the beginning of a text, and how many bytes of the text it takes.
+    /// The percent-encoded scalar beyond ASCII at the beginning of a text, and how many bytes of the text it occupies.
     private static func encodedScalar(_ text: Substring.UTF8View) -> (Unicode.Scalar, Int)? {
         var (bytes, rest): ([UInt8], Substring.UTF8View) = ([], text)
         while bytes.count < 4, rest.first == UInt8(ascii: "%"),
@@ -40,7 +40,7 @@ extension String {
         case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .otherLetter, .decimalNumber, .letterNumber,
             .otherNumber, .otherSymbol:
             true
-        // On a slash or a dot it would make another character of that.
+        // After a slash or a dot, a mark would make that look like another character.
         case .nonspacingMark, .spacingMark:
             last.map { $0.properties.isAlphabetic || $0.properties.generalCategory == .nonspacingMark } ?? false
         default: false

@@ -1,8 +1,8 @@
 extension String {
-    /// How many columns of a terminal it occupies.
+    /// How many columns of a terminal the text occupies.
     package var columns: Int { reduce(0) { $0 + $1.columns } }
 
-    /// Cut to that many columns, with a mark at the end.
+    /// The text cut to a number of columns, with a mark at the end.
     package func cut(toColumns width: Int, isUnicode: Bool) -> String {
         guard columns > width else { return self }
         let mark = isUnicode ? "…" : "~"
@@ -15,7 +15,7 @@ extension String {
         return width > 0 ? text + mark : ""
     }
 
-    /// Cut to that many columns inside, for texts that differ at their end.
+    /// The text cut in the middle to a number of columns, for texts that differ at their ends.
     package func cutInside(toColumns width: Int, isUnicode: Bool) -> String {
         guard columns > width else { return self }
         guard width > 2 else { return cut(toColumns: width, isUnicode: isUnicode) }
@@ -35,7 +35,7 @@ extension String {
         return text
     }
 
-    /// Wrapped into lines of that many columns; a longer word has a line of its own.
+    /// The text wrapped into lines of a number of columns; a longer word has a line of its own.
     package func folded(toColumns width: Int) -> [String] {
         split(separator: " ").reduce(into: []) { lines, word in
             if let last = lines.last, last.columns + 1 + String(word).columns <= width {
@@ -46,7 +46,7 @@ extension String {
         }
     }
 
-    /// Padded with spaces behind it, or before it if `width` is negative; longer texts stay as they are.
+    /// The text padded with spaces at its end, or at its beginning if `width` is negative. Longer texts stay unchanged.
     package func padded(toColumns width: Int) -> String {
         let spaces = String(repeating: " ", count: Swift.max(0, abs(width) - columns)) // no trap: a column's width
         return width < 0 ? spaces + self : self + spaces
@@ -54,7 +54,7 @@ extension String {
 }
 
 private extension Character {
-    /// 2 for East Asian scripts and emoji, 0 for marks that stand alone.
+    /// 2 for East Asian scripts and emoji, 0 for marks without a letter.
     var columns: Int {
         guard let first = unicodeScalars.first else { return 0 }
         if first.isASCII { return 1 }

@@ -3,7 +3,7 @@
 /// When they become narrower, most terminals rewrap lines (*reflow*), so that a line takes several rows; others cut
 /// lines off. Moving up too many rows would clear other output; too few would leave parts of the block behind.
 package struct TerminalBlock: Sendable {
-    /// How many columns each drawn line takes.
+    /// How many columns each drawn line occupies.
     private var widths: [Int] = []
     private let reflows: Bool
 
@@ -12,23 +12,23 @@ package struct TerminalBlock: Sendable {
 
     package var isEmpty: Bool { widths.isEmpty }
 
-    /// What to write to replace the drawn lines by these, each of which is shorter than the terminal is wide.
+    /// The output that replaces the drawn lines by these. Each of them must be shorter than the terminal is wide.
     /// - Parameter columns: the width of the terminal now.
     package mutating func show(_ lines: [String], columns: Int) -> String {
         defer { widths = lines.map(\.columns) }
-        // What was broken is cleared as a whole first: a row that is written over would still go on in the next.
+        // Lines that the terminal has wrapped are cleared first: overwriting a row would leave the rest in the next.
         let beginning = home(columns) + (isBroken(columns) ? Self.clearBelow : "")
         return beginning + lines.map { $0 + Self.clearLine }.joined(separator: "\r\n") + Self.clearBelow + "\r"
     }
 
-    /// What to write to remove the block, with the cursor where the block began.
+    /// The output that removes the block and leaves the cursor where the block began.
     package mutating func clear(columns: Int) -> String {
         defer { widths = [] }
         return isEmpty ? "" : home(columns) + Self.clearBelow
     }
 
-    /// Moves to the beginning of the first line. The cursor is at the beginning of the last line, however many rows that
-    /// line takes.
+    /// Moves to the beginning of the first line. The cursor is at the beginning of the last line, however many rows
+    /// that line occupies.
     private func home(_ columns: Int) -> String {
         let rows = widths.dropLast().reduce(0) { $0 + rowCount(of: $1, columns) }
         return rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"

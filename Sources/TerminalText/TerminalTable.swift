@@ -3,7 +3,7 @@ import CachePolicy
 // no traps: numbers are widths of columns, and of texts in memory
 
 /// Rows in columns, the last of which is a URL. On a terminal each line fits the width: the least important columns are
-/// left out, then URLs are cut inside. In a pipe everything is complete and exact.
+/// left out, then URLs are cut in the middle. In a pipe everything is complete and exact.
 package struct TerminalTable: Sendable {
     package struct Column: Sendable {
         let name: String
@@ -23,7 +23,7 @@ package struct TerminalTable: Sendable {
         /// Further lines below the row.
         let below: String?
 
-        /// - Parameter url: unchanged.
+        /// - Parameter url: the URL in full; drawing masks and cuts it.
         package init(_ cells: [String], url: String, below: String? = nil) {
             (self.cells, self.url, self.below) = (cells, url, below)
         }

@@ -164,7 +164,7 @@ import Testing
                 ["play", url, "--cache-dir", cache, "--listen", "127.0.0.1:\(origin.port)"], environment: environment)
             #expect(
                 outcome.failureLine?.hasPrefix(
-                    "reelcache: another program has 127.0.0.1:\(origin.port): choose another address with --listen")
+                    "reelcache: another program uses 127.0.0.1:\(origin.port): choose another address with --listen")
                     == true, "\(outcome)")
         }
     }

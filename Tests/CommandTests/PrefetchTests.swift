@@ -446,7 +446,7 @@ import Testing
         for path in ["/a.mp4", "/b.mp4"] { try shelf.origin.waitUntil("600 kB") { $0.bytesSent(path) == 600_000 } }
         #expect(try shelf.say("downloads", "pause", shelf.origin.url("/a.mp4")).contains("paused"))
         let line = try command.waitForLine(containing: "paused a.mp4, ")
-        #expect(line.contains(", by someone else; continue it with: reelcache downloads resume "), "\(line)")
+        #expect(line.contains(", by someone else; resume it with: reelcache downloads resume "), "\(line)")
         #expect(try shelf.say("downloads", "cancel", shelf.origin.url("/b.mp4")).contains("cancelled"))
         try command.waitForLine(containing: "cancelled \(shelf.origin.url("/b.mp4"))", on: .stderr)
         shelf.origin.release("/a.mp4")
@@ -540,7 +540,7 @@ import Testing
         command.signal(SIGCONT)
         #expect(try command.waitForExit() == .exited(1))
         let reason =
-            "it was evicted before its file was placed: leave --no-pin out, so that it is kept until then"
+            "it was evicted before its file was placed: without --no-pin, downloads are kept until then"
         #expect(command.stderr == "reelcache: \(shelf.origin.url("/a.mp4")): \(reason)\n")
         #expect(try names == [])
     }

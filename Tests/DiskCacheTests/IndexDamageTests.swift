@@ -339,7 +339,7 @@ import Testing
             _ = try OpenStore(directory)
             Issue.record("it opened")
         } catch StoreError.directory(let line, .laterVersion) {
-            #expect(line.contains("a later version of reelcache (its format is 99"))
+            #expect(line.contains("a later version of reelcache (format 99;"))
         }
         #expect(CacheOwner.current(of: directory.path) == nil)
     }

@@ -42,7 +42,7 @@ import Testing
         return text.components(separatedBy: "paths ").last?.matches(of: /\/api\/v1[a-z\/]*/).map { String($0.0) } ?? []
     }
 
-    /// Without those that every path has.
+    /// The methods of a path, without those that every path has.
     private func methods(of path: String) throws -> [String] {
         let allowed = try #require(try answer("OPTIONS", path).field("Allow"))
         return allowed.components(separatedBy: ", ").filter { !["HEAD", "OPTIONS"].contains($0) }

@@ -6,10 +6,10 @@ enum Documents {
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// What people read who use the program, by its path from the root. Their commands are run.
+    /// The documents for users, by their paths from the root. Their commands are run.
     static let guide = ["README.md"] + pages(below: "docs/guide")
 
-    /// All whose links are checked.
+    /// All documents whose links are checked.
     static let all = ["README.md", "Benchmarks/README.md"] + pages(below: "docs")
 
     static func page(_ path: String) throws -> MarkdownPage { MarkdownPage(try text(path)) }

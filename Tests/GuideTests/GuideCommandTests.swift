@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every command that the guide has its readers type is run, as it stands there.
+/// Runs every command that the guide asks its readers to type, unchanged.
 @Suite struct GuideCommandTests {
     @Test(
         .enabled(if: GuideWorld.isExpected, "\(GuideWorld.obstacle ?? "")"),
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// What is not run here is run by somebody else.
+    /// Other tests run the blocks that are not run here.
     @Test(arguments: Documents.guide)
     func markersNameWhoRunsABlock(path: String) throws {
         let tests = try Documents.tests()
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// What readers copy is built and run with the tests.
+    /// The programs that readers copy are built and run with the tests.
     @Test(arguments: Documents.guide)
     func piecesOfSwiftAreLinesOfTheExamples(path: String) throws {
         let examples = try [

@@ -19,7 +19,7 @@ struct GuidePage {
         }
     }
 
-    /// The block of JSON that comes next, if one does: it shows the output of this one.
+    /// The block of JSON that follows directly, if any: it shows the output of this block.
     func shape(after block: MarkdownPage.Block) -> MarkdownPage.Block? {
         guard let index = page.blocks.firstIndex(of: block), page.blocks.indices.contains(index + 1) else { return nil }
         return page.blocks[index + 1].language == "json" ? page.blocks[index + 1] : nil

@@ -4,12 +4,12 @@ import TestSupport
 /// A machine of its own for a page's commands: network, mounts, home directory, and an origin with films. What it is like
 /// is said in `World/world.py`.
 struct GuideWorld {
-    /// How long a block may take: so long that only a command that does not end lets it pass.
+    /// How long a block may take. Only a command that does not end takes this long.
     private static let blockSeconds = 120
 
     private static let directory = Documents.root.appendingPathComponent("Tests/GuideTests/World").path
 
-    /// What the origin serves, made once.
+    /// The films that the origin serves, created once.
     private static let media: Result<TemporaryDirectory, any Error> = Result {
         let directory = try TemporaryDirectory()
         let outcome = try ChildProcess.run("\(Self.directory)/make-media", [directory.path])
@@ -17,7 +17,7 @@ struct GuideWorld {
         return directory
     }
 
-    /// Why there can be none on this machine; nil where there can.
+    /// Why this machine cannot have such a world; nil if it can.
     static let obstacle: String? = {
         let needed = ["ffmpeg", "openssl", "curl", "python3", "ip", "nsenter", "setsid"]
         let test =
@@ -32,15 +32,15 @@ struct GuideWorld {
 
     /// A fresh Debian system in place of this one: `World/world.py` boots it.
     struct FreshSystem: Encodable {
-        /// What `scripts/fresh-root` made. It stays as it is.
+        /// The system that `scripts/fresh-root` created. It stays unchanged.
         let root: String
         /// Copied into the reader's home directory.
         var files: [String] = []
-        /// Of the reader's environment.
+        /// Variables of the reader's environment.
         var variables: [String: String] = [:]
     }
 
-    /// What became of a block.
+    /// The outcome of a block.
     struct BlockResult: Decodable {
         /// Of the block in its page.
         let line: Int
@@ -68,19 +68,19 @@ struct GuideWorld {
         let system: FreshSystem?
     }
 
-    /// Where none can be made, tests that need one are skipped; but they fail under `CI=true`.
+    /// If none can be created, tests that need one are skipped; under `CI=true` they fail.
     static let isExpected = obstacle == nil || isCI
     static let isCI = ProcessInfo.processInfo.environment["CI"] == "true"
 
-    /// - Throws: where none can be made.
+    /// - Throws: if none can be created.
     static func check() throws {
         if let obstacle { throw WorldError(description: obstacle) }
     }
 
     /// Runs the blocks in order.
     /// - Parameters:
-    ///   - blocks: each with whether a proxy runs meanwhile.
-    ///   - system: where its commands are run; nil for this one.
+    ///   - blocks: the blocks, each with whether a proxy runs meanwhile.
+    ///   - system: the system that runs the commands; nil for this one.
     static func run(
         _ blocks: [(block: MarkdownPage.Block, proxyRuns: Bool)], on system: FreshSystem? = nil
     ) throws -> [BlockResult] {
@@ -100,7 +100,7 @@ struct GuideWorld {
         }
     }
 
-    /// Where `scripts/setup-players` puts what Debian does not have.
+    /// Where `scripts/setup-players` installs players that Debian lacks.
     private static var players: [String] {
         let environment = ProcessInfo.processInfo.environment
         let caches = environment["XDG_CACHE_HOME"] ?? "\(environment["HOME"] ?? "/root")/.cache"

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The names and kinds of a piece of JSON, without its values. Of an array that of its first element counts.
+/// The names and kinds of a piece of JSON, without its values. An array has the shape of its first element.
 indirect enum JSONShape: Equatable {
     case object([String: JSONShape])
     case array(JSONShape?)
     case string, number, boolean, null
 
-    /// - Returns: nil for what is not JSON.
+    /// - Returns: nil if the text is not JSON.
     init?(_ text: String) {
         guard let value = try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed) else {
             return nil
@@ -26,5 +26,5 @@ indirect enum JSONShape: Equatable {
     }
 }
 
-/// Whether it was `true` or `false`.
+/// Whether a value was `true` or `false`.
 private func CFNumberIsBoolean(_ number: NSNumber) -> Bool { String(cString: number.objCType) == "c" }

@@ -1,6 +1,6 @@
 import Testing
 
-/// Every link in the documents leads somewhere. Addresses on the web are not asked.
+/// Every link in the documents works. Addresses on the web are not requested.
 @Suite struct LinkTests {
     @Test(arguments: Documents.all)
     func linksLeadSomewhere(path: String) throws {
@@ -10,7 +10,7 @@ import Testing
         }
     }
 
-    /// What is wrong with a link, or nil.
+    /// The mistake in a link, or nil.
     private func fault(of target: String, in path: String) throws -> String? {
         let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let file = parts[0].isEmpty ? path : resolved(parts[0], against: path)

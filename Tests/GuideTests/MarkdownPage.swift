@@ -1,17 +1,17 @@
-/// What the tests need to know of a page: its fenced blocks, its headings and its links.
+/// The parts of a page that tests use: its fenced blocks, its headings and its links.
 ///
 /// | term | meaning |
 /// |---|---|
 /// | block | the lines between two fences |
-/// | marker | an HTML comment right before a block, which says how it is run: `<!-- run: fails -->` |
+/// | marker | an HTML comment right before a block, which tells how to run it: `<!-- run: fails -->` |
 /// | link | a reference to another file, a place in one, or an address on the web |
 struct MarkdownPage: Equatable {
     struct Block: Equatable {
-        /// What stands behind the opening fence: `sh`, `json`, or nothing.
+        /// The text after the opening fence: `sh`, `json`, or nothing.
         let language: String
-        /// Of the first line of `text` in the file, counted from 1.
+        /// The number of the first line of `text` in the file, counted from 1.
         let line: Int
-        /// Without the indentation of the fence, with a newline at the end of each line.
+        /// The lines without the indentation of the fence, with a newline at the end of each line.
         var text: String
         let marker: String?
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The README's picture, which `scripts/picture` makes.
+/// The README's picture, which `scripts/picture` generates.
 @Suite struct PictureTests {
     private let text: String
 
@@ -10,7 +10,7 @@ import Testing
     @Test func isSmallAndNeedsNothingElse() throws {
         #expect(text.utf8.count < 60_000)
         #expect(try XMLReader.isWellFormed(text))
-        // Neither fonts nor pictures from elsewhere, nor programs.
+        // No external fonts or pictures, and no scripts.
         for foreign in ["url(", "@import", "@font-face", "<image", "<script", "href="] {
             #expect(!text.contains(foreign), "\(foreign)")
         }

@@ -19,7 +19,7 @@ import Testing
         #expect(lines.last == "downloaded; it plays at http://127.0.0.1:7335/https/example.org/film.mp4")
     }
 
-    /// Its manifest, which is no part of this package's build.
+    /// Its manifest, which is not part of this package's build.
     @Test func manifestIsAManifest() async throws {
         let directory = Documents.root.appendingPathComponent("Examples/Short").path
         let scratch = try TemporaryDirectory()

@@ -1,8 +1,8 @@
-/// How a block of commands is run, as the marker before it says: `<!-- run: proxy=no, fails -->`.
+/// How to run a block of commands, from the marker before it: `<!-- run: proxy=no, fails -->`.
 enum RunMarker: Equatable {
     /// In a world of its own, by `GuideCommandTests`.
     /// - proxyRuns: whether a proxy runs at 127.0.0.1:7335 meanwhile.
-    /// - fails: whether the exit code of the block is to be another than 0.
+    /// - fails: whether the block must exit with a code other than 0.
     case here(proxyRuns: Bool, fails: Bool)
     /// On a system where packages are installed, by `PackageTests`.
     case packages
@@ -11,7 +11,7 @@ enum RunMarker: Equatable {
 
     static let standard = RunMarker.here(proxyRuns: true, fails: false)
 
-    /// - Parameter text: what stands behind `run:`; nil where there is no marker.
+    /// - Parameter text: the text after `run:`; nil if there is no marker.
     init(_ text: String?) throws(MarkerError) {
         guard let text else {
             self = .standard

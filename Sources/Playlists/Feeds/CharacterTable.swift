@@ -1,13 +1,13 @@
 import HTTPModel
 
-/// What the upper half of a single-byte encoding means.
+/// The characters of a single-byte encoding's upper half.
 struct CharacterTable: Sendable, Equatable {
-    /// Of the bytes 128 to 255.
+    /// The characters of bytes 128 to 255.
     let characters: [UInt32]
 
-    /// - Parameter label: as declarations and `charset` have it, in any spelling: `ISO-8859-1`, `latin1`, `cp1252`.
-    /// - Returns: nil for UTF-8, which is not one. An encoding that is not known has U+FFFD throughout: its ASCII, and
-    ///   with it each address, is right.
+    /// - Parameter label: the name in a declaration or `charset`, in any spelling: `ISO-8859-1`, `latin1`, `cp1252`.
+    /// - Returns: nil for UTF-8, which is not a single-byte encoding. The table of an unknown encoding has U+FFFD
+    ///   throughout: ASCII, and with it each address, stays right.
     static func named(_ label: String) -> CharacterTable? {
         let name = label.lowercased().filter { $0 != "-" && $0 != "_" && $0 != " " }
         guard !["utf8", "unicode11utf8", "usascii", "ascii", ""].contains(name) else { return nil }
@@ -15,13 +15,13 @@ struct CharacterTable: Sendable, Equatable {
         return CharacterTable(text)
     }
 
-    /// What Western texts are in, whatever they declare. ISO-8859-1 is a part of it.
+    /// windows-1252, which Western texts use whatever they declare. It contains ISO-8859-1.
     static let western = CharacterTable(texts["windows1252"] ?? "")
     static let unknown = CharacterTable(characters: Array(repeating: 0xFFFD, count: 128))
 
     private init(characters: [UInt32]) { self.characters = characters }
 
-    /// A period stands for the code point that has the byte's number, such as a no-break space.
+    /// A period stands for the code point with the number of the byte, such as a no-break space.
     private init(_ text: String) {
         let codes = text.unicodeScalars.map(\.value)
         characters = (0..<128).map { place in

@@ -4,13 +4,13 @@ import HTTPModel
 extension Feed {
     /// Reads a feed, or a list of files.
     ///
-    /// What cannot be used costs the item that it is in. XML that is not well-formed is repaired; where that does not
-    /// help, the items before the mistake count, and `cut` says so.
+    /// Skips items that cannot be used. Repairs XML that is not well-formed; if that fails, keeps the items before the
+    /// mistake and sets `cut`.
     /// - Parameters:
     ///   - bytes: the text, without a content coding.
-    ///   - url: the one that answered, behind any redirects.
-    ///   - type: the response's `Content-Type`. How the text begins counts more.
-    /// - Throws: for a text that is not a feed, that expands, or that is beyond `FeedLimits`.
+    ///   - url: the URL that answered, after any redirects.
+    ///   - type: the response's `Content-Type`. The beginning of the text takes precedence.
+    /// - Throws: if the text is not a feed, defines entities that expand, or exceeds `FeedLimits`.
     package init(reading bytes: [UInt8], at url: OriginURL, type: String? = nil) throws(FeedError) {
         try FeedError.check(bytes)
         let text = FeedText(bytes, charset: MediaTypeName.charset(type))
@@ -22,7 +22,7 @@ extension Feed {
     }
 }
 
-/// Reads a feed in XML, the items while they arrive.
+/// Reads a feed in XML, one item at a time.
 final class FeedReader {
     private let text: FeedText
     private let url: OriginURL
@@ -37,7 +37,8 @@ final class FeedReader {
         self.url = url
     }
 
-    /// As it is, and with repairs if it is not well-formed. Items that are not closed are deep within each other.
+    /// Reads the text unchanged, then with repairs if it is not well-formed or too deep: unclosed items nest in each
+    /// other.
     static func read(_ text: FeedText, at url: OriginURL) throws(FeedError) -> Feed {
         do {
             return try FeedReader(text, at: url).read(isLast: false)
@@ -46,7 +47,7 @@ final class FeedReader {
         }
     }
 
-    /// - Parameter isLast: mistakes in the XML end the reading, and what was read before them is the result.
+    /// - Parameter isLast: whether a mistake in the XML ends the reading, with what was read so far as the result.
     private func read(isLast: Bool) throws(FeedError) -> Feed {
         let tree = FeedTree(text, at: url) { [self] in take($0, isCut: $1) }
         guard let tree else { throw .tooLarge("no memory for it") }
@@ -82,7 +83,7 @@ final class FeedReader {
 }
 
 extension Feed {
-    /// What a channel, or the root of another vocabulary, states about all of the feed.
+    /// Takes the fields about the whole feed from a channel, or from the root of another vocabulary.
     fileprivate mutating func take(_ channel: FeedElement) {
         title = title ?? channel.texts(.title, .itunesTitle).lazy.compactMap(FeedTitle.plain).first
         homePage = homePage ?? channel.homePage
@@ -104,7 +105,7 @@ extension FeedElement {
         }.first
     }
 
-    /// One that leads to the feed itself would be a circle.
+    /// The target of a link with this relation. Links to the feed itself are ignored, as they would form a circle.
     fileprivate func link(_ relation: String, besides url: OriginURL) -> OriginURL? {
         children(.link).lazy.filter { $0.relations.contains(relation) }.compactMap {
             FeedReference($0["href"] ?? "")?.url(at: $0.base)
@@ -115,7 +116,7 @@ extension FeedElement {
         texts(.newAddress).lazy.compactMap { FeedReference(feed: $0)?.url(at: self.base) }.first { $0 != url }
     }
 
-    /// RSS states minutes, the syndication module how often in a period. Of two, the longer one holds.
+    /// RSS states minutes; the syndication module states updates in a period. The longer lifetime counts.
     fileprivate var lifetime: Duration? {
         let stated = [texts(.ttl).lazy.compactMap(Self.minutes).first, syndicationPeriod].compactMap { $0 }
         guard let seconds = stated.max() else { return nil }
@@ -128,7 +129,7 @@ extension FeedElement {
         return ASCII.decimal(whole, upTo: PlaylistLimits.seconds).flatMap { $0 > 0 ? $0 *| 60 : nil }
     }
 
-    /// Daily, and once in that time, unless the feed states otherwise.
+    /// The time between two updates; by default, the feed is updated once a day.
     private var syndicationPeriod: Int64? {
         let periods: [String: Int64] = [
             "hourly": 3600, "daily": 86400, "weekly": 604_800, "monthly": 2_592_000, "yearly": 31_536_000,

@@ -2,17 +2,15 @@ import CachePolicy
 import HTTPModel
 
 extension Feed {
-    /// What to change in the text so that a client finds media, images, further pages and the feed itself through the
-    /// proxy.
+    /// The edits after which a client fetches media, images, further pages and the feed itself through the proxy.
     ///
-    /// A reference that leads there by itself stays as it is; in place of another one the proxy's absolute form is
-    /// written, escaped as XML needs it. Links to web pages, GUIDs and all other bytes stay. Below an `xml:base`, which
-    /// some clients look at and others do not, all references become absolute. A feed in UTF-16 has no edits: it stays
-    /// as it arrived.
+    /// References that already lead to the proxy stay unchanged; others become its absolute form, escaped for XML.
+    /// Links to web pages, GUIDs and all other bytes stay. Below an `xml:base`, which some clients use and others
+    /// ignore, all references become absolute. A feed in UTF-16 has no edits.
     /// - Parameters:
     ///   - form: how the client reaches an origin's URLs.
-    ///   - client: the URL under which the client has requested this feed.
-    /// - Throws: where addresses were left out, or the text would grow beyond `PlaylistLimits.expansion`.
+    ///   - client: the URL that the client requested.
+    /// - Throws: if addresses were left out, or the text would grow beyond `PlaylistLimits.expansion`.
     package func edits(for form: ProxyForm, at client: OriginURL) throws(FeedError) -> [AddressEdit] {
         guard addresses.isComplete else { throw .tooLarge("more than \(FeedLimits.addresses) addresses") }
         var rewriting = FeedRewriting(form: form, client: client, isXML: kind != .m3u && kind != .pls)
@@ -21,8 +19,8 @@ extension Feed {
         return rewriting.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }
     }
 
-    /// The text with these edits made.
-    /// - Parameter bytes: those that the feed was read from.
+    /// The text with these edits applied.
+    /// - Parameter bytes: the bytes from which the feed was read.
     package func rewritten(_ bytes: [UInt8], for form: ProxyForm, at client: OriginURL) throws(FeedError) -> [UInt8] {
         try edits(for: form, at: client).applied(to: bytes)
     }
@@ -33,7 +31,7 @@ private struct FeedRewriting {
     let client: OriginURL
     let isXML: Bool
     private(set) var edits: [AddressEdit] = []
-    /// Bytes of all replacements so far. Beyond the limit none is kept.
+    /// Bytes of all replacements so far. Replacements beyond the limit are dropped.
     private(set) var added = 0
     private var rewriters: [OriginURL: AddressRewriter] = [:]
 
@@ -46,7 +44,7 @@ private struct FeedRewriting {
     mutating func take(_ address: FeedAddresses.Address) {
         let scope = AddressScope(origin: address.base, client: client)
         var rewriter = rewriters[address.base] ?? AddressRewriter(scope, form: form)
-        // Feeds with a base for each item are rare, and need no memory.
+        // Feeds with a base for each item are rare: further rewriters are not kept.
         defer { if rewriters.count < 64 { rewriters[address.base] = rewriter } }
         let written =
             address.hasOwnBase

@@ -13,18 +13,18 @@ package struct Feed: Sendable, Equatable {
         case rss, atom, m3u, pls, xspf
     }
 
-    /// Why a feed has fewer items than its author wrote.
+    /// Why the feed has fewer items than its author wrote.
     package enum Cut: String, Sendable {
         /// The text ends before the feed does. The item that it ends in is skipped.
         case endsEarly
-        /// The XML cannot be read from some place on. Items before that place count.
+        /// The XML cannot be read beyond some position. The items before it count.
         case malformed
         /// Items beyond `FeedLimits` are left out.
         case tooManyItems
     }
 
     package let kind: Kind
-    /// The URL that answered, behind any redirects.
+    /// The URL that answered, after any redirects.
     package let url: OriginURL
     package var title: String?
     /// The web site that belongs to the feed.
@@ -34,20 +34,20 @@ package struct Feed: Sendable, Equatable {
     package var items: [FeedItem] = []
     /// In document order.
     package var skipped: [SkippedItem] = []
-    /// RFC 5005 §3: older items of the same feed, which change places from page to page.
+    /// RFC 5005 §3: a page with older items of the same feed. Items move between pages as new ones appear.
     package var nextPage: OriginURL?
     /// RFC 5005 §4: the items that precede these, in a document that does not change.
     package var previousArchive: OriginURL?
     /// RFC 5005 §4: this document does not change.
     package var isArchive = false
-    /// RFC 5005 §2: the feed has no items but these, so that a missing one was withdrawn.
+    /// RFC 5005 §2: these are all items of the feed, so a missing one was withdrawn.
     package var isComplete = false
-    /// Where the feed has moved (`itunes:new-feed-url`); nil if that is where it is.
+    /// The URL to which the feed has moved (`itunes:new-feed-url`); nil if it has not.
     package var newAddress: OriginURL?
-    /// How long it can be used without a request, by its own words, within `FeedLimits.lifetimes`.
+    /// The lifetime that the feed states, within `FeedLimits.lifetimes`.
     package var lifetime: Duration?
     package var cut: Cut?
-    /// The XML is not well-formed, and was read all the same.
+    /// Whether mistakes in the text were repaired.
     package var isRepaired = false
 
     var addresses = FeedAddresses()

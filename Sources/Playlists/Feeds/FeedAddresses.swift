@@ -1,25 +1,25 @@
 import CachePolicy
 
-/// The addresses in a feed's text that a client fetches, or follows to a feed.
+/// The addresses in a feed that a client fetches, or follows to another feed.
 struct FeedAddresses: Sendable, Equatable {
     struct Address: Sendable, Equatable {
-        /// Bytes in the text that arrived, without quotes or tags.
+        /// The position in the received text, without quotes or tags.
         let range: Range<Int>
         let reference: String
         let base: OriginURL
-        /// `base` is one that the text gives, which clients may or may not look at.
+        /// Whether the text states `base`, which some clients use and others ignore.
         let hasOwnBase: Bool
     }
 
     private(set) var all: [Address] = []
-    /// Nothing is left out. Where addresses are, rewriting would lead clients past the proxy.
+    /// Whether no address was left out. With an incomplete list, rewriting would lead clients past the proxy.
     private(set) var isComplete = true
 
     mutating func add(_ address: Address) {
         if all.count < FeedLimits.addresses { all.append(address) } else { isComplete = false }
     }
 
-    /// All that an element and those in it have.
+    /// Adds all addresses of an element and of the elements in it.
     mutating func add(_ element: FeedElement, in text: FeedText) {
         for name in element.name.addresses where element.hasRewrittenAddress {
             add(element[name], at: element.places[name], element, text)
@@ -36,7 +36,7 @@ struct FeedAddresses: Sendable, Equatable {
 }
 
 extension FeedElement {
-    /// Links to web pages stay: they are read in a browser, not through the cache.
+    /// Whether its address is rewritten. Links to web pages stay: users open them in a browser, not through the cache.
     fileprivate var hasRewrittenAddress: Bool {
         name != .link || !relations.isDisjoint(with: Self.rewrittenRelations)
     }
@@ -45,7 +45,7 @@ extension FeedElement {
         "enclosure", "self", "first", "last", "next", "prev", "previous", "current", "next-archive", "prev-archive",
     ]
 
-    /// Its text is an address that is fetched.
+    /// Whether its text is an address that clients fetch.
     fileprivate var isAddress: Bool {
         switch name {
         case .url, .logo, .icon, .newAddress, .location: true
@@ -54,7 +54,7 @@ extension FeedElement {
         }
     }
 
-    /// Of a link, in lower case. One without is `alternate` (RFC 4287 §4.2.7.2).
+    /// The relations of a link, in lower case; `alternate` if it states none (RFC 4287 §4.2.7.2).
     var relations: Set<String> {
         let registry = "http://www.iana.org/assignments/relation/"
         let words = (self["rel"] ?? "alternate").lowercased().split(whereSeparator: \.isWhitespace)

@@ -1,9 +1,9 @@
 import HTTPModel
 
-/// The time at which an item was published, from whatever a feed has for it.
+/// Reads the time at which an item was published, in any form that feeds use.
 ///
-/// RFC 822 §5 and RFC 2822 §3.3 in any order of their words, ISO 8601, and seconds since 1970. The name of the weekday
-/// is not looked at, since it is often wrong; a zone that is missing or unknown is UTC.
+/// RFC 822 §5 and RFC 2822 §3.3 in any order of their words, ISO 8601, and seconds since 1970. Ignores the weekday,
+/// which is often wrong. A missing or unknown zone counts as UTC.
 struct FeedDate {
     private var year: Int64?
     private var month: Int64?
@@ -17,8 +17,8 @@ struct FeedDate {
 
     private static let years: ClosedRange<Int64> = 1900...9999
 
-    /// - Returns: since 1970-01-01T00:00:00Z; nil for what is not a date, for a day that does not exist, and for that
-    ///   moment itself, which stands for none.
+    /// - Returns: the time since 1970-01-01T00:00:00Z; nil if the text is not a date, if the day does not exist, and
+    ///   for that moment itself, which stands for an unknown time.
     static func time(_ written: String) -> Duration? {
         guard written.utf8.count <= 128 else { return nil }
         let text = written.lowercased()
@@ -32,7 +32,7 @@ struct FeedDate {
         return date.time
     }
 
-    /// Seconds since 1970, or milliseconds. Eight digits are a day.
+    /// Reads seconds or milliseconds since 1970. Eight digits are a day.
     private static func stamp(_ text: String) -> Duration? {
         let whole = ASCII.trimmed(text).prefix { $0 != "." }.utf8
         guard let number = ASCII.decimal(whole), text.utf8.allSatisfy({ !ASCII.isLetter($0) }) else { return nil }
@@ -60,7 +60,7 @@ struct FeedDate {
 
     // MARK: - Words
 
-    /// - Returns: whether a date can still come of it.
+    /// - Returns: whether the text can still be a date.
     private mutating func take(_ word: Substring) -> Bool {
         guard let first = word.utf8.first else { return true }
         if ASCII.isDigit(first) { return takeNumber(word) }
@@ -73,7 +73,7 @@ struct FeedDate {
         if name == "am" || name == "pm", clock != nil {
             isAfternoon = name == "pm"
         } else if clock == nil || month == nil, let named = MonthNames.month(name) {
-            // French and Italian weekdays look like months (mar, mer): of two, the later one counts.
+            // French and Italian weekdays look like months (mar, mer): the later word counts.
             month = named
         } else if clock != nil {
             return takeZone(name[...])
@@ -119,7 +119,7 @@ struct FeedDate {
         return true
     }
 
-    /// `20240131`, a year, or a day: the first that can be one.
+    /// `20240131`, a year, or a day: the first of these that fits.
     private mutating func takeInteger(_ digits: Substring) -> Bool {
         guard let number = ASCII.decimal(digits.utf8, upTo: 99_991_231) else { return true }
         if digits.count == 8 {
@@ -132,7 +132,7 @@ struct FeedDate {
         return true
     }
 
-    /// RFC 2822 §4.3: two digits are of 1950 to 2049, three count from 1900.
+    /// RFC 2822 §4.3: two digits stand for 1950 to 2049, and three count from 1900.
     private static func year(_ number: Int64, digits: Int) -> Int64 {
         switch digits {
         case ...2: number +| (number < 50 ? 2000 : 1900)
@@ -162,14 +162,14 @@ extension FeedDate {
         return rest.isEmpty || (ASCII.isLetter(rest.utf8.first ?? 0) ? takeName(rest) : takeZone(rest))
     }
 
-    /// Also `1000` and `100000`, as the basic format of ISO 8601 has it.
+    /// Also reads `1000` and `100000`, the basic format of ISO 8601.
     private static func parts(_ text: Substring) -> [Substring] {
         if text.contains(":") { return text.split(separator: ":", omittingEmptySubsequences: false) }
         guard text.count == 4 || text.count == 6 else { return [] }
         return [text.prefix(2), text.dropFirst(2).prefix(2), text.dropFirst(4)].filter { !$0.isEmpty }
     }
 
-    /// `+0200`, `-05:00`, `GMT+2`, `PST`. A number counts more than a name.
+    /// `+0200`, `-05:00`, `GMT+2`, `PST`. A number takes precedence over a name.
     private mutating func takeZone(_ word: Substring) -> Bool {
         let name = word.prefix { $0 != "+" && $0 != "-" }, number = word.dropFirst(name.count)
         if let sign = number.first, let east = Self.offset(number.dropFirst()) {
@@ -192,8 +192,8 @@ extension FeedDate {
         return hours *| 3600 +| minutes *| 60
     }
 
-    /// Hours east of Greenwich. RFC 2822 §4.3: the letters of the military were defined the wrong way round, so that
-    /// they mean nothing.
+    /// Hours east of Greenwich. Military letters are left out: RFC 822 defined them the wrong way round (RFC 2822
+    /// §4.3).
     private static let zones: [String: Double] = [
         "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7,
         "mdt": -6, "pst": -8, "pdt": -7, "akst": -9, "akdt": -8, "hst": -10, "ast": -4, "adt": -3, "nst": -3.5,

@@ -1,7 +1,7 @@
 import CachePolicy
 import HTTPModel
 
-/// An item as it was read, before it is known what distinguishes it from the others.
+/// An item as it was read, before it has an identity.
 struct FeedDraft {
     var guid: String?
     var title: String?
@@ -10,16 +10,16 @@ struct FeedDraft {
     var season: Int?
     var episode: Int?
     var image: OriginURL?
-    /// What can be played, the best first.
+    /// The media that can be played, the best first.
     var media: [Enclosure] = []
-    /// Why there is none.
+    /// Why there is no media.
     var fault = SkippedItem.Reason.noEnclosure
-    /// Bytes of all addresses that were resolved for it.
+    /// Bytes of all addresses that were resolved for this item.
     var resolved = 0
-    /// The text ends within it.
+    /// Whether the text ends within the item.
     var isCut = false
 
-    /// With a place where the item has no name.
+    /// The skipped item, named by its position if it has no name.
     func skipped(_ reason: SkippedItem.Reason, at position: Int) -> SkippedItem {
         SkippedItem(
             name: title ?? guid.flatMap(FeedTitle.line) ?? "item \(position)", position: position, reason: reason)
@@ -28,10 +28,10 @@ struct FeedDraft {
 
 /// Gives each item of a feed its identity.
 struct FeedIdentities {
-    /// GUIDs that stand for several files: those of one feed were all the same.
+    /// GUIDs that several files share. In one real feed, all of them were equal.
     private var shared: Set<String> = []
     private var files: [String: String] = [:]
-    /// Addresses that are the same but for their queries, with the first of them.
+    /// Addresses without their queries, each with the first URL that has it.
     private var addresses: [String: OriginURL] = [:]
     private var sharedAddresses: Set<String> = []
 
@@ -47,7 +47,7 @@ struct FeedIdentities {
         }
     }
 
-    /// The items, and those that are left out.
+    /// The items, and the skipped ones.
     static func sorted(_ drafts: [FeedDraft]) -> (items: [FeedItem], skipped: [SkippedItem]) {
         let identities = FeedIdentities(drafts)
         var items: [FeedItem] = [], skipped: [SkippedItem] = [], seen: Set<String> = []
@@ -68,7 +68,8 @@ struct FeedIdentities {
         return (items, skipped)
     }
 
-    /// Queries of media files are signatures and counters, which change; that of a script says which file it is.
+    /// Ignores the queries of media files, which are changing signatures and counters. The query of a script selects
+    /// the file.
     private func identity(of draft: FeedDraft, _ url: OriginURL) -> String {
         if let guid = draft.guid, !shared.contains(guid) { return guid }
         let file = url.withoutQuery
@@ -90,7 +91,7 @@ extension OriginURL {
 
     fileprivate var withoutQuery: String { scheme.rawValue + "://" + authority + path }
 
-    /// What follows the last dot of the path, in lower case.
+    /// The text after the last dot of the path, in lower case.
     var pathExtension: String {
         let path = path.utf8
         guard let dot = path.lastIndex(of: UInt8(ascii: ".")), path.distance(from: dot, to: path.endIndex) <= 8 else {
@@ -100,7 +101,7 @@ extension OriginURL {
         return name.utf8.contains(UInt8(ascii: "/")) ? "" : name
     }
 
-    /// Its name ends as those of sound and pictures in motion do.
+    /// Whether the name ends like those of audio and video files.
     var hasMediaName: Bool { Self.mediaNames.contains(pathExtension) }
 
     private static let mediaNames: Set<String> = [

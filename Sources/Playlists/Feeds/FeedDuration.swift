@@ -1,8 +1,8 @@
 import HTTPModel
 
-/// Lengths of playback as feeds have them: `3600`, `1:00:00`, `60:00`, `1h 2m`, `PT1H`, `61.5`.
+/// Reads durations of playback in feeds: `3600`, `1:00:00`, `60:00`, `1h 2m`, `PT1H`, `61.5`.
 enum FeedDuration {
-    /// - Returns: more than zero; nil for anything else, and beyond `PlaylistLimits.seconds`.
+    /// - Returns: a duration above zero; nil for anything else, and beyond `PlaylistLimits.seconds`.
     static func duration(_ written: String) -> Duration? {
         guard written.utf8.count <= 64 else { return nil }
         let text = String(ASCII.trimmed(written.utf8.filter { !ASCII.isXMLSpace($0) || $0 == ASCII.space }).text)
@@ -14,13 +14,13 @@ enum FeedDuration {
         return read
     }
 
-    /// Milliseconds, as XSPF has them.
+    /// Reads milliseconds, as in XSPF.
     static func milliseconds(_ written: String) -> Duration? {
         let count = ASCII.decimal(ASCII.trimmed(written).utf8, upTo: PlaylistLimits.seconds *| 1000)
         return count.flatMap { $0 > 0 ? .milliseconds($0) : nil }
     }
 
-    /// Hours, minutes and seconds, or minutes and seconds; of a fourth part, frames, nothing is kept.
+    /// Reads hours, minutes and seconds, or minutes and seconds. Ignores a fourth part, which counts frames.
     private static func clock(_ text: String) -> Duration? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false).prefix(3).map(part)
         return parts.reduce(Duration.zero as Duration?) { total, part in
@@ -28,13 +28,13 @@ enum FeedDuration {
         }
     }
 
-    /// An empty one is none.
+    /// nil for an empty part.
     private static func part(_ text: Substring) -> Duration? {
         let digits = ASCII.trimmed(text)
         return digits.isEmpty ? .zero : MediaNumbers.seconds(Array(digits.replacing(",", with: ".").utf8))
     }
 
-    /// Numbers with units behind them; a number alone is one of seconds.
+    /// Reads numbers that are followed by units. A number alone counts seconds.
     private static func units(_ text: String) -> Duration? {
         var rest = text[...], total = Duration.zero
         while let first = rest.first(where: { $0 != " " && $0 != "," }) {

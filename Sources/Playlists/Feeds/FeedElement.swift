@@ -1,8 +1,8 @@
 import CachePolicy
 
-/// One element of a feed, of a list in XML, or of an OPML file, with the places of its addresses in the text.
+/// One element of a feed, of a list in XML, or of an OPML file, with the positions of its addresses in the text.
 struct FeedElement {
-    /// The elements that are kept, in lower case, with the usual prefix of their vocabulary. Others are passed over.
+    /// The elements that are kept, in lower case, with the usual prefix of their vocabulary. Others are skipped.
     enum Name: String {
         case rss, feed, channel, opml, playlist, html
         case rdf = "rdf:rdf"
@@ -44,17 +44,17 @@ struct FeedElement {
     ]
 
     let name: Name
-    /// Against which its references are resolved.
+    /// The URL against which its references are resolved.
     let base: OriginURL
-    /// `base` is one that the text gives (`xml:base`).
+    /// Whether the text states `base` (`xml:base`).
     let hasOwnBase: Bool
-    /// In lower case and without a prefix; entities replaced.
+    /// The attributes, in lower case and without a prefix, with entities replaced.
     let attributes: [String: String]
-    /// Of attributes that may hold addresses, without quotes.
+    /// The positions of the values that may be addresses, without quotes.
     let places: [String: Range<Int>]
-    /// Its own and that of elements in it that are passed over, with entities replaced.
+    /// The text of the element and of skipped elements in it, with entities replaced.
     var text = ""
-    /// Between its tags; nil where there are elements in it.
+    /// The position of the text between its tags; nil if it contains elements.
     var content: Range<Int>?
     var children: [FeedElement] = []
 
@@ -64,15 +64,15 @@ struct FeedElement {
 
     func child(_ name: Name) -> FeedElement? { children.first { $0.name == name } }
 
-    /// The texts of the children with one of these names, first those of the first name.
+    /// The texts of the children with any of these names, in the order of the names.
     func texts(_ names: Name...) -> [String] { names.flatMap { name in children(name).map(\.text) } }
 }
 
 extension FeedElement.Name {
-    /// It ends as an item of its own, wherever it stands.
+    /// Whether it is an item, at any depth.
     var isItem: Bool { self == .item || self == .entry || self == .track }
 
-    /// A document begins with it.
+    /// Whether a document can begin with it.
     var isRoot: Bool {
         switch self {
         case .rss, .rdf, .feed, .channel, .playlist, .opml: true
@@ -80,7 +80,7 @@ extension FeedElement.Name {
         }
     }
 
-    /// The attributes that may hold an address.
+    /// The attributes whose values may be addresses.
     var addresses: [String] {
         switch self {
         case .enclosure: ["url", "href", "resource"]
@@ -92,7 +92,7 @@ extension FeedElement.Name {
         }
     }
 
-    /// Those whose text means something.
+    /// Whether its text is read.
     var hasText: Bool {
         switch self {
         case .rss, .rdf, .feed, .channel, .playlist, .opml, .html, .item, .entry, .track, .trackList, .enclosure: false

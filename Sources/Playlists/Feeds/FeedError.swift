@@ -3,26 +3,26 @@ import HTTPModel
 /// Why a text cannot be used as a feed, a list of files or an OPML file, in one sentence.
 package struct FeedError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: String, Sendable, Equatable {
-        /// No bytes, or white space alone.
+        /// No bytes, or only white space.
         case empty
-        /// An HTML page, as servers send it in a feed's place: a login, an error, the podcast's web site.
+        /// An HTML page in place of a feed: a login, an error, the podcast's web site.
         case page
         /// Anything else: JSON, an image, XML of another vocabulary.
         case notAFeed
         /// XML that cannot be read even with repairs.
         case malformed
-        /// It defines entities that expand.
+        /// A feed that defines entities that expand.
         case entities
-        /// Beyond one of `FeedLimits`.
+        /// A feed that exceeds one of `FeedLimits`.
         case tooLarge
-        /// Elements within elements within elements.
+        /// Too many elements nested in each other.
         case tooDeep
         /// An HLS playlist: one stream in segments, not a list of files.
         case stream
     }
 
     package let kind: Kind
-    /// What is wrong.
+    /// The error in one sentence.
     package let reason: String
 
     package init(_ kind: Kind, _ reason: String) {
@@ -42,7 +42,7 @@ package struct FeedError: Error, Sendable, Equatable, CustomStringConvertible {
 
     static func tooLarge(_ what: String) -> FeedError { FeedError(.tooLarge, "the feed is too large: \(what)") }
 
-    /// - Throws: for a text with more bytes than `FeedLimits.bytes`, or without any.
+    /// - Throws: if the text is empty or has more bytes than `FeedLimits.bytes`.
     static func check(_ bytes: [UInt8]) throws(FeedError) {
         guard bytes.count <= FeedLimits.bytes else {
             throw tooLarge("\(bytes.count) bytes, more than \(FeedLimits.bytes)")

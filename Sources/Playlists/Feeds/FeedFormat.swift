@@ -1,14 +1,14 @@
 import CachePolicy
 import HTTPModel
 
-/// What a text is, by how it begins; by its media type and name only where that says nothing.
+/// The format of a text, recognized by its beginning, or else by its media type and name.
 enum FeedFormat {
     case xml, m3u, pls
 
     /// - Parameters:
-    ///   - bytes: in UTF-8, or in another encoding with ASCII in it.
+    ///   - bytes: the text in UTF-8, or in another encoding that contains ASCII.
     ///   - type: the media type of the response.
-    /// - Throws: what is recognized as something else.
+    /// - Throws: if the text is recognized as something else.
     init(of bytes: [UInt8], type: String?, path: Substring) throws(FeedError) {
         let start = XMLProlog.blank(bytes), head = bytes[start...].prefix(16)
         if Self.begins(head, "#EXTM3U") {
@@ -40,9 +40,9 @@ enum FeedFormat {
     }
 }
 
-/// Media types as feeds and responses name them.
+/// Reads media types in feeds and responses.
 enum MediaTypeName {
-    /// In lower case and without parameters; nil for what has no slash in it.
+    /// The media type in lower case, without parameters; nil if it has no slash.
     static func essence(_ written: String?) -> String? {
         guard let written, written.utf8.count <= 512 else { return nil }
         let name = ASCII.lowercased(ASCII.trimmed(written.prefix { $0 != ";" }))

@@ -22,8 +22,8 @@ extension FeedDraft {
         return trimmed.isEmpty || trimmed.utf8.count > FeedLimits.identity ? nil : trimmed
     }
 
-    /// Of a season or an episode: `5`, `5.5`, `Episode 5`, `S02E05`.
-    /// - Returns: up to 99,999
+    /// The number of a season or an episode: `5`, `5.5`, `Episode 5`, `S02E05`.
+    /// - Returns: at most 99,999
     private static func number(_ written: String, isLast: Bool = true) -> Int? {
         let runs = written.utf8.prefix(64).split { !ASCII.isDigit($0) }
         let isFirst = !isLast || ASCII.trimmed(written).utf8.first.map(ASCII.isDigit) == true
@@ -33,7 +33,7 @@ extension FeedDraft {
 
     // MARK: - Media
 
-    /// In the order in which a player chooses: what the item itself names, then Media RSS, then Podcasting 2.0.
+    /// Takes media in order of preference: the item's own, then Media RSS, then Podcasting 2.0.
     private mutating func takeMedia(of element: FeedElement) {
         let offers = element.enclosures + element.mediaContents + element.alternateEnclosures + element.locations
         for offer in offers.prefix(FeedLimits.alternatives + 1) { take(offer) }
@@ -52,7 +52,7 @@ extension FeedDraft {
     }
 }
 
-/// What an element offers as media, before it is known whether that can be fetched.
+/// Media that an element offers, before it is known whether it can be fetched.
 private struct MediaOffer {
     struct Failure: Error { let reason: SkippedItem.Reason }
 
@@ -76,7 +76,7 @@ private struct MediaOffer {
         return .success(Enclosure(url: url, length: isKnown ? bytes : nil, type: type, isDefault: isDefault))
     }
 
-    /// What it is, if it is not media. The name counts where the type is missing.
+    /// What the offer is if it is not media, by its type, or by its name if the type is missing.
     private static func other(_ type: String?, _ url: OriginURL) -> String? {
         if let type { return type.hasPrefix("image/") || type == "text/html" ? type : nil }
         return ["jpg", "jpeg", "png", "gif", "webp", "html", "htm"].contains(url.pathExtension)
@@ -89,14 +89,14 @@ extension FeedElement {
         texts(.pubDate, .published, .dublinDate, .issued, .created, .date, .updated, .modified)
     }
 
-    /// Media RSS states seconds at the file.
+    /// The duration in seconds, which Media RSS states for each file.
     fileprivate var playback: Duration? {
         if name == .track { return texts(.duration).lazy.compactMap(FeedDuration.milliseconds).first }
         let files = contents.compactMap { $0["duration"] }
         return (texts(.itunesDuration, .duration) + files).lazy.compactMap(FeedDuration.duration).first
     }
 
-    /// RSS has `enclosure`, RSS 1.0 one with `rdf:resource`, and Atom a link.
+    /// `enclosure` in RSS, the same with `rdf:resource` in RSS 1.0, and links in Atom.
     fileprivate var enclosures: [MediaOffer] {
         children(.enclosure, .link).filter { $0.name == .enclosure || $0.relations.contains("enclosure") }.map {
             MediaOffer(
@@ -109,7 +109,7 @@ extension FeedElement {
         children(.mediaContent, .mediaGroup).flatMap { $0.name == .mediaGroup ? $0.children(.mediaContent) : [$0] }
     }
 
-    /// The default first.
+    /// The contents of Media RSS, the default first.
     fileprivate var mediaContents: [MediaOffer] {
         let offers = contents.filter { $0["url"] != nil && $0["medium"] != "image" && $0["medium"] != "document" }.map {
             MediaOffer(
@@ -119,7 +119,7 @@ extension FeedElement {
         return offers.filter(\.isDefault) + offers.filter { !$0.isDefault }
     }
 
-    /// Each with a source for each place where it is. Those that are not fetched over HTTP are no fault.
+    /// The enclosures of Podcasting 2.0, each with its sources. Sources that are not HTTP are ignored.
     fileprivate var alternateEnclosures: [MediaOffer] {
         let offers = children(.alternateEnclosure).flatMap { element in
             element.children(.source).map { source in
@@ -141,7 +141,7 @@ extension FeedElement {
         }
     }
 
-    /// Of an item or a feed.
+    /// The picture of an item or a feed.
     var picture: OriginURL? {
         let thumbnails =
             children(.mediaThumbnail) + (contents + children(.mediaGroup)).flatMap { $0.children(.mediaThumbnail) }

@@ -3,17 +3,17 @@ import HTTPModel
 
 /// An item of a feed that has media: an episode, a track.
 package struct FeedItem: Sendable, Equatable {
-    /// What tells items of one feed apart, and stays when an address changes: the GUID (`guid`, Atom's `id`); where
-    /// there is none, or several items share it, the address of the media.
+    /// Distinguishes the items of a feed, and stays when an address changes: the GUID (`guid`, Atom's `id`), or the
+    /// address of the media if there is no GUID or several items share it.
     package var identity: String
     package var title: String?
-    /// Since 1970-01-01T00:00:00Z; nil where the feed gives no date, or an impossible one.
+    /// The time since 1970-01-01T00:00:00Z; nil if the feed states no date, or an impossible one.
     package var published: Duration?
-    /// What a player plays unless it is told otherwise.
+    /// The form that players play by default.
     package var enclosure: Enclosure
     /// Other forms of the same media, in document order.
     package var alternatives: [Enclosure] = []
-    /// Of playback; more than zero.
+    /// The duration of playback; more than zero.
     package var duration: Duration?
     package var season: Int?
     package var episode: Int?
@@ -23,25 +23,25 @@ package struct FeedItem: Sendable, Equatable {
 /// One form of an item's media.
 package struct Enclosure: Sendable, Hashable {
     package var url: OriginURL
-    /// Bytes, as the feed announces them. Often wrong: good for an estimate alone.
+    /// The length in bytes that the feed states. It is often wrong, and good only for an estimate.
     package var length: Int64?
     /// The media type in lower case, without parameters.
     package var type: String?
-    /// The feed names it as the one to play (Media RSS `isDefault`, Podcasting 2.0 `default`).
+    /// Whether the feed marks it as the one to play (Media RSS `isDefault`, Podcasting 2.0 `default`).
     package var isDefault = false
 }
 
-/// An item that has no media to play. It costs the feed no other item.
+/// An item without media that can be played. The other items of the feed are read nevertheless.
 package struct SkippedItem: Sendable, Equatable {
     package enum Reason: Sendable, Equatable {
         case noEnclosure
         /// A scheme other than `http` and `https`.
         case scheme(String)
-        /// An address that is not a URL, or has credentials in it.
+        /// An address that is not a URL, or that contains credentials.
         case address(String)
-        /// A path on somebody's disk.
+        /// A path on the author's disk.
         case localFile
-        /// An image, a page: the media type or the end of the name.
+        /// An image or a page: its media type, or the end of its name.
         case notMedia(String)
         /// Another item has the same identity and the same address.
         case duplicate
@@ -49,7 +49,7 @@ package struct SkippedItem: Sendable, Equatable {
         case endsEarly
     }
 
-    /// The title, else the GUID, else the place in the feed.
+    /// The title, else the GUID, else the position in the feed.
     package let name: String
     /// Counted from 1.
     package let position: Int
@@ -57,7 +57,7 @@ package struct SkippedItem: Sendable, Equatable {
 }
 
 extension SkippedItem.Reason: CustomStringConvertible {
-    /// In one sentence.
+    /// The reason in one sentence.
     package var description: String {
         switch self {
         case .noEnclosure: "it has no media file"

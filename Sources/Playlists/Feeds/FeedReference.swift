@@ -1,21 +1,21 @@
 import CachePolicy
 import HTTPModel
 
-/// An address as a feed has it, before it is a URL.
+/// An address in a feed, before it is resolved to a URL.
 struct FeedReference: Equatable {
-    /// In ASCII, as players send it.
+    /// The address in ASCII, as players send it.
     let text: String
 
-    /// - Parameter written: as the parser gives it, with entities replaced. White space around it and line breaks in it
-    ///   are left out; what is escaped twice (`&amp;amp;`) is decoded once more.
+    /// - Parameter written: the address from the parser, with entities replaced. Removes white space around it and line
+    ///   breaks in it, and decodes ampersands that were escaped twice (`&amp;amp;`).
     init?(_ written: String) {
         let bytes = written.utf8.filter { !Self.isLineBreak($0) }
         guard bytes.contains(where: { !ASCII.isXMLSpace($0) }), bytes.count < FeedLimits.text else { return nil }
         text = Reference.text(bytes).replacing("&amp;", with: "&")
     }
 
-    /// Of feeds: `feed://host/path` and `feed:https://host/path`, as browsers and podcast apps had them, lead to the
-    /// same place over HTTP.
+    /// Reads the address of a feed. `feed://host/path` and `feed:https://host/path`, from older browsers and podcast
+    /// apps, become HTTP addresses.
     init?(feed written: String) {
         let text = String(ASCII.trimmed(written))
         let scheme = ["feed:", "pcast:", "podcast:", "itpc:"].first { ASCII.begins(text, with: $0) }
@@ -27,7 +27,7 @@ struct FeedReference: Equatable {
         base.resolving(text).flatMap { $0.absolute.utf8.count <= FeedLimits.text ? $0 : nil }
     }
 
-    /// Why it leads to nothing that can be fetched.
+    /// Why the address cannot be fetched.
     var fault: SkippedItem.Reason {
         if text.contains("\\") { return .localFile }
         let scheme = ASCII.lowercased(text.prefix { $0 != ":" && $0 != "/" && $0 != "?" })
@@ -38,7 +38,7 @@ struct FeedReference: Equatable {
         return scheme == "http" || scheme == "https" ? .address(shown) : .scheme(String(scheme.prefix(32)))
     }
 
-    /// Without what may be a password.
+    /// The address for messages, without anything that may be a password.
     private var shown: String { text.contains("@") ? "it has credentials" : String(text.prefix(100)) }
 
     private static func isLineBreak(_ byte: UInt8) -> Bool {

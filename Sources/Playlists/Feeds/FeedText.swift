@@ -1,20 +1,20 @@
 import CachePolicy
 import HTTPModel
 
-/// The XML of a feed as the parser can read it, and where its bytes stand in the text that arrived.
+/// The XML of a feed in a form that the parser reads, and the positions of its bytes in the received text.
 struct FeedText {
     let bytes: [UInt8]
-    /// Where XML begins: behind a byte order mark, white space, or what a server wrote before it.
+    /// Where the XML begins: after a byte order mark, white space, or output that the server wrote before it.
     let start: Int
     let encoding: TextEncoding
-    /// Where end tags were written for elements that did not end; nil where all did.
+    /// Where end tags were added for elements without one; nil if none were.
     private(set) var end: Int?
     private(set) var isRepaired = false
     private var maps: [MappedText] = []
-    /// The bytes are those that arrived, or a map leads there.
+    /// Whether positions in the received text are known: the bytes are unchanged, or there is a map.
     private let hasPlaces: Bool
 
-    /// - Parameter charset: of the response's media type.
+    /// - Parameter charset: the `charset` of the response's media type.
     init(_ received: [UInt8], charset: String?) {
         let encoding = TextEncoding(of: received, declared: charset ?? XMLProlog.declaredEncoding(received))
         self.encoding = encoding
@@ -43,7 +43,7 @@ struct FeedText {
     /// The same text made well-formed.
     func repaired() throws(FeedError) -> FeedText { FeedText(try XMLRepair(bytes, from: start, encoding), of: self) }
 
-    /// Where bytes stand in the text that arrived; nil where that was in another form.
+    /// The position of bytes in the received text; nil if that was transcoded.
     func source(of range: Range<Int>) -> Range<Int>? {
         hasPlaces ? maps.reversed().reduce(range) { range, map in map.source(of: range) } : nil
     }

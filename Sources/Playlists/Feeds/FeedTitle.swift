@@ -1,8 +1,8 @@
 import HTTPModel
 
-/// Titles as feeds have them, made into one line of plain text.
+/// Turns the titles in feeds into one line of plain text.
 enum FeedTitle {
-    /// Bytes of a title that are looked at.
+    /// How many bytes of a title are read.
     private static let examined = 8192
 
     /// The text of a title that may be HTML, escaped once or twice: without tags, with its entities decoded.
@@ -12,8 +12,8 @@ enum FeedTitle {
         return line(HTMLEntities.decoded(HTMLEntities.decoded(withoutTags(text))))
     }
 
-    /// One line, with neither control characters nor what turns the order of the text around, and bounded; nil where
-    /// nothing is left. The same again for its own result.
+    /// One line of bounded length, without control characters and characters that reverse the order of text; nil if
+    /// nothing remains. Applying it to its own result changes nothing.
     static func line(_ text: String) -> String? {
         var line = String.UnicodeScalarView()
         var count = 0, isSpaceDue = false
@@ -33,7 +33,7 @@ enum FeedTitle {
 
     private static func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
 
-    /// Joiners are format characters that words and pictures are made with.
+    /// Whether a character is kept. Words and emoji need joiners, which are format characters.
     private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .surrogate: false
@@ -42,7 +42,7 @@ enum FeedTitle {
         }
     }
 
-    /// A tag begins with a letter, a slash or an exclamation mark: "a < b" has none.
+    /// Removes tags. A tag begins with a letter, a slash or an exclamation mark: "a < b" contains none.
     private static func withoutTags(_ text: String) -> String {
         guard text.utf8.contains(UInt8(ascii: "<")) else { return text }
         var kept: [UInt8] = []
@@ -51,7 +51,7 @@ enum FeedTitle {
             if byte == UInt8(ascii: "<"), let first = rest.first, isTagStart(first),
                 let end = rest.firstIndex(of: UInt8(ascii: ">"))
             {
-                // Words on both sides of a line break in HTML are two words.
+                // A line break in HTML separates words.
                 if rest.starts(with: "br".utf8) || rest.starts(with: "p".utf8) { kept.append(ASCII.space) }
                 rest = rest[(end + 1)...]
             } else {

@@ -2,31 +2,31 @@ import CExpat
 import CachePolicy
 import HTTPModel
 
-/// Reads the XML of a feed with libexpat, and keeps the elements that count, one item at a time.
+/// Reads the XML of a feed with libexpat, and keeps the known elements, one item at a time.
 ///
-/// What is external is never read, and no entity is expanded that could grow. Depth, elements and sizes are bounded.
-/// The class is what libexpat's callbacks find through a pointer.
+/// Never reads external entities, and never expands entities that could grow. Depth, elements and sizes are bounded.
+/// It is a class because libexpat's callbacks receive it as a pointer.
 final class FeedTree {
     private let text: FeedText
     private let url: OriginURL
     private let parser: XML_Parser
-    /// Takes each item when it ends.
+    /// Receives each item when it ends.
     private let onItem: (FeedElement, _ isCut: Bool) -> Void
     private(set) var root: FeedElement?
-    /// Why reading ended; the items before that count where it is a mistake of the XML.
+    /// Why reading ended early. The items before a mistake in the XML count.
     private(set) var failure: FeedError?
-    /// The elements that have begun and not ended, from the root.
+    /// The elements that have not ended yet, from the root.
     private var open: [FeedElement] = []
-    /// How many elements deep it is in one that is passed over.
+    /// The depth inside an element that is skipped; 0 outside.
     private var passedOver = 0
     private var vocabulary = FeedVocabulary()
-    /// Of elements that declare others: their depth, and what holds again behind them.
+    /// The depth of each element that declares vocabularies, and those that apply again after it.
     private var outerVocabularies: [(depth: Int, vocabulary: FeedVocabulary)] = []
     private var elements = 0, elementsOfItem = 0
-    /// How far the parser has reported.
+    /// The offset up to which the parser has reported.
     private var reached = 0
 
-    /// - Returns: nil where there is no memory.
+    /// - Returns: nil if memory is exhausted.
     init?(_ text: FeedText, at url: OriginURL, onItem: @escaping (FeedElement, _ isCut: Bool) -> Void) {
         let name = text.isTable ? Self.tableName : "UTF-8"
         guard let parser = XML_ParserCreate(name) else { return nil }
@@ -38,10 +38,10 @@ final class FeedTree {
 
     deinit { XML_ParserFree(parser) }
 
-    /// The element that the root is or would be, also where the text could not be read to its end.
+    /// The root element, even if the text could not be read to its end.
     var outermost: FeedElement? { root ?? open.first.map(withChildren) }
 
-    /// With those of a channel that has not ended.
+    /// The element together with a channel that has not ended.
     private func withChildren(_ first: FeedElement) -> FeedElement {
         var first = first
         if open.count > 1, !open[1].name.isItem { first.children.append(open[1]) }
@@ -52,7 +52,7 @@ final class FeedTree {
 
     private static let tableName = "x-reelcache-table"
 
-    /// Reads all of it, or up to `failure`.
+    /// Reads the whole text, or up to `failure`.
     func read() {
         setHandlers()
         var place = text.start
@@ -68,7 +68,7 @@ final class FeedTree {
         XML_SetElementHandler(
             parser, { FeedTree.of($0)?.begin($1, $2) }, { context, _ in FeedTree.of(context)?.end() })
         XML_SetCharacterDataHandler(parser) { FeedTree.of($0)?.take($1, $2) }
-        // With a default handler, and without one for external entities, none of these is read.
+        // A default handler, and none for external entities: libexpat then reads no external entities.
         XML_SetDefaultHandler(parser) { FeedTree.of($0)?.takeOther($1, $2) }
         XML_SetEntityDeclHandler(parser) { context, _, isParameter, value, length, _, _, _, _ in
             FeedTree.of(context)?.declare(value, length, isParameter: isParameter != 0)
@@ -77,12 +77,12 @@ final class FeedTree {
             parser, { FeedTree.of($0)?.fill($2) ?? 0 }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// In pieces: the parser holds a tag with all its attributes before it reports it, and must not hold a long one.
-    /// - Returns: where the piece ends.
+    /// Parses one piece: the parser buffers a whole tag before it reports it, and must not buffer a long one.
+    /// - Returns: the end of the piece.
     private func parse(from start: Int) -> Int {
         let count = min(FeedLimits.tag, text.bytes.count - start), end = start + count
         let status = text.bytes.withUnsafeBytes { buffer in
-            // no trap: a piece is far smaller than what 32 bits hold
+            // no trap: a piece is far smaller than 2 GiB
             XML_Parse(parser, buffer.baseAddress.map { $0 + start }, Int32(count), end == text.bytes.count ? 1 : 0)
         }
         if status != XML_STATUS_OK { fail(error) }
@@ -105,7 +105,7 @@ final class FeedTree {
         XML_StopParser(parser, 0)
     }
 
-    /// What the parser is at: a tag, for elements.
+    /// The position of the parser's current event: for elements, of the tag.
     private var event: Range<Int> {
         let start = text.start + Int(clamping: XML_GetCurrentByteIndex(parser))
         let count = Int(XML_GetCurrentByteCount(parser))
@@ -131,7 +131,7 @@ final class FeedTree {
         return 1
     }
 
-    /// One that stands for a character, as old feeds define `nbsp`, cannot grow. All others could.
+    /// Accepts an entity that stands for a character, such as `nbsp` in old feeds: it cannot grow. All others could.
     private func declare(_ value: UnsafePointer<CChar>?, _ length: Int32, isParameter: Bool) {
         pass()
         guard !isParameter, let value else { return }
@@ -139,7 +139,7 @@ final class FeedTree {
         if bytes.count > 8 || bytes.contains(XMLByte.ampersand) { fail(.entities) }
     }
 
-    /// Comments, processing instructions, and references to entities, which stand here as they are written.
+    /// Takes comments, processing instructions, and references to entities as they are written.
     private func takeOther(_ characters: UnsafePointer<CChar>?, _ count: Int32) {
         pass()
         guard let characters, count > 2, UInt8(bitPattern: characters.pointee) == XMLByte.ampersand, hasText else {
@@ -245,7 +245,7 @@ final class FeedTree {
 
     // MARK: - Text
 
-    /// Whether text counts here. Most of a feed's are notes, and passed over.
+    /// Whether the text is read here. Most text in a feed is notes, and is skipped.
     private var hasText: Bool { failure == nil && open.last?.name.hasText == true }
 
     private func take(_ characters: UnsafePointer<CChar>?, _ count: Int32) {

@@ -1,15 +1,15 @@
 import HTTPModel
 
-/// The vocabularies that feeds mix, by their namespaces as feeds spell them.
+/// The vocabularies that feeds mix, recognized by their namespaces in the spelling of real feeds.
 ///
-/// Prefixes are often used without a declaration, and namespaces misspelt: what is not known by its namespace is known
-/// by its prefix.
+/// Feeds often use prefixes without a declaration, and misspell namespaces: a vocabulary whose namespace is unknown is
+/// recognized by its prefix.
 struct FeedVocabulary {
-    /// The usual prefix for each declared one; nil where a declaration names a vocabulary that is not read.
+    /// The usual prefix for each declared one; `foreign` for a vocabulary that is not read.
     private var declared: [String: String] = [:]
     private var names: [String: FeedElement.Name?] = [:]
 
-    /// The names of one text are few; further ones are resolved each time.
+    /// How many names are remembered. A text has few; further ones are resolved each time.
     private static let mostNames = 200
     private static let foreign = "?"
 
@@ -38,7 +38,7 @@ struct FeedVocabulary {
         return FeedElement.Name(rawValue: vocabulary.isEmpty ? local : vocabulary + ":" + local)
     }
 
-    /// What a prefix means where nothing says so.
+    /// The meaning of a prefix without a declaration.
     private static func usual(_ prefix: String) -> String {
         let prefix = ASCII.lowercased(prefix)
         return ["atom", "atom10", "a10", "rss", "xspf"].contains(prefix) ? "" : aliases[prefix] ?? prefix
@@ -51,7 +51,7 @@ struct FeedVocabulary {
         return namespaces.first { name.contains($0.part) }?.prefix
     }
 
-    /// By what distinguishes one: upper case, slashes at the end and the scheme differ from feed to feed.
+    /// The distinctive part of each namespace: case, final slashes and the scheme differ from feed to feed.
     private static let namespaces: [(part: String, prefix: String)] = [
         ("w3.org/2005/atom", ""), ("purl.org/atom/ns", ""), ("purl.org/rss/1.0/modules/syndication", "sy"),
         ("purl.org/rss/1.0/modules/", foreign), ("purl.org/rss/1.0", ""), ("my.netscape.com/rdf", ""),

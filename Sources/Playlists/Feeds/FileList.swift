@@ -1,7 +1,7 @@
 import CachePolicy
 import HTTPModel
 
-/// Lists of files: M3U and PLS, line by line.
+/// Reads lists of files (M3U and PLS), line by line.
 struct FileList {
     private let bytes: [UInt8]
     private let encoding: TextEncoding
@@ -32,7 +32,7 @@ struct FileList {
         }.filter { !$0.isEmpty }
     }
 
-    /// - Parameter range: of the reference, in the text.
+    /// - Parameter range: the position of the reference in the text.
     private mutating func add(_ reference: FeedReference, _ draft: FeedDraft, at range: Range<Int>) {
         guard drafts.count < FeedLimits.items, resolved <= FeedLimits.resolved else { return feed.cut = .tooManyItems }
         var draft = draft
@@ -54,8 +54,8 @@ struct FileList {
 // MARK: - M3U
 
 extension FileList {
-    /// A line for each file, and lines that begin with `#` about the next one.
-    /// - Throws: for an HLS playlist.
+    /// Reads an M3U list: a line for each file, and lines that begin with `#` about the next file.
+    /// - Throws: if it is an HLS playlist.
     static func m3u(_ bytes: [UInt8], at url: OriginURL) throws(FeedError) -> Feed {
         var list = FileList(.m3u, bytes, at: url)
         var draft = FeedDraft()
@@ -72,7 +72,7 @@ extension FileList {
         return list.finished
     }
 
-    /// `#EXTINF:123 key="a, b",Title`, where -1 is no duration.
+    /// `#EXTINF:123 key="a, b",Title`, where -1 stands for an unknown duration.
     private mutating func take(_ line: String, _ draft: inout FeedDraft) {
         if ASCII.begins(line, with: "#EXTINF:") {
             let text = line.dropFirst(8)
@@ -83,7 +83,7 @@ extension FileList {
         }
     }
 
-    /// What follows the first comma outside of quotes.
+    /// The text after the first comma outside of quotes.
     private static func title(_ text: Substring) -> String? {
         var isQuoted = false
         let comma = text.firstIndex { character in
@@ -97,7 +97,8 @@ extension FileList {
 // MARK: - PLS
 
 extension FileList {
-    /// `File1=`, `Title1=` and `Length1=` in any order and case. Numbers say the order, and may have gaps.
+    /// Reads a PLS list: `File1=`, `Title1=` and `Length1=` in any order and case. The numbers give the order, and may
+    /// have gaps.
     static func pls(_ bytes: [UInt8], at url: OriginURL) -> Feed {
         var list = FileList(.pls, bytes, at: url)
         var entries: [Int64: PLSEntry] = [:]
@@ -114,7 +115,7 @@ extension FileList {
         return list.finished
     }
 
-    /// - Returns: the name in lower case without its number, and the place of the value.
+    /// - Returns: the name in lower case without its number, the number, and the position of the value.
     private func assignment(_ range: Range<Int>) -> (String, Int64?, Range<Int>)? {
         let line = bytes[range]
         guard let equals = line.firstIndex(of: XMLByte.equals) else { return nil }
@@ -127,12 +128,12 @@ extension FileList {
     }
 }
 
-/// What a PLS list states about one number.
+/// The entries of a PLS list with one number.
 private struct PLSEntry {
     private(set) var file: (FeedReference, Range<Int>)?
     private(set) var draft = FeedDraft()
 
-    /// Of two values for one name, the first counts.
+    /// If a name has two values, the first counts.
     mutating func take(_ name: String, _ text: String, at range: Range<Int>) {
         switch name {
         case "file": if file == nil { file = FeedReference(text).map { ($0, range) } }

@@ -1,17 +1,17 @@
 import HTTPModel
 
-/// The entities of HTML 4.01 §24, which feeds have where only those of XML are defined.
+/// The entities of HTML 4.01 §24, which feeds use although XML defines only a few of them.
 enum HTMLEntities {
-    /// The longest name, and the longest number of a character with leading zeros.
+    /// The length of the longest name, or number with leading zeros, that is read.
     private static let longest = 16
 
-    /// - Parameter name: without `&` and `;`.
+    /// - Parameter name: the name without `&` and `;`.
     static func character(_ name: some StringProtocol) -> Unicode.Scalar? {
         if name.hasPrefix("#") { return numbered(name.dropFirst()) }
         return (codes[String(name)] ?? codes[name.lowercased()]).flatMap(Unicode.Scalar.init)
     }
 
-    /// `#8217`, `#x2019`. What HTML does: numbers of control characters are bytes of windows-1252.
+    /// `#8217`, `#x2019`. As in HTML, the numbers of control characters stand for bytes of windows-1252.
     private static func numbered(_ text: some StringProtocol) -> Unicode.Scalar? {
         let isHexadecimal = text.first == "x" || text.first == "X"
         let code = isHexadecimal ? UInt32(text.dropFirst(), radix: 16) : UInt32(text, radix: 10)
@@ -21,7 +21,7 @@ enum HTMLEntities {
         return western & 0xFFFE == 0xFFFE ? nil : Unicode.Scalar(western)
     }
 
-    /// The text with each entity replaced by its character, once. What only looks like one stays.
+    /// The text with each entity replaced by its character, once. Unknown entities stay.
     static func decoded(_ text: String) -> String {
         guard text.utf8.contains(UInt8(ascii: "&")) else { return text }
         var decoded = String.UnicodeScalarView()

@@ -1,4 +1,4 @@
-/// A text made of pieces of another one, with some replaced: each place in it has one in the other.
+/// A text that consists of pieces of another one and of replacements. Each position in it maps to one in the other.
 ///
 ///     source   |-------[ & ]-----[<br>]--[  ]---|
 ///     text     |-------[&amp;]---[<br>]--[</br>]|
@@ -6,7 +6,7 @@ struct MappedText {
     private(set) var bytes: [UInt8] = []
     private var steps: [Step] = []
 
-    /// Where a piece begins, and of what in the source it is made.
+    /// Where a piece begins, and the range of the source that it stands for.
     private struct Step {
         let place: Int
         let source: Range<Int>
@@ -28,14 +28,14 @@ struct MappedText {
         bytes += source[range]
     }
 
-    /// - Parameter source: what the text stands for; empty where it is inserted.
+    /// - Parameter source: the range that the text replaces; empty for an insertion.
     mutating func write(_ text: some Collection<UInt8>, for source: Range<Int>) {
         guard !text.isEmpty else { return }
         steps.append(Step(place: bytes.count, source: source, isCopy: false))
         bytes += text
     }
 
-    /// Where a range of the text comes from.
+    /// The range of the source that a range of the text stands for.
     func source(of range: Range<Int>) -> Range<Int> {
         let start = start(of: range.lowerBound)
         return start..<max(start, range.isEmpty ? start : end(of: range.upperBound))
@@ -46,7 +46,7 @@ struct MappedText {
         return step.isCopy ? step.source.lowerBound + (place - step.place) : step.source.lowerBound
     }
 
-    /// Of a range that ends here, and is not empty.
+    /// The end in the source of a range that ends here and is not empty.
     private func end(of place: Int) -> Int {
         guard let step = step(at: place - 1) else { return 0 }
         return step.isCopy ? step.source.lowerBound + (place - step.place) : step.source.upperBound

@@ -1,6 +1,6 @@
-/// Names of months in the languages of Europe, by how they begin.
+/// Recognizes months in European languages by the beginnings of their names.
 enum MonthNames {
-    /// - Parameter name: in lower case. What has more letters than a known beginning is that month all the same.
+    /// - Parameter name: the name in lower case. It may continue after a known beginning.
     /// - Returns: 1 to 12
     static func month(_ name: String) -> Int64? {
         for length in stride(from: min(name.count, 6), through: 3, by: -1) {

@@ -1,7 +1,7 @@
 extension OPML {
-    /// The list as a file, with an outline for each folder. Reading it gives the same list.
+    /// The list as a file, with an outline for each folder. Reading the file yields the same list.
     ///
-    /// The order is kept: a folder whose feeds do not stand together is there more than once.
+    /// The order is kept: a folder whose feeds are not adjacent is written more than once.
     package var text: String {
         var lines = [
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<opml version=\"2.0\">",
@@ -16,7 +16,7 @@ extension OPML {
         return (lines + ["  </body>", "</opml>", ""]).joined(separator: "\n")
     }
 
-    /// Leaves the folders that a feed is not in, and enters those that it is in.
+    /// Closes the open folders that do not contain the feed, and opens those that do.
     private static func enter(_ folders: [String], from open: inout [String], _ lines: inout [String]) {
         let common = zip(folders, open).prefix { $0 == $1 }.count
         while open.count > common {

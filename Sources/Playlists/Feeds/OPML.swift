@@ -3,15 +3,15 @@ import HTTPModel
 
 /// A feed in a list of subscriptions.
 package struct OPMLFeed: Sendable, Equatable {
-    /// One line; the URL where the list has no title.
+    /// The title in one line; the URL if the list has no title.
     package let title: String
     package let url: OriginURL
-    /// The folders that it is in, from the outside to the inside.
+    /// The folders that contain it, outermost first.
     package let categories: [String]
 
     /// - Parameters:
-    ///   - title: becomes one line of plain text; the URL where nothing is left of it.
-    ///   - categories: likewise; empty ones are left out, and those beyond `FeedLimits.categories`.
+    ///   - title: becomes one line of plain text; the URL if nothing remains of it.
+    ///   - categories: become one line each; empty ones and those beyond `FeedLimits.categories` are left out.
     package init(title: String?, url: OriginURL, categories: [String] = []) {
         self.title = title.flatMap(FeedTitle.line) ?? url.absolute
         self.url = url
@@ -22,9 +22,9 @@ package struct OPMLFeed: Sendable, Equatable {
 /// A list of subscriptions, as podcast apps export and import it (OPML 2.0).
 package struct OPML: Sendable, Equatable {
     package var title: String?
-    /// In document order, each URL once.
+    /// The feeds in document order, each URL once.
     package var feeds: [OPMLFeed] = []
-    /// Entries of feeds that cannot be fetched, and repeated ones.
+    /// Entries of feeds that cannot be fetched, and duplicates.
     package var skipped: [SkippedItem] = []
 
     package init(title: String? = nil, feeds: [OPMLFeed]) {
@@ -36,9 +36,8 @@ package struct OPML: Sendable, Equatable {
 extension OPML {
     /// Reads a list.
     ///
-    /// An entry is a feed if it has a feed's address, whatever its `type`. What other entries contain is in a folder
-    /// of their name.
-    /// - Throws: for what is no OPML, and beyond `FeedLimits`.
+    /// An entry is a feed if it has a feed's address, whatever its `type`. Other entries are folders with their name.
+    /// - Throws: if the text is not OPML, or exceeds `FeedLimits`.
     package init(reading bytes: [UInt8]) throws(FeedError) {
         try FeedError.check(bytes)
         let text = FeedText(bytes, charset: nil)
@@ -68,11 +67,11 @@ extension OPML {
         return root
     }
 
-    /// A list has no place against which references could be resolved.
+    /// A placeholder: a list has no URL against which references could be resolved.
     private static let nowhere = try? OriginURL(url: "http://opml.invalid/")
 }
 
-/// Goes through the entries of a list.
+/// Reads the entries of a list.
 private struct OPMLReading {
     private(set) var feeds: [OPMLFeed] = []
     private(set) var skipped: [SkippedItem] = []
@@ -97,7 +96,7 @@ private struct OPMLReading {
         feeds.append(OPMLFeed(title: title, url: url, categories: folders))
     }
 
-    /// As it is written, unless it is escaped twice.
+    /// The URL as it is written; nil if it is escaped twice.
     private static func url(_ text: String) -> OriginURL? {
         text.contains("&amp;") ? nil : try? OriginURL(url: String(ASCII.trimmed(text)))
     }
@@ -109,7 +108,7 @@ private struct OPMLReading {
 }
 
 extension FeedElement {
-    /// `xmlUrl` in any case, or `url`, which some programs write. A link to a page is not a feed.
+    /// The value of `xmlUrl` in any case, or of `url`, which some programs write. A link to a page is not a feed.
     fileprivate var feedAddress: String? {
         self["xmlurl"] ?? (["link", "include"].contains(self["type"]) ? nil : self["url"])
     }

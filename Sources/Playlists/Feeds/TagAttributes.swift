@@ -1,12 +1,12 @@
 import HTTPModel
 
-/// The attributes of a tag as the parser gives them.
+/// The attributes of a tag from the parser.
 struct TagAttributes {
-    /// Those that are kept, in lower case and without a prefix. Of two that become the same, the first counts.
+    /// The known attributes, in lower case and without a prefix. If two become the same, the first counts.
     private(set) var values: [String: String] = [:]
-    /// The same names as they are written.
+    /// The same names in their original spelling.
     private(set) var spelling: [String: String] = [:]
-    /// Prefixes and what they are declared as.
+    /// Prefixes and the namespaces that they are declared as.
     private(set) var namespaces: [(String, String)] = []
     private(set) var base: String?
 

@@ -1,13 +1,13 @@
 import CachePolicy
 import HTTPModel
 
-/// How the bytes of a feed are characters.
+/// The encoding of a feed.
 ///
-/// What a feed declares counts least, since it is wrong most often: a byte order mark decides, then whether the bytes
-/// are UTF-8, and only then the declaration.
+/// A byte order mark decides, then whether the bytes are valid UTF-8. The declaration, which is wrong most often,
+/// counts only after these.
 enum TextEncoding: Equatable {
     case utf8
-    /// UTF-8 but for some bytes, which are read as windows-1252.
+    /// UTF-8 except for some bytes, which are read as windows-1252.
     case damagedUTF8
     /// One byte for each character, with ASCII in the lower half.
     case table(CharacterTable)
@@ -22,13 +22,13 @@ enum TextEncoding: Equatable {
         } else if let table = declared.flatMap(CharacterTable.named) {
             self = .table(table)
         } else {
-            // Texts that were cut within a character have few such bytes; texts in another encoding have no other.
+            // UTF-8 with cut characters has few stray bytes; in another encoding, almost all are stray.
             let count = UTF8Count(bytes)
             self = count.characters > count.strays && count.strays <= 10_000 ? .damagedUTF8 : .table(.western)
         }
     }
 
-    /// A byte order mark, or ASCII with a zero byte beside it.
+    /// Recognizes UTF-16 by its byte order mark, or by ASCII next to a zero byte.
     private static func wide(_ bytes: [UInt8]) -> TextEncoding? {
         let head = Array(bytes.prefix(4))
         guard head.count == 4 else { return nil }
@@ -41,7 +41,7 @@ enum TextEncoding: Equatable {
         }
     }
 
-    /// The text in UTF-8, or as it is where its ASCII has the same bytes.
+    /// The text in UTF-8, or unchanged if its encoding contains ASCII.
     func transcoded(_ bytes: [UInt8]) -> [UInt8] {
         guard case .utf16(let isBigEndian) = self else { return bytes }
         let units = stride(from: 0, to: bytes.count - 1, by: 2).map { place in
@@ -51,7 +51,7 @@ enum TextEncoding: Equatable {
         return Array(String(decoding: units, as: UTF16.self).utf8)
     }
 
-    /// For lists of files, line by line.
+    /// Decodes a line of a list of files.
     func string(_ bytes: ArraySlice<UInt8>) -> String {
         guard case .table(let table) = self else { return String(decoding: bytes, as: UTF8.self) }
         let scalars = bytes.lazy.map { byte in
@@ -61,11 +61,11 @@ enum TextEncoding: Equatable {
     }
 }
 
-/// How much of a text is UTF-8.
+/// Counts how much of a text is UTF-8.
 struct UTF8Count {
     /// Characters outside of ASCII.
     private(set) var characters = 0
-    /// Bytes that belong to no character.
+    /// Bytes that do not belong to a character.
     private(set) var strays = 0
 
     init(_ bytes: [UInt8]) {
@@ -77,7 +77,7 @@ struct UTF8Count {
         }
     }
 
-    /// Bytes of the character that begins here; 0 where none does (RFC 3629 §4).
+    /// The length of the character that begins here; 0 if none does (RFC 3629 §4).
     static func length(at place: Int, in bytes: [UInt8]) -> Int {
         let first = bytes[place]
         let length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0

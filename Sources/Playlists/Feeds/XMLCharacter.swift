@@ -1,9 +1,9 @@
 import HTTPModel
 
-/// Characters and references that XML does not have (XML 1.0 §2.2, §4.1), and what stands for them after a repair.
+/// Characters and references that XML does not allow (XML 1.0 §2.2, §4.1), and their replacements in a repair.
 enum XMLCharacter {
-    /// Bytes of a character that no XML has: control characters, and in UTF-8 U+FFFE and U+FFFF; nil where it is one
-    /// that may stand.
+    /// The length of a character that XML does not allow: control characters, and in UTF-8 U+FFFE and U+FFFF. nil for
+    /// an allowed one.
     static func length(_ bytes: [UInt8], at place: Int, isUTF8: Bool) -> Int? {
         let byte = bytes[place]
         if byte < ASCII.space { return ASCII.isXMLSpace(byte) ? nil : 1 }
@@ -12,8 +12,8 @@ enum XMLCharacter {
         return last == 0xBE || last == 0xBF ? 3 : nil
     }
 
-    /// - Parameter rest: begins with an ampersand.
-    /// - Returns: how many bytes to replace, and by what; nil where they are a reference that XML has.
+    /// - Parameter rest: text that begins with an ampersand.
+    /// - Returns: how many bytes to replace, and the replacement; nil for a valid reference.
     static func reference(_ rest: ArraySlice<UInt8>) -> (Int, String)? {
         let name = rest.dropFirst().prefix(16).prefix { $0 != UInt8(ascii: ";") }
         let count = name.count + 2
@@ -29,7 +29,8 @@ enum XMLCharacter {
         return !rest.isEmpty && rest.allSatisfy { ASCII.isLetter($0) || ASCII.isDigit($0) }
     }
 
-    /// XML 1.0 §2.4: right in text and in attributes with either quote. Line ends in attributes stay, as references.
+    /// XML 1.0 §2.4: suitable for text and for attributes with either quote. Preserves line ends in attributes, as
+    /// references.
     static func escaped(_ text: String) -> String {
         guard text.utf8.contains(where: { escapes[$0] != nil }) else { return text }
         return String(decoding: text.utf8.flatMap { escapes[$0] ?? [$0] }, as: UTF8.self)

@@ -1,23 +1,23 @@
 import CachePolicy
 import HTTPModel
 
-/// What stands before the first element of a feed: a byte order mark, white space, a declaration, and what should not.
+/// The text before the first element of a feed: a byte order mark, white space, a declaration, and misplaced output.
 enum XMLProlog {
-    /// Bytes within which the first element of a feed begins, or its declaration.
+    /// Within how many bytes the first element of a feed, or its declaration, must begin.
     private static let longest = 8192
     private static let roots = ["<rss", "<feed", "<rdf:rdf", "<channel", "<opml", "<playlist", "<atom:feed"]
 
-    /// Where XML begins.
+    /// Where the XML begins.
     static func start(of bytes: [UInt8]) -> Int {
         let blank = blank(bytes)
         let root = roots.compactMap { place(of: $0, in: bytes, upTo: longest) }.min()
-        // A warning of the server's own software precedes it, or a comment.
+        // A warning from the server's software, or a comment, may precede it.
         if let declaration = place(of: "<?xml ", in: bytes, upTo: root ?? longest) { return declaration }
         if blank < bytes.count, bytes[blank] == UInt8(ascii: "<") { return blank }
         return root ?? blank
     }
 
-    /// Bytes of byte order marks and white space. Texts that were put together from files have marks within it.
+    /// The length of byte order marks and white space. Texts that were joined from files may have several marks.
     static func blank(_ bytes: [UInt8]) -> Int {
         var rest = bytes[...]
         while true {
@@ -42,7 +42,7 @@ enum XMLProlog {
 
     private static func isQuote(_ byte: UInt8) -> Bool { byte == ASCII.quote || byte == UInt8(ascii: "'") }
 
-    /// Without regard to case.
+    /// Finds a text, ignoring case.
     private static func place(of text: String, in bytes: [UInt8], upTo end: Int) -> Int? {
         let text = Array(text.utf8), end = min(end, bytes.count - text.count)
         guard let first = text.first, end >= 0 else { return nil }

@@ -1,31 +1,31 @@
 import HTTPModel
 
-/// Makes well-formed XML of a text that is nearly that, and keeps track of where each byte comes from.
+/// Turns a text that is almost XML into well-formed XML, and records where each byte comes from.
 ///
-/// It looks at the text as browsers do: tags are paired by name, what has no partner is closed or dropped, and what
-/// cannot be markup is text. Comments, processing instructions and the document type are left out. What it writes is
-/// ASCII, so that it holds for each encoding that has ASCII in it.
+/// It reads the text as browsers do: it pairs tags by name, closes or drops tags without a partner, and treats invalid
+/// markup as text. It leaves out comments, processing instructions and the document type. All that it adds is ASCII,
+/// and so valid in every encoding that contains ASCII.
 struct XMLRepair {
     let source: [UInt8]
     let isUTF8: Bool
     private(set) var text = MappedText()
-    /// Where the end tags begin that the text lacks; nil where it lacks none.
+    /// Where the added end tags begin; nil if none were missing.
     private(set) var end: Int?
-    /// The names of elements that have begun and not ended, from the root.
+    /// The names of elements that have not ended yet, from the root.
     private var open: [Range<Int>] = []
     private var place: Int
     private var hasRoot = false
-    /// Open elements that were compared with tags in vain.
+    /// How many open elements were compared with tags that have no partner.
     private var compared = 0
 
     private static let tooMany = FeedError.tooLarge("its XML has too many mistakes")
 
-    /// - Parameter start: where XML begins.
+    /// - Parameter start: where the XML begins.
     init(_ bytes: [UInt8], from start: Int, _ encoding: TextEncoding) throws(FeedError) {
         source = bytes
         place = start
         if case .table = encoding { isUTF8 = false } else { isUTF8 = true }
-        // Behind the end of the root there is nothing that counts.
+        // Everything after the end of the root is ignored.
         while place < source.count, !(hasRoot && open.isEmpty) { try takePiece() }
         if !open.isEmpty { end = text.bytes.count }
         while let name = open.popLast() { writeEnd(name, for: source.count..<source.count) }
@@ -44,10 +44,10 @@ struct XMLRepair {
         place = end
     }
 
-    /// Where text stands, which decides what in it would be markup.
+    /// The context of a text, which decides which characters would be markup.
     private enum Context: Equatable {
         case text, characterData
-        /// Of an attribute: the quote is one that the value must not have in it.
+        /// An attribute's value, which must not contain the quote.
         case value(quote: UInt8?)
     }
 
@@ -67,7 +67,7 @@ struct XMLRepair {
         text.copy(copied..<range.upperBound, of: source)
     }
 
-    /// What cannot stand here as it is: how many bytes, and what is written in their place.
+    /// How many bytes to replace here, and their replacement; nil if they are valid.
     private func replacement(at place: Int, in range: Range<Int>, _ context: Context) -> (Int, String)? {
         if let count = XMLCharacter.length(source, at: place, isUTF8: isUTF8) { return (count, " ") }
         guard context != .characterData else { return nil }
@@ -99,7 +99,7 @@ struct XMLRepair {
         }
     }
 
-    /// A `<` that begins no tag is text; a tag that the text ends in is nothing.
+    /// Writes a `<` that does not begin a tag as text, and drops a tag within which the text ends.
     private mutating func takeStray() {
         if XMLTag.begins(source, at: place) {
             place = source.count
@@ -120,7 +120,7 @@ struct XMLRepair {
         place = end ?? source.count
     }
 
-    /// Where a document type ends, with what it has in brackets.
+    /// The end of a document type, including its part in brackets.
     private var documentTypeEnd: Int {
         var isInBrackets = false
         for next in place..<source.count {
@@ -134,7 +134,7 @@ struct XMLRepair {
         return source.count
     }
 
-    /// Behind the next occurrence.
+    /// The end of the next occurrence.
     private func find(_ mark: String, after count: Int) -> Int? {
         let mark = Array(mark.utf8)
         guard let first = mark.first, place + count <= source.count else { return nil }
@@ -176,7 +176,7 @@ struct XMLRepair {
         text.write((tag.kind == .both ? "/>" : ">").utf8, for: tag.range.upperBound..<tag.range.upperBound)
     }
 
-    /// An item within an item is the next one, and so is a paragraph within a paragraph.
+    /// Closes an open item before the next item, and an open paragraph before the next paragraph.
     private mutating func closeOthers(before tag: XMLTag) {
         let here = tag.range.lowerBound..<tag.range.lowerBound
         if isOne(tag.name, of: Self.items), let outer = partner(of: tag.name) { close(to: outer, for: here) }
@@ -187,7 +187,7 @@ struct XMLRepair {
 
     private static let items = ["item", "entry", "track"]
     private static let paragraphs = ["p", "li", "dt", "dd", "tr", "td"]
-    /// Of HTML.
+    /// Elements of HTML without an end tag.
     private static let withoutEnd = ["br", "img", "hr", "wbr", "input"]
 
     private mutating func takeEnd(_ tag: XMLTag) {
@@ -197,7 +197,7 @@ struct XMLRepair {
         if let name = open.popLast() { writeEnd(name, for: end) }
     }
 
-    /// The innermost open element with a name.
+    /// The innermost open element with this name.
     private mutating func partner(of name: Range<Int>) -> Int? {
         let partner = open.lastIndex { isSame($0, name) }
         compared += partner == nil ? open.count : 0

@@ -1,6 +1,6 @@
 import HTTPModel
 
-/// A tag as it stands in a text that may not be well-formed.
+/// A tag in a text that may not be well-formed.
 struct XMLTag {
     enum Kind {
         case start, end
@@ -10,9 +10,9 @@ struct XMLTag {
 
     struct Attribute {
         let name: Range<Int>
-        /// Without quotes.
+        /// The position of the value, without quotes.
         let value: Range<Int>
-        /// Nil where the value has none.
+        /// nil if the value has no quotes.
         let quote: UInt8?
     }
 
@@ -20,11 +20,11 @@ struct XMLTag {
     private(set) var name: Range<Int>
     private(set) var attributes: [Attribute] = []
     private(set) var range: Range<Int>
-    /// It can stand as it is.
+    /// Whether it needs no repair.
     private(set) var isPlain = true
 
-    /// - Parameter place: of a `<`.
-    /// - Returns: nil where no tag begins, and where the text ends before the tag does.
+    /// - Parameter place: the position of a `<`.
+    /// - Returns: nil if no tag begins there, or if the text ends within it.
     init?(_ bytes: [UInt8], at place: Int) {
         guard place + 1 < bytes.count, Self.begins(bytes, at: place) else { return nil }
         kind = bytes[place + 1] == XMLByte.slash ? .end : .start
@@ -38,7 +38,7 @@ struct XMLTag {
         range = place..<end
     }
 
-    /// A letter follows, or a slash and a letter.
+    /// Whether a tag begins: a letter follows, or a slash and a letter.
     static func begins(_ bytes: [UInt8], at place: Int) -> Bool {
         let rest = bytes[place...].dropFirst()
         let name = rest.first == XMLByte.slash ? rest.dropFirst() : rest
@@ -56,13 +56,13 @@ struct XMLTag {
 
     // MARK: - Attributes
 
-    /// - Returns: where the tag ends; nil where the text does before.
+    /// - Returns: the end of the tag; nil if the text ends before it.
     private mutating func takeAttributes(_ bytes: [UInt8]) -> Int? {
         var place = name.upperBound
         while place < bytes.count {
             switch bytes[place] {
             case XMLByte.greater: return place + 1
-            // The next tag begins within this one: its end is missing.
+            // The next tag begins within this one, whose end is missing.
             case XMLByte.less:
                 isPlain = false
                 return place
@@ -93,7 +93,7 @@ struct XMLTag {
         return attribute.value.upperBound + (attribute.quote == nil ? 0 : 1)
     }
 
-    /// What is no attribute is left out.
+    /// Skips text that is not an attribute.
     private mutating func skip(_ place: Int) -> Int {
         isPlain = false
         return place
@@ -108,7 +108,7 @@ struct XMLTag {
         return Attribute(name: name, value: (first + 1)..<end, quote: quote)
     }
 
-    /// Up to a space or the end of the tag. A slash before that is the tag's.
+    /// The end of a value without quotes: a space or the end of the tag. A slash before the latter belongs to the tag.
     private static func bareEnd(from first: Int, in bytes: [UInt8]) -> Int {
         let end =
             bytes[first...].firstIndex { ASCII.isXMLSpace($0) || $0 == XMLByte.greater || $0 == XMLByte.less }
@@ -135,7 +135,7 @@ struct XMLTag {
     }
 }
 
-/// Bytes that mean something in XML.
+/// Bytes with a meaning in XML.
 enum XMLByte {
     static var less: UInt8 { UInt8(ascii: "<") }
     static var greater: UInt8 { UInt8(ascii: ">") }

@@ -10,11 +10,11 @@ struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Copy a complete resource to a file.",
         discussion: """
-            The file appears under its name when it is complete. Where the file system can share blocks (reflink), the \
-            file shares them with the cache and takes no space of its own.
+            The file appears under its name when it is complete. If the file system can share blocks (reflink), the file \
+            shares them with the cache and takes no space of its own.
 
             An HLS or DASH stream becomes one film: segments of a single rendition are joined byte for byte if the file's \
-            extension fits them; anything else is put together by ffmpeg, which encodes nothing again. A FILE that ends in \
+            extension fits them; anything else is assembled by ffmpeg, without re-encoding. A FILE that ends in \
             .m3u8 or .mpd gets the playlist itself.
 
               reelcache export https://example.org/film.mp4 -o film.mp4
@@ -53,11 +53,11 @@ struct Export: ParsableCommand {
         let bytes: Int64
         let method: String
 
-        /// The method, for people.
+        /// The method, in words.
         var manner: String {
             switch method {
             case FileExport.Method.reflink.rawValue: "sharing the cache's blocks"
-            case PresentationExport.Method.ffmpeg.rawValue: "put together by ffmpeg, without encoding"
+            case PresentationExport.Method.ffmpeg.rawValue: "assembled by ffmpeg, without re-encoding"
             default: "a copy"
             }
         }
@@ -74,7 +74,7 @@ struct Export: ParsableCommand {
     func run() throws {
         let interruption = Interruption()
         let isWanted = { !interruption.isWished }
-        // Before anything is fetched for it.
+        // Before anything is fetched, so that a bad path fails early.
         let export = try FileExport(to: output, replaces: force)
         var configuration = try cache.configuration
         configuration.allow += allow
@@ -102,8 +102,8 @@ struct Export: ParsableCommand {
         )
     }
 
-    /// What can only be exported by playing it is played through the running proxy, or through one of this process that
-    /// contacts no origin.
+    /// Copies from the cache. A stream that can only be exported by playing it is played through the running proxy, or
+    /// through a proxy in this process that contacts no origin.
     private func copyOrPlay(
         _ export: FileExport, _ configuration: ProxyConfiguration, _ interruption: Interruption
     ) throws -> Exported {
@@ -118,7 +118,7 @@ struct Export: ParsableCommand {
         }
     }
 
-    /// Fetches nothing if the resource is complete.
+    /// Fetches the resource, unless it is complete.
     private func get(_ proxy: RunningProxy, _ configuration: ProxyConfiguration, _ interruption: Interruption) throws {
         let origin = try proxy.url(url)
         if (try? proxy.resource(origin))?.resource.isComplete == true { return }
@@ -130,7 +130,7 @@ struct Export: ParsableCommand {
         }
     }
 
-    /// - Parameter configuration: of the proxy that `access` is, where something may be played through it.
+    /// - Parameter configuration: the settings of `access` if that is a proxy through which streams can be played.
     private func copy(
         _ access: any CacheAccess, _ export: FileExport, _ interruption: Interruption,
         as configuration: ProxyConfiguration? = nil
@@ -170,7 +170,7 @@ struct Export: ParsableCommand {
         guard let presentation = detail.resource.presentation else {
             guard detail.missing.isEmpty, Self.isPlaylist(detail.resource, origin) else { return nil }
             throw CacheAccessError(
-                "no film can be made of the playlist \(origin.absolute), because it is not cached or cannot be read: name the file .m3u8 or .mpd to copy the playlist itself"
+                "no film can be made from the playlist \(origin.absolute), because it is not cached or cannot be read: name the file .m3u8 or .mpd to copy the playlist itself"
             )
         }
         let joined = PresentationExport(presentation, of: origin, named: rendition, interruption, played: played)
@@ -178,7 +178,8 @@ struct Export: ParsableCommand {
         return Exported(url: origin.absolute, file: output, bytes: bytes, method: method.rawValue)
     }
 
-    /// By its type, else by its name: those that only look like one inside were recognized when they were read.
+    /// Whether the type, or else the name, is that of a playlist. Playlists that only their content reveals were
+    /// recognized when they were read.
     private static func isPlaylist(_ resource: ResourceReport, _ url: OriginURL) -> Bool {
         resource.type.flatMap { PlaylistKind(mediaType: $0) } != nil
             || PresentationExport.isPlaylist(String(url.pathAndQuery.prefix { $0 != "?" }))

@@ -5,25 +5,26 @@ import DiskCache
 import Downloads
 import Reelcache
 
-/// The cached resources that a command works on: those named, or all that match.
+/// The cached resources that a command works on: by name, or all that match.
 struct ResourceSelection: ParsableArguments {
     @Argument(
         help:
-            "Media URLs, as their origins have them or as players open them. In a pattern, * is any run of characters: 'https://example.org/*'.",
+            "Media URLs, as their origins have them or as players open them. In a pattern, * stands for any characters: 'https://example.org/*'.",
         completion: .known(.urls))
     var urls: [String] = []
     @Option(help: ArgumentHelp("Select all URLs that contain this text; case does not matter.", valueName: "text"))
     var filter: String?
     @Option(
         help: ArgumentHelp(
-            "Select what was downloaded in this category, as far as the history goes back.", valueName: "name"),
+            "Select resources that were downloaded in this category, as far back as the history reaches.",
+            valueName: "name"),
         completion: .known(.categories))
     var category: String?
 
     /// How many ways of selecting resources are used.
     var wayCount: Int { [!urls.isEmpty, filter != nil, category != nil].count { $0 } }
 
-    /// Whether more may be selected than the user wrote down.
+    /// Whether more resources may be selected than the user has named.
     var isBulk: Bool { filter != nil || category != nil || urls.contains(where: Self.isPattern) }
 
     func validate() throws {
@@ -36,13 +37,13 @@ struct ResourceSelection: ParsableArguments {
     /// A selected resource.
     enum Match {
         case url(OriginURL, text: String)
-        /// A text that names no resource, and why.
+        /// A text that does not name a resource, and why.
         case failure(CacheAccessError, text: String)
     }
 
     /// The resources that are selected.
-    /// - Parameter all: selects resources in place of names, patterns and filters.
-    /// - Throws: `CacheAccessError` where nothing matches.
+    /// - Parameter all: selects resources instead of names, patterns and filters.
+    /// - Throws: `CacheAccessError` if nothing matches.
     func matches(_ configuration: ProxyConfiguration, all: ((ResourceReport) -> Bool)? = nil) throws -> [Match] {
         if let category { return try matches(configuration, downloadedIn: category) }
         return try configuration.withCache { access in
@@ -69,7 +70,7 @@ struct ResourceSelection: ParsableArguments {
     private func named(_ text: String, _ access: any CacheAccess) throws -> [Match] {
         do {
             let url = try access.url(text)
-            // A path may contain a * too: if exactly this URL is cached, it is meant, and nothing else that would match.
+            // A path may contain a * too: if exactly this URL is cached, the text names it and is not a pattern.
             guard Self.isPattern(text), try !access.isCached(url) else { return [.url(url, text: text)] }
             let glob = Glob(url.cacheKey.text)
             let found = try access.allResources(Self.byName()).resources.filter {
@@ -84,7 +85,7 @@ struct ResourceSelection: ParsableArguments {
     private func found(_ resources: [ResourceReport], orElse complaint: String) throws -> [Match] {
         guard !resources.isEmpty else { throw CacheAccessError(complaint) }
         var seen: Set<String> = []
-        // Variants go with their URL.
+        // A URL stands for all its variants.
         return resources.map(\.plainURL).filter { seen.insert($0).inserted }.compactMap { text in
             (try? OriginURL(url: text)).map { .url($0, text: text) }
         }
@@ -109,7 +110,7 @@ struct ResourceSelection: ParsableArguments {
 }
 
 extension Batch {
-    /// Treats each match by itself.
+    /// Runs the body for each match, and collects results and failures.
     init(_ matches: [ResourceSelection.Match], _ body: (OriginURL, String) throws -> Value) throws {
         self.init(done: [])
         for match in matches {
@@ -132,6 +133,6 @@ private extension CacheAccess {
 }
 
 private extension ResourceReport {
-    /// Without the request fields of its variant.
+    /// The URL without the request fields of its variant.
     var plainURL: String { String(url.prefix { $0 != " " }) }
 }

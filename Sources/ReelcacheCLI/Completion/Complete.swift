@@ -2,28 +2,27 @@ import ArgumentParser
 import Completion
 import Foundation
 
-/// What completion scripts ask: which values the word at the cursor can become. What takes longer than half a second to
-/// find out is not told.
+/// Answers completion scripts: lists the values that fit at the cursor. Gives up after half a second.
 struct Complete: ParsableCommand {
     enum Shell: String, ExpressibleByArgument, CaseIterable { case bash, zsh, fish }
 
     static let configuration = CommandConfiguration(
         commandName: "complete", abstract: "Answer a completion script.", shouldDisplay: false)
 
-    @Argument(help: "The shell that asks.")
+    @Argument(help: "The shell to answer.")
     var shell: Shell
     @Argument(
         parsing: .postTerminator,
         help:
-            "For bash, the line up to the cursor and the word that is replaced; otherwise the words, the program's name excepted."
+            "For bash, the line up to the cursor and the word to replace; for other shells, the words without the program's name."
     )
     var words: [String] = []
 
     private static let patienceMicroseconds = 500_000
-    /// Another limit in microseconds, for tests on a machine that is busy.
+    /// Overrides the limit, in microseconds, for tests on a busy machine.
     private static let patienceVariable = "REELCACHE_COMPLETION_PATIENCE"
 
-    /// The disk and another process may keep it waiting, and the shell with it. Then it ends without a word.
+    /// Ends the process without output if the disk or the proxy keeps it, and with it the shell, waiting for too long.
     private static func limitTime() {
         let chosen = ProcessInfo.processInfo.environment[patienceVariable].flatMap(Int.init)
         let microseconds = min(max(1, chosen ?? patienceMicroseconds), 60_000_000)

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
 
-/// The completion scripts that shells load. All they know is how to ask `reelcache complete`, and how to hand on what
-/// it answers: the first line says `words`, `files` or `directories`.
+/// The completion scripts that shells load. They run `reelcache complete` and pass its answer to the shell. The answer
+/// begins with `words`, `files` or `directories`.
 enum CompletionScript {
     static func text(for shell: CompletionShell) -> String {
         switch shell {
@@ -12,7 +12,7 @@ enum CompletionScript {
         }
     }
 
-    /// Readline completes files itself, as it knows of `~` and quotes.
+    /// Leaves files to Readline, which handles `~` and quotes.
     private static let bash = #"""
         # bash completion for reelcache
         _reelcache() {
@@ -30,7 +30,7 @@ enum CompletionScript {
 
         """#
 
-    /// `compadd` quotes, and does not mind colons, as `_describe` does.
+    /// Uses `compadd`, which quotes values. `_describe` would split them at colons.
     private static let zsh = #"""
         #compdef reelcache
         _reelcache() {
@@ -66,7 +66,7 @@ enum CompletionScript {
 
         """#
 
-    /// The first line has the lead and the path that is typed: fish knows no words of several parts.
+    /// fish does not split `--option=path`: for files, the first line also has the lead and the typed path.
     private static let fish = #"""
         # fish completion for reelcache
         function __reelcache_complete
@@ -93,12 +93,12 @@ enum CompletionScript {
 extension CompletionScript {
     private static let flag = "--generate-completion-script"
 
-    /// Answers the parser's own flag, whose scripts know nothing of what is cached.
+    /// Prints these scripts for the argument parser's own flag, as the parser's scripts cannot complete cached URLs.
     static func printIfRequested() {
         let arguments = CommandLine.arguments
         guard arguments.count > 1, arguments[1].hasPrefix(flag) else { return }
         let name = arguments[1] == flag ? arguments.dropFirst(2).first : String(arguments[1].dropFirst(flag.count + 1))
-        // Without a shell that is known, the parser says what is wrong.
+        // The parser reports an unknown shell.
         guard let shell = CompletionShell(rawValue: name ?? "") else { return }
         print(text(for: shell), terminator: "")
         StandardOutput.finish()

@@ -11,14 +11,14 @@ import HTTPModel
 import Logging
 import Reelcache
 
-/// Kinds of names that the cache knows. A further kind is a case here, and where its names come from.
+/// Kinds of names that completion looks up in the cache. To add one, add a case and the function that lists its names.
 enum KnownNames: String {
     case urls, downloads, categories
 
-    /// The most that a shell is given.
+    /// How many names a shell gets at most.
     private static let limit = 300
 
-    /// Those that can stand at a place; none where they cannot be had at once. Nothing is made or locked for it.
+    /// The names that fit at a place; none if they cannot be read at once. Creates no file and takes no lock.
     func candidates(for place: CompletionPlace) -> [Candidate] {
         guard let configuration = try? Self.configuration(place) else { return [] }
         let proxy = RunningProxy(cacheDirectory: configuration.cacheDirectory)
@@ -31,7 +31,7 @@ enum KnownNames: String {
         return Array((names ?? []).prefix(Self.limit))
     }
 
-    /// By what stands before in the line, the environment and the file.
+    /// Read from the options in the line, the environment and the configuration file.
     private static func configuration(_ place: CompletionPlace) throws -> ProxyConfiguration {
         var sources = SettingSources()
         func path(_ option: String) -> String? {
@@ -44,7 +44,7 @@ enum KnownNames: String {
 
     // MARK: URLs
 
-    /// A URL with a secret is left out: shown, it would tell that, and masked, it would name nothing.
+    /// Leaves out URLs with secrets: shown, they would reveal these; masked, they would not name a resource.
     private static func urls(_ place: CompletionPlace, _ configuration: ProxyConfiguration, _ proxy: RunningProxy?)
         throws
         -> [Candidate]
@@ -77,7 +77,7 @@ enum KnownNames: String {
         }
     }
 
-    /// Whether a command can do something with a download that is in this state.
+    /// Whether a command applies to downloads in this state.
     private static func isFor(_ command: String?, _ state: DownloadState) -> Bool {
         switch command {
         case "pause": state == .waiting || state == .downloading

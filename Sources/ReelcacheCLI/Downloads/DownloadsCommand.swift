@@ -25,7 +25,7 @@ struct DownloadsCommand: ParsableCommand {
 }
 
 extension ProxyConfiguration {
-    /// As `withDownloads`; a cache that does not exist has no downloads.
+    /// Like `withDownloads`, but treats a cache that does not exist as one without downloads.
     func withKnownDownloads<Result>(_ body: (any DownloadAccess) throws -> Result) throws -> Result {
         let isThere = access(cacheDirectory + "/index.sqlite", F_OK) == 0 || errno != ENOENT
         guard isThere || RunningProxy(cacheDirectory: cacheDirectory) != nil else {
@@ -208,7 +208,7 @@ struct DownloadNaming: ParsableArguments {
     }
 
     /// - Parameters:
-    ///   - prefers: which of several downloads of one URL is meant.
+    ///   - prefers: which of several downloads of one URL to choose.
     func run(_ action: DownloadChange.Action, prefers: @escaping (DownloadReport) -> Bool) throws {
         let configuration = try cache.configuration
         let batch = try configuration.withKnownDownloads { access in
@@ -238,7 +238,7 @@ struct DownloadNames {
     private let reports: [DownloadReport]
     private let configuration: ProxyConfiguration
 
-    /// - Parameter names: those that will be looked up.
+    /// - Parameter names: the names that will be looked up.
     init(_ access: any DownloadAccess, _ configuration: ProxyConfiguration, _ names: [String]) throws {
         reports = names.allSatisfy { Int64($0) != nil } ? [] : try access.all().downloads
         self.configuration = configuration
@@ -272,7 +272,7 @@ extension DownloadReport? {
 
 struct DownloadsPause: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pause", abstract: "Pause downloads. What has arrived is kept.")
+        commandName: "pause", abstract: "Pause downloads. The bytes that have arrived are kept.")
 
     @OptionGroup var naming: DownloadNaming
 
@@ -289,9 +289,10 @@ struct DownloadsResume: ParsableCommand {
 
 struct DownloadsCancel: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cancel", abstract: "Cancel downloads. What arrived for them alone is removed from the cache.",
+        commandName: "cancel",
+        abstract: "Cancel downloads. Bytes that arrived only for them are removed from the cache.",
         discussion: """
-            With --all, cancels the downloads that have not ended. A failed download keeps what has arrived, so that it can be \
+            With --all, cancels the downloads that have not ended. A failed download keeps its bytes, so that it can be \
             retried, until you cancel it by its number or URL.
             """
     )
@@ -318,7 +319,7 @@ struct DownloadsMove: ParsableCommand {
     var name: String
     @Flag(help: "Move it before all waiting downloads of its priority.")
     var first = false
-    @Flag(help: "Move it behind all waiting downloads of its priority.")
+    @Flag(help: "Move it after all waiting downloads of its priority.")
     var last = false
     @Option(help: ArgumentHelp("Move it to this position among them; 1 is the first.", valueName: "position"))
     var to: Int?
@@ -333,7 +334,7 @@ struct DownloadsMove: ParsableCommand {
         let places = [first, last, to != nil].filter { $0 }.count
         guard places <= 1, places == 1 || priority != nil else {
             throw ValidationError(
-                "say where to move it: write --first, --last or --to POSITION, or --priority PRIORITY, or both")
+                "no place is given: write --first, --last or --to POSITION, or --priority PRIORITY, or both")
         }
         if let to, to < 1 { throw ValidationError("--to \(to) is not a position: write 1 for the first, or more") }
     }
@@ -360,11 +361,11 @@ struct DownloadsMove: ParsableCommand {
 
 struct DownloadsSet: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "set", abstract: "Change how many run at once, and how fast, until the proxy ends.")
+        commandName: "set", abstract: "Change how many downloads run at once, and how fast, until the proxy ends.")
 
     @Option(
         help: ArgumentHelp(
-            "Run at most this many at once, \(DownloadSettings.maxActiveRange.lowerBound) to \(DownloadSettings.maxActiveRange.upperBound).",
+            "Run at most this many downloads at once, \(DownloadSettings.maxActiveRange.lowerBound) to \(DownloadSettings.maxActiveRange.upperBound).",
             valueName: "number"))
     var maxActive: Int?
     @Option(
@@ -379,7 +380,7 @@ struct DownloadsSet: ParsableCommand {
 
     func validate() throws {
         guard maxActive != nil || limitRate != nil else {
-            throw ValidationError("say what to change: write --max-active NUMBER, --limit-rate RATE, or both")
+            throw ValidationError("nothing to change is given: write --max-active NUMBER, --limit-rate RATE, or both")
         }
         if let maxActive, !DownloadSettings.maxActiveRange.contains(maxActive) {
             let range = DownloadSettings.maxActiveRange
@@ -407,8 +408,8 @@ struct DownloadsClear: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clear", abstract: "Forget the downloads that have ended.",
         discussion: """
-            What completed downloads brought stays in the cache. What failed ones left there is removed, because nothing could \
-            resume it.
+            The media of completed downloads stays in the cache. Bytes of failed ones are removed, because nothing could resume \
+            them.
             """
     )
 

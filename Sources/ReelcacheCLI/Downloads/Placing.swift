@@ -6,8 +6,8 @@ import LocalFiles
 import Reelcache
 import Synchronization
 
-/// Places finished downloads as files, each on a thread of its own. Copying begins while the download runs; the file gets
-/// its name when the download is complete.
+/// Writes downloads to their files, on threads of its own. Copying begins while the download runs; the file gets its
+/// name when the download is complete.
 final class Placing: Sendable {
     enum Outcome: Sendable {
         case placed(DownloadReport, FilePlacement.Placed)
@@ -35,14 +35,14 @@ final class Placing: Sendable {
     private let state = Mutex(State())
     /// How many downloads are copied while they run; the others are copied when they are complete.
     private static let mostGrowing = 8
-    /// How many completed downloads are copied at once: there is one disk.
+    /// How many completed downloads are copied at once: they share one disk.
     private static let mostWorking = 1
 
     init(_ proxy: RunningProxy, _ placement: FilePlacement, _ interruption: Interruption) {
         (self.proxy, self.placement, self.interruption) = (proxy, placement, interruption)
     }
 
-    /// Takes note of the state of a download that will be placed.
+    /// Updates the state of a download whose file will be placed.
     func note(_ report: DownloadReport) {
         switch report.state {
         case .completed: add(report)
@@ -63,10 +63,10 @@ final class Placing: Sendable {
     /// Whether nothing is left to do or to report.
     var isIdle: Bool { state.withLock { $0.open.isEmpty && $0.outcomes.isEmpty && $0.following == 0 } }
 
-    /// Which completed download is being copied; nil for none.
+    /// The progress of the copy that is running; nil for none.
     var note: String? { state.withLock { $0.note } }
 
-    // MARK: While it comes
+    // MARK: While a download runs
 
     private func follow(_ report: DownloadReport) {
         let copy: GrowingCopy? = state.withLock { state in
@@ -84,14 +84,14 @@ final class Placing: Sendable {
             }
             switch end {
             case .placed(let report, let placed): self.tell(.placed(report, placed))
-            // As if copying had not begun.
+            // Copied from the beginning.
             case .fallenBehind(let report): self.enqueue(report)
             case .left: break
             }
         }
     }
 
-    // MARK: When it is complete
+    // MARK: When a download is complete
 
     private func add(_ report: DownloadReport) {
         let copy = state.withLock { state in
@@ -153,7 +153,7 @@ final class Placing: Sendable {
             else { return .failed(report, "\(error)") }
             return .failed(
                 report,
-                "it was evicted before its file was placed: leave --no-pin out, so that it is kept until then"
+                "it was evicted before its file was placed: without --no-pin, downloads are kept until then"
             )
         }
     }

@@ -8,14 +8,14 @@ import LocalFiles
 import Reelcache
 import TerminalText
 
-/// The downloads that a command has ordered and waits for.
+/// Orders downloads for a command, and waits until they have ended.
 final class PrefetchSession {
     private let proxy: RunningProxy
     private let display: DownloadDisplay
     private let interruption: Interruption
     private let placing: Placing?
     private var followed = FollowedDownloads()
-    /// Of each finished download.
+    /// The file of each finished download.
     private var files: [Int64: File] = [:]
     private var isOffline = false
 
@@ -39,7 +39,7 @@ final class PrefetchSession {
         try end()
     }
 
-    /// Downloads that another process left behind continue as long as this one runs.
+    /// Warns about downloads that an earlier process left behind: they continue while this one runs.
     private func tellOfOthers(besides urls: Set<String>) throws {
         guard proxy.processID == getpid() else { return }
         let others = try proxy.downloads().downloads.filter {
@@ -89,7 +89,7 @@ final class PrefetchSession {
     private func note(_ report: DownloadReport) {
         let change = followed.note(report)
         let isOthers = report.state == .paused && !interruption.isWished
-        let remark = isOthers ? ", by someone else; continue it with: reelcache downloads resume \(report.id)" : ""
+        let remark = isOthers ? ", by someone else; resume it with: reelcache downloads resume \(report.id)" : ""
         display.tell(report, change, isError: true, remark: remark)
         if change == .state, report.state == .completed { tellOfContent(report) }
         guard let placing, change != .nothing, files[report.id] == nil else { return }
@@ -98,7 +98,7 @@ final class PrefetchSession {
         placing.note(report)
     }
 
-    /// A stream is not a file that could be placed.
+    /// Reports that a stream has no file to place.
     private func leave(_ report: DownloadReport, _ placing: Placing) {
         guard report.state == .completed else { return }
         files[report.id] = .failed
@@ -128,11 +128,11 @@ final class PrefetchSession {
         }
     }
 
-    /// It has ended, and the history was cleared at once.
+    /// Counts a download as failed that ended and was cleared from the history before its outcome was seen.
     private func noteRemoval(_ id: Int64) {
         guard var report = followed[id], !report.state.hasEnded else { return }
         (report.state, report.message) = (
-            .failed, "the history was cleared before its outcome was known: reelcache show tells what is cached"
+            .failed, "the history was cleared before its outcome was known: reelcache show lists what is cached"
         )
         note(report)
     }
@@ -189,7 +189,7 @@ final class PrefetchSession {
     /// starts.
     private func pause() throws {
         let open = followed.open
-        // Of more than go into one request, none has its turn when one that runs is paused.
+        // The ids may take several requests. Running downloads come last, so that no waiting one starts in their place.
         let ids = (open.filter { $0.state != .downloading } + open.filter { $0.state == .downloading }).map(\.id)
         guard !ids.isEmpty else { return }
         do {
@@ -203,7 +203,7 @@ final class PrefetchSession {
 
     private static let mostLookedUp = 100
 
-    /// Downloads that had not started do not know what is cached already.
+    /// Adds how much is cached to downloads that had not started, and so do not have that number.
     private func lookedUp(_ reports: [DownloadReport]) -> [DownloadReport] {
         var left = Self.mostLookedUp
         return reports.map { report in
@@ -221,7 +221,7 @@ final class PrefetchSession {
         }
     }
 
-    // MARK: What has come
+    // MARK: Content
 
     private struct NoteEvent: Encodable {
         let event = "note"
@@ -230,7 +230,7 @@ final class PrefetchSession {
         let note: String
     }
 
-    /// Warns if the content is not media.
+    /// Warns if the received content is not media.
     private func tellOfContent(_ report: DownloadReport) {
         guard report.segments == nil, let url = try? OriginURL(url: report.url), ReceivedContent.mayBeNoMedia(url),
             let type = try? proxy.resource(url).resource.type,

@@ -11,11 +11,16 @@ struct Play: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Play a URL through the cache with mpv, VLC or ffplay.",
         discussion: """
+<<<<<<< HEAD
             Uses the running proxy if there is one, and otherwise a Reelcache of someone else at the same address, such as that of \
             the household. If there is none, it runs one, with the settings of serve, for as long as the player runs. \
             If other clients are connected to its own proxy when the player ends, it stays until they have gone, or until Ctrl-C.
+=======
+            Uses the running proxy if there is one; otherwise runs one, with the settings of serve, for as long as the player runs. \
+            If other clients are connected to it when the player ends, it runs until they disconnect, or until Ctrl-C.
+>>>>>>> text2
 
-            Arguments after -- go to the player. The exit code is the player's, or 128 + n if signal n ended it.
+            Arguments after -- are passed to the player. The exit code is the player's, or 128 + n if signal n ended it.
 
               reelcache play https://example.org/film.mp4
               reelcache play https://example.org/film.mp4 -- --fs --start=50%
@@ -80,7 +85,7 @@ struct Play: ParsableCommand {
                 return
             }
             throw CacheAccessError(
-                "another program has \(settings.proxy.listen): choose another address with --listen, or see what has it with reelcache doctor"
+                "another program uses \(settings.proxy.listen): choose another address with --listen, or find that program with reelcache doctor"
             )
         }
     }
@@ -96,7 +101,7 @@ struct Play: ParsableCommand {
         return player.waitForEnd()
     }
 
-    /// The player has the terminal: what is normal is not said on it, unless somebody wants it.
+    /// Logs only warnings and errors unless a level is configured, because the player uses the terminal.
     private static func logger(_ settings: Settings) -> Logger {
         let isChosen = Setting["log_level"].map { settings.origin(of: $0) != .standard } ?? false
         return AdjustableLogLevel(isChosen ? settings.logLevel : .warning).logger(label: "reelcache")
@@ -104,10 +109,11 @@ struct Play: ParsableCommand {
 
     // MARK: Other clients
 
-    /// Steps in which the connections of a player that has ended are awaited: the loops may not have noticed yet.
+    /// How often connections are counted, and how many times before others are reported: the event loops may not have
+    /// noticed yet that the player's own are closed.
     private static let steps = (milliseconds: 50, ofPlayer: 20)
 
-    /// Waits until all clients of this process's proxy have gone, or until a signal.
+    /// Waits until all clients of this process's proxy have disconnected, or until a signal arrives.
     private static func waitForOthers(of proxy: Proxy, _ signals: PlayerSignals) {
         var step = 0
         while case let count = connections(proxy), count > 0 {

@@ -2,21 +2,21 @@ import Administration
 import Foundation
 import HTTPModel
 
-/// A player that runs in the foreground: it has this process's terminal and process group, so that its keyboard works
-/// and Ctrl-C reaches it.
+/// A player that runs in the foreground: it shares this process's terminal and process group, so that it can read the
+/// keyboard and Ctrl-C reaches it.
 struct PlayerProcess {
     private let pid: pid_t
     private let signals: PlayerSignals
     private let terminal = TerminalMode()
 
-    /// Starts it.
-    /// - Throws: `CacheAccessError` where the system does not let it.
+    /// Starts the player.
+    /// - Throws: `CacheAccessError` if the system refuses.
     init(_ program: PlayerProgram, arguments: [String], environment: [String: String], signals: PlayerSignals) throws {
         self.signals = signals
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // It inherits neither what this process has blocked nor what it ignores.
+        // The player must not inherit the signals that this process blocks or ignores.
         var set = sigset_t()
         sigemptyset(&set)
         posix_spawnattr_setsigmask(&attributes, &set)
@@ -34,12 +34,12 @@ struct PlayerProcess {
         self.pid = pid
     }
 
-    /// C strings, and a null pointer behind them.
+    /// C strings, ended by a null pointer.
     private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] { texts.map { strdup($0) } + [nil] }
 
-    /// Waits until it has ended. What another process sends to this one goes to the player; a terminal's Ctrl-C has
-    /// reached it already.
-    /// - Returns: its exit code, or 128 and the number of the signal that ended it.
+    /// Waits until the player has ended. Passes on signals that other processes send to this one; a Ctrl-C in the
+    /// terminal reaches the player directly.
+    /// - Returns: the player's exit code, or 128 plus the number of the signal that ended it.
     func waitForEnd() -> Int32 {
         while true {
             if let code = takenBack { return code }
@@ -53,18 +53,18 @@ struct PlayerProcess {
     private var takenBack: Int32? {
         var status: Int32 = 0
         let result = waitpid(pid, &status, WNOHANG)
-        // Nobody else waits for it; if it is gone all the same, nothing is known of its end.
+        // No other code waits for the player. If its exit code is lost nevertheless, report a failure.
         if result < 0 { return errno == EINTR ? nil : 1 }
         guard result == pid else { return nil }
         let signal = status & 0x7F
         guard signal != 0 else { return (status >> 8) & 0xFF }
-        // It had no chance to do so itself.
+        // A player that a signal killed could not restore the terminal.
         terminal.restore()
         return 128 + signal // no trap: less than 128
     }
 }
 
-/// How the terminal was set before a player changed it.
+/// The terminal's settings before a player changed them.
 private struct TerminalMode {
     private let settings: termios?
 
@@ -73,18 +73,18 @@ private struct TerminalMode {
         self.settings = tcgetattr(STDIN_FILENO, &settings) == 0 ? settings : nil
     }
 
-    /// Only in the foreground: elsewhere the system would stop this process for it.
+    /// Does nothing in the background, where the system would stop this process.
     func restore() {
         guard var settings, tcgetpgrp(STDIN_FILENO) == getpgrp() else { return }
         tcsetattr(STDIN_FILENO, TCSANOW, &settings)
     }
 }
 
-/// The signals that are for a player, or for the end of what it played from: waited for instead of died of. Blocked in
-/// all threads that start later.
+/// Signals for the player, or that end its proxy: received here instead of ending this process. Blocks them in all
+/// threads that start later.
 struct PlayerSignals {
     enum Event {
-        /// - Parameter isFromTerminal: the whole foreground process group has got it, the player too.
+        /// - Parameter isFromTerminal: the terminal sent it to the whole foreground process group, the player included.
         case signal(Int32, isFromTerminal: Bool)
         case childChanged
         case nothing
@@ -99,19 +99,19 @@ struct PlayerSignals {
         for number in Self.stopping + [SIGCHLD] { sigaddset(&set, number) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signal(SIGPIPE, SIG_IGN)
-        // Ignored, a child that ends leaves no exit code.
+        // If SIGCHLD is ignored, the exit codes of children are lost.
         signal(SIGCHLD, SIG_DFL)
         self.set = set
     }
 
-    /// Whether somebody wants this process to end, before there is a player.
+    /// Whether a signal to end this process is pending, before the player is started.
     var isEndWished: Bool {
         var pending = sigset_t()
         guard sigpending(&pending) == 0 else { return false }
         return Self.stopping.contains { sigismember(&pending, $0) == 1 }
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     func wait(milliseconds: Int = 60_000) -> Event {
         var (set, info) = (set, siginfo_t())
         // no trap: constants of callers
@@ -120,12 +120,12 @@ struct PlayerSignals {
         switch number {
         case -1: return .nothing
         case SIGCHLD: return .childChanged
-        // sigaction(2): above 0, the kernel has sent it by itself.
+        // sigaction(2): a code above 0 means that the kernel sent it.
         default: return .signal(number, isFromTerminal: info.si_code > 0)
         }
     }
 
-    /// Lets a second Ctrl-C kill.
+    /// Lets a second Ctrl-C end this process at once.
     func allowInterrupt() {
         var set = sigset_t()
         sigemptyset(&set)
