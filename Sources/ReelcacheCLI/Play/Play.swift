@@ -11,14 +11,9 @@ struct Play: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Play a URL through the cache with mpv, VLC or ffplay.",
         discussion: """
-<<<<<<< HEAD
             Uses the running proxy if there is one, and otherwise a Reelcache of someone else at the same address, such as that of \
             the household. If there is none, it runs one, with the settings of serve, for as long as the player runs. \
-            If other clients are connected to its own proxy when the player ends, it stays until they have gone, or until Ctrl-C.
-=======
-            Uses the running proxy if there is one; otherwise runs one, with the settings of serve, for as long as the player runs. \
-            If other clients are connected to it when the player ends, it runs until they disconnect, or until Ctrl-C.
->>>>>>> text2
+            If other clients are connected to that one when the player ends, it runs until they disconnect, or until Ctrl-C.
 
             Arguments after -- are passed to the player. The exit code is the player's, or 128 + n if signal n ended it.
 
