@@ -19,7 +19,7 @@ import Testing
         "2002-10-02 13:00:00", "2002-10-02 13:00:00 UTC", "2002-10-02 15:00:00 +0200", "2002-10-02t13:00:00z",
         "20021002T130000Z", "2002/10/02 13:00", "2 Oct 2002 05:30 -0730", "2002-10-02T05:00-08", "2.10.2002 13:00",
         "10/2/2002 1:00:00 PM", "1033563600",
-        "1033563600000", "  1033563600.25 ",
+        "1033563600000", "  1033563600.25 ", "20021002130000", "200210021300", "2 října 2002 13:00",
     ]) func datesAreRead(text: String) {
         #expect(FeedDate.time(text)?.components.seconds == Self.moment)
     }
@@ -31,6 +31,8 @@ import Testing
         ("12:30 AM 2 Oct 2002", 1_033_518_600), ("2 Oct 2002 12:00 pm", 1_033_560_000),
         ("Wed, 02 Oct 2002 00:00:60 GMT", 1_033_516_859), ("Fri, 31 Dec 99 23:59:59 GMT", 946_684_799),
         ("maandag 2 oktober 2023 00:00", 1_696_204_800), ("1 января 2024", 1_704_067_200),
+        ("1. července 2024", 1_719_792_000), ("1 červenec 2024", 1_719_792_000), ("1. června 2024", 1_717_200_000),
+        ("1 červen 2024", 1_717_200_000), ("946684799000", 946_684_799),
     ]) func datesWithLittleInThem(text: String, seconds: Int64) {
         #expect(FeedDate.time(text)?.components.seconds == seconds)
     }
@@ -39,6 +41,7 @@ import Testing
         "", "yesterday", "0", "2024", "31 Feb 2024 00:00:00", "2023-02-29", "0001-01-01T00:00:00Z", "2024-13-01",
         "Thu, 01 Jan 1970 00:00:00 GMT", "02 Oct 2002 25:00:00", "02 Oct 2002 12:61", "99999999999999999999", "::",
         "-- --", "1-2-3-4-5", "0-0-0", "10000-01-01",
+        "20021302130000", "20021002250000",
         "99999999999999999999-99999999999999999999-9999999999", "+", "Oct Oct Oct",
     ]) func impossibleDatesAreNone(text: String) {
         #expect(FeedDate.time(text) == nil)
@@ -66,6 +69,29 @@ import Testing
         #expect(FeedTitle.plain("\u{FEFF}\n\t ") == nil && FeedTitle.plain("<b></b>") == nil)
         #expect(FeedTitle.plain("👩\u{200D}🚀 a < b > c") == "👩\u{200D}🚀 a < b > c")
         #expect(FeedTitle.plain("R&#38;B &#x263A; &notanentity; &amp") == "R&B ☺ &notanentity; &amp")
+    }
+
+    @Test(arguments: [
+        ("5", 5), ("Episode 5", 5), ("S02E05", 5), ("Episode 5 of 10", 5), ("Ep. 5 (of 10)", 5), ("Folge 5/10", 5),
+        ("5 of 10", 5), ("S02/E05", 5), ("Season 2 Episode 5 of 10", 5), ("of 10", 10), ("none", nil),
+    ]) func numbersOfEpisodesAreRead(text: String, number: Int?) throws {
+        let feed = try Feed(FeedSamples.rss(FeedSamples.item("a", "<itunes:episode>\(text)</itunes:episode>")))
+        #expect(feed.items.map(\.episode) == [number])
+    }
+
+    @Test func aTitleIsNotSearchedForTheEndOfEachTag() {
+        let title = String(repeating: "<a", count: 4000)
+        let time = ContinuousClock().measure { for _ in 0..<100 { _ = FeedTitle.plain(title) } }
+        let other = "<" + title.replacing("<", with: "a")
+        let usual = ContinuousClock().measure { for _ in 0..<100 { _ = FeedTitle.plain(other) } }
+        #expect(FeedTitle.plain("<b>x</b> <a <a") == "x <a <a" && time < usual * 10 + .milliseconds(500))
+    }
+
+    @Test func aNoBreakSpaceOfKOI8IsOne() { #expect(CharacterTable.named("koi8-r")?.characters[0x1A] == 0xA0) }
+
+    @Test(arguments: ["utf-16", "UTF-16LE", "utf8", "ISO-10646-UCS-2", "us-ascii"])
+    func unicodeHasNoTable(label: String) {
+        #expect(CharacterTable.named(label) == nil)
     }
 
     @Test(arguments: [

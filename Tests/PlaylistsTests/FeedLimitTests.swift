@@ -47,10 +47,12 @@ import Testing
         #expect(feed.title == "a&x;b")
     }
 
-    @Test(arguments: ["<a>", "<item>", "<media:group>", "<b x='"]) func depthAndSizeAreBounded(text: String) {
+    // Items are closed before the next one, so they nest no deeper.
+    @Test(arguments: [
+        ("<a>", FeedError.Kind.tooDeep), ("<item>", nil), ("<media:group>", .tooDeep), ("<b x='", .tooDeep),
+    ]) func depthAndSizeAreBounded(text: String, kind: FeedError.Kind?) {
         let failure = feedFailure { _ = try Feed("<rss><channel>" + String(repeating: text, count: 200_000)) }
-        #expect(failure == nil || failure?.kind == .tooDeep || failure?.kind == .tooLarge)
-        if text == "<a>" { #expect(failure?.kind == .tooDeep) }
+        #expect(failure?.kind == kind)
     }
 
     @Test func aTagIsBounded() {
@@ -76,6 +78,34 @@ import Testing
         let feed = try Feed(FeedSamples.rss("<item>\(contents)</item><item>\(many)</item>"))
         #expect(feed.items.map(\.alternatives.count) == [0, FeedLimits.alternatives])
         #expect(feed.addresses.all.count == FeedLimits.elementsOfItem + 500)
+        // The other 4,000 would lead clients past the proxy.
+        #expect(feedFailure { _ = try feed.edits(for: .local, at: OriginURL("http://h/")) }?.kind == .tooLarge)
+    }
+
+    @Test func itemsWithinAnItemDoNotExtendIt() throws {
+        let inner = "<item/>" + String(repeating: "<media:content url=\"http://m/a\"/>", count: 20)
+        let feed = try Feed(FeedSamples.rss("<item>" + String(repeating: inner, count: 200) + "</item>"))
+        #expect(feed.addresses.all.count < FeedLimits.elementsOfItem && !feed.addresses.isComplete)
+    }
+
+    @Test func aFeedOfManyElementsWithOneMistakeIsRepaired() throws {
+        let item = "<item><title>a</title>" + String(repeating: "<x>y</x>", count: 50) + "</item>"
+        let text = FeedSamples.rss(String(repeating: item, count: 6000) + FeedSamples.item("b"), channel: "<x>&</x>")
+        let feed = try Feed(text)
+        #expect(feed.isRepaired && feed.cut == nil && feed.shown == "b http://m/b")
+    }
+
+    @Test func withTooManyMistakesTheItemsBeforeThemCount() throws {
+        let text = FeedSamples.rss(FeedSamples.item("a") + String(repeating: "&", count: FeedLimits.repairs + 10))
+        let feed = try Feed(text)
+        #expect(feed.cut == .malformed && feed.shown == "a http://m/a")
+        #expect(feedFailure { _ = try feed.edits(for: .local, at: OriginURL("http://h/")) }?.kind == .tooLarge)
+    }
+
+    @Test func aLongCommentIsLeftOut() throws {
+        let comment = "<!-- " + String(repeating: "x", count: FeedLimits.tag * 4) + " -->"
+        let feed = try Feed(FeedSamples.rss(FeedSamples.item("a") + comment + FeedSamples.item("b")))
+        #expect(feed.shown == "a http://m/a; b http://m/b" && feed.cut == nil)
     }
 
     // A base of 8,000 bytes would make 24 GB of three million short references.
@@ -106,7 +136,7 @@ import Testing
         #expect(try Feed(text).shown == "- http://m/a")
     }
 
-    @Test func whatCameBeforeTheEndCounts() throws {
+    @Test func itemsBeforeTheEndCount() throws {
         let whole = FeedSamples.rss((0..<5).map { FeedSamples.item("\($0)") }.joined())
         var most = 0
         for count in stride(from: 0, to: whole.count, by: 3) {

@@ -57,6 +57,35 @@ import Testing
         #expect(feed.items.map(\.duration) == [.seconds(61), nil])
     }
 
+    @Test func listsBeyondTheLimitAreRewrittenAllTheSame() throws {
+        let count = FeedLimits.items + 5
+        let m3u = try Feed("#EXTM3U\n" + (0..<count).map { "http://m/\($0)\n" }.joined(), at: "http://h/l.m3u")
+        let pls = try Feed("[playlist]\n" + (0..<count).map { "File\($0)=http://m/\($0)\n" }.joined())
+        for feed in [m3u, pls] {
+            #expect(feed.cut == .tooManyItems && feed.items.count == FeedLimits.items)
+            #expect(feed.addresses.all.count == count && feed.addresses.isComplete)
+        }
+        let long = "http://h/" + String(repeating: "x", count: 60_000) + "/"
+        #expect(try Feed("#EXTM3U\n" + String(repeating: "a\n", count: 300), at: long).addresses.all.count == 300)
+    }
+
+    // Splitting the whole text first takes seconds, and 32 bytes for each line.
+    @Test func linesAreFoundWhenTheyAreNeeded() {
+        let text = bytes("#EXTM3U\n#EXT-X-VERSION:3\n") + Array(repeating: [0x61, 0x0A], count: 15 << 20).joined()
+        let time = ContinuousClock().measure {
+            #expect(feedFailure { _ = try Feed(reading: text, at: OriginURL("http://h/l")) }?.kind == .stream)
+        }
+        let whole = ContinuousClock().measure { _ = text.split { $0 == 0x0A }.count }
+        #expect(time < whole, "\(time), \(whole)")
+        #expect(Array(FileList.lines(of: bytes("\u{FEFF} a b \r\n\n \n c"))) == [4..<7, 14..<15])
+    }
+
+    @Test func straysInAListAreReadAsInAFeed() throws {
+        let damaged = bytes("#EXTM3U\n#EXTINF:1,ééé") + latin(" \u{E9}\nhttp://m/\u{E9}.mp3\n")
+        let feed = try Feed(reading: damaged, at: OriginURL("http://h/l.m3u"))
+        #expect(feed.shown == "ééé é http://m/%C3%A9.mp3")
+    }
+
     static let xspf = """
         <?xml version="1.0"?><playlist version="1" xmlns="http://xspf.org/ns/0/" xml:base="http://b/x/"><title>L</title>
         <image>cover.png</image><trackList><track><location>file:///a.mp3</location><location>a.mp3</location>

@@ -53,7 +53,7 @@ import Testing
                 """)
     }
 
-    @Test func whatIsWrittenIsReadBack() throws {
+    @Test func writtenListsAreReadBack() throws {
         var random = SplitMix64.forTest("OPML lists")
         let pieces = [
             "a", "&", "<", ">", "\"", "'", "&amp;", "&#65;", "]]>", " ", "\n", "é", "👩\u{200D}🚀",
@@ -66,7 +66,8 @@ import Testing
         for _ in 0..<300 {
             let feeds = (0..<Int.random(in: 0...8, using: &random)).map { number in
                 OPMLFeed(
-                    title: words(), url: OriginURL("http://h/\(number)?a=1&b='\"<"),
+                    title: words(),
+                    url: OriginURL("http://h/\(number)?a=1&b='\"<" + (number % 3 == 1 ? "&amp;c&amp;amp;" : "")),
                     categories: (0..<Int.random(in: 0...3, using: &random)).map { _ in words() })
             }
             let list = OPML(title: words(), feeds: feeds)
@@ -81,6 +82,19 @@ import Testing
         #expect(try OPML(reading: bytes("<opml><body>\(deep)</body></opml>")).feeds.first?.categories.count == 16)
         let deeper = String(repeating: "<outline text='x'>", count: 1000)
         #expect(feedFailure { _ = try OPML(reading: bytes("<opml><body>\(deeper)")) }?.kind == .tooDeep)
+    }
+
+    @Test func timeForFoldersIsBoundedByThoseThatCount() throws {
+        func time(_ depth: Int) throws -> Duration {
+            let name = String(repeating: "x", count: 500)
+            let start = String(repeating: "<outline text='\(name)'>", count: depth)
+            let feeds = (0..<300).map { "<outline xmlUrl='http://h/\($0)'/>" }.joined()
+            let end = String(repeating: "</outline>", count: depth)
+            let text = "<opml><body>\(start)\(feeds)\(end)</body></opml>"
+            return try ContinuousClock().measure { _ = try OPML(reading: bytes(text)) }
+        }
+        let (few, many) = (try time(16), try time(240))
+        #expect(many < few * 6 + .milliseconds(100), "\(few), \(many)")
     }
 
     @Test(arguments: [

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Playlists
 
-/// What feeds in the wild have that no standard allows, and what is read of it. The same table is in docs/dev/feeds.md.
+/// Mistakes of feeds in the wild, and the values that are read nevertheless. The same table is in docs/dev/feeds.md.
 @Suite struct FeedOdditiesTests {
     @Test(arguments: FeedOddity.all) func isReadAllTheSame(oddity: FeedOddity) throws {
         let feed = try Feed(reading: oddity.text, at: OriginURL("http://h/d/feed.xml"), type: oddity.type)
@@ -59,6 +59,12 @@ struct FeedOddity: CustomTestStringConvertible, Sendable {
         FeedOddity("a byte order mark after white space, and twice", "\n\u{FEFF}\u{FEFF} " + one, shown),
         FeedOddity(
             "a warning of the server's before the declaration", "<br />\n<b>Warning</b>: x in /a.php\n" + one, shown),
+        FeedOddity(
+            "a warning of the server's, and no declaration",
+            "<br />\n<b>Warning</b>: x in /a.php\n" + String(one.dropFirst(22)), shown),
+        FeedOddity(
+            "a declaration without its second question mark",
+            one.replacing("\"?>", with: "\">").replacing("</channel>", with: "<?x ?></channel>"), shown),
         FeedOddity("a comment before the declaration", "<!-- made by x -->" + one, shown),
         FeedOddity("text after the end", one + "<!-- 0.3 s --><script>x</script> bye & bye", shown),
         FeedOddity("the media type of a web page", one, type: "text/html; charset=iso-8859-1", shown),
@@ -88,6 +94,14 @@ struct FeedOddity: CustomTestStringConvertible, Sendable {
             "windows-1252 that is declared as ISO-8859-1", bytes: latin(declared("iso-8859-1", "\u{80}")),
             "€ http://m/a"),
         FeedOddity("UTF-8 that is declared as ISO-8859-1", declared("ISO-8859-1", "é"), "é http://m/a"),
+        FeedOddity(
+            "UTF-8 with a wrong byte that is declared as ISO-8859-1",
+            bytes: Array(declared("ISO-8859-1", "éàü ").utf8).replacing(Array("ü ".utf8), with: [0xE9, 0x20]),
+            "éàé http://m/a"),
+        FeedOddity(
+            "windows-1252 that is declared as UTF-16",
+            bytes: Array(declared("utf-16", "é ").utf8).replacing(Array("é ".utf8), with: [0xE9, 0x20]),
+            "é http://m/a"),
         FeedOddity("windows-1251", bytes: latin(declared("windows-1251", "\u{CC}\u{E8}\u{F0}")), "Мир http://m/a"),
         FeedOddity(
             "koi8-r by the response's charset alone", bytes: latin(titled("\u{ED}\u{C9}\u{D2}")),
@@ -117,6 +131,19 @@ struct FeedOddity: CustomTestStringConvertible, Sendable {
         FeedOddity(
             "numbers of characters that do not exist", titled("a&#0;b&#x1F;c&#xFFFFFFFFFF;d&#146;"),
             "a b c d’ http://m/a"),
+        FeedOddity(
+            "an e-mail address in angle brackets",
+            rss(item("a"), channel: "<managingEditor>Jo <jo@example.com></managingEditor>"), "a http://m/a"),
+        FeedOddity(
+            "words that begin like tags", rss(item("a", "<description>a<b, c <don't></description>") + item("b")),
+            "a http://m/a; b http://m/b"),
+        FeedOddity(
+            "attributes with names that XML does not allow",
+            rss("<item><enclosure foo,bar=\"x\" url=\"http://m/a\"/></item>"), "- http://m/a"),
+        FeedOddity(
+            "instructions of word processors",
+            titled("a<?xml:namespace prefix = o ns = \"x\" />b").replacing("</channel>", with: item("b", "<?y ?>")),
+            "ab http://m/a; b http://m/b"),
         FeedOddity("a less-than sign in text", titled("1 < 2 <3"), "1 < 2 <3 http://m/a"),
         FeedOddity(
             "tags of HTML that are not closed",
@@ -214,6 +241,14 @@ struct FeedOddity: CustomTestStringConvertible, Sendable {
                 """
             ), "http://m/1.mp3; http://m/2.mp3", identities),
         FeedOddity(
+            "one GUID and a script",
+            rss(
+                """
+                <item><guid>x</guid><enclosure url=\"http://m/get?id=1\"/></item><item><guid>x</guid><enclosure \
+                url=\"http://m/get?id=2\"/></item>
+                """
+            ), "http://m/get?id=1; http://m/get?id=2", identities),
+        FeedOddity(
             "no GUID, and a signature in the address",
             rss("<item><guid/><enclosure url=\"http://m/1.mp3?sig=1\"/></item>"), "http://m/1.mp3", identities),
         FeedOddity(
@@ -251,6 +286,10 @@ struct FeedOddity: CustomTestStringConvertible, Sendable {
                 """), "- http://m/a?b=1&c=2"),
         FeedOddity("a relative address", enclosure("url=\"../a.mp3\""), "- http://h/a.mp3"),
         FeedOddity("an address without a scheme", enclosure("url=\"//m/a.mp3\""), "- http://m/a.mp3"),
+        FeedOddity(
+            "an address in an encoding that is not known",
+            bytes: latin(declared("gb2312", "t").replacing("m/a", with: "m/\u{E9}\u{E8}.mp3")),
+            " / t: its address cannot be used: http://m/%EF%BF%BD%EF%BF%BD.mp3", skipped),
         FeedOddity("a length of zero", enclosure("url=\"http://m/a\" length=\"0\""), "-", length),
         FeedOddity("a length in words", enclosure("url=\"http://m/a\" length=\"12 MB\""), "-", length),
         FeedOddity(
@@ -270,7 +309,7 @@ struct FeedOddity: CustomTestStringConvertible, Sendable {
         FeedOddity("tags in the title", titled("&lt;b&gt;x&lt;/b&gt;&lt;br/&gt;y"), "x y http://m/a"),
         FeedOddity("CDATA and line breaks in the title", titled("<![CDATA[ Q & A\n\t 1 ]]>"), "Q & A 1 http://m/a"),
         FeedOddity("elements in the title", titled("a <b>c</b>"), "a c http://m/a"),
-        FeedOddity("what turns the order of text around", titled("a\u{202E}b\u{2066}c"), "abc http://m/a"),
+        FeedOddity("characters that reverse the order of text", titled("a\u{202E}b\u{2066}c"), "abc http://m/a"),
         FeedOddity(
             "an Atom title as XHTML",
             """

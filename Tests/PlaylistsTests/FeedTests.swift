@@ -25,7 +25,8 @@ import Testing
         #expect(
             feed.items == [
                 FeedItem(
-                    identity: "g1", title: "One", published: .seconds(1_033_563_600), enclosure: enclosure,
+                    guid: "g1", file: "http://m/1.mp3", title: "One", published: .seconds(1_033_563_600),
+                    enclosure: enclosure,
                     duration: .seconds(3723), season: 2, episode: 5, image: OriginURL("http://h/1.jpg"))
             ])
     }
@@ -78,7 +79,7 @@ import Testing
             ])
     }
 
-    @Test func archivesSaySo() throws {
+    @Test func archivesAreRecognized() throws {
         let feed = try Feed(
             """
             <feed xmlns="http://www.w3.org/2005/Atom" xmlns:f="http://purl.org/syndication/history/1.0"><f:archive/>
@@ -102,6 +103,65 @@ import Testing
         let first = try Feed(FeedSamples.rss("<item><guid>g</guid><enclosure url=\"http://m/a.mp3?s=1\"/></item>"))
         let later = try Feed(FeedSamples.rss("<item><guid>g</guid><enclosure url=\"https://n/b.mp3\"/></item>"))
         #expect(first.items.map(\.identity) == later.items.map(\.identity))
+    }
+
+    /// The items of a feed whose items contain this.
+    private static func items(_ contents: String...) throws -> [FeedItem] {
+        try Feed(FeedSamples.rss(contents.map { "<item>\($0)</item>" }.joined())).items
+    }
+
+    private static func item(_ address: String, _ more: String = "") -> String {
+        "<enclosure url=\"http://m/\(address)\"/>" + more
+    }
+
+    // The older item keeps its file, and so is found although its GUID is no longer its own.
+    @Test func anItemIsFoundAgainWhenAnotherTakesItsGUID() throws {
+        let guid = "<guid>g</guid>"
+        let before = try Self.items(Self.item("a.mp3", guid))
+        let after = try Self.items(Self.item("a-v2.mp3", guid), Self.item("a.mp3", guid))
+        #expect(before.map(\.guid) == ["g"] && after.map(\.guid) == [nil, nil])
+        #expect(after.map { $0.isSame(as: before[0]) } == [false, true])
+        let moved = try Self.items(Self.item("b.mp3", guid)),
+            other = try Self.items(Self.item("a.mp3", "<guid>h</guid>"))
+        #expect(moved[0].isSame(as: before[0]) && !other[0].isSame(as: before[0]))
+    }
+
+    // A feed of one item each time must not give the same identity to all episodes.
+    @Test(arguments: ["play.mp3?id=", "get?id=", "get?sig=x&amp;id="]) func filesOfAScriptHaveIdentitiesOfTheirOwn(
+        script: String
+    ) throws {
+        let one = Self.item(script + "1", "<pubDate>2024-01-01</pubDate>")
+        let two = Self.item(script + "2", "<pubDate>2024-01-08</pubDate>")
+        let both = try Self.items(one, two).map(\.identity)
+        #expect(Set(both).count == 2)
+        #expect(try Self.items(one).map(\.identity) + Self.items(two).map(\.identity) == both)
+        let page = "<link>http://h/1</link>"
+        let linked = try Self.items(Self.item(script + "1", page)),
+            again = try Self.items(Self.item(script + "9", page))
+        #expect(linked.map(\.identity) == ["http://h/1"] && again.map(\.identity) == ["http://h/1"])
+    }
+
+    @Test func aSignatureThatChangesDoesNotChangeTheIdentity() throws {
+        let date = "<pubDate>2024-01-01</pubDate>"
+        let first = try Self.items(Self.item("get?id=1&amp;sig=1", date))
+        let later = try Self.items(Self.item("get?id=1&amp;sig=2", date))
+        #expect(first.map(\.identity) == later.map(\.identity))
+        // Two files with the date of one day.
+        let two = try Self.items(Self.item("get?id=1", date), Self.item("get?id=2", date))
+        #expect(two.map(\.identity) == ["http://m/get?id=1", "http://m/get?id=2"])
+    }
+
+    @Test func linksToTheFeedsOwnPageDoNotDistinguishItems() throws {
+        let item = "<item><link>http://h/</link><enclosure url=\"http://m/get?id=1\"/></item>"
+        let feed = try Feed(FeedSamples.rss(item, channel: "<link>http://h/</link>"))
+        #expect(feed.items.map(\.identity) == ["http://m/get?id=1"])
+    }
+
+    @Test func anItemInWhichTheTextEndsDoesNotChangeOtherIdentities() throws {
+        let text = FeedSamples.rss(
+            "<item><guid>g</guid>\(Self.item("a.mp3"))</item><item><guid>g</guid>\(Self.item("b.mp3"))</item>")
+        let feed = try Feed(String(text.dropLast(20)))
+        #expect(feed.cut == .endsEarly && feed.items.map(\.identity) == ["g"])
     }
 
     @Test(arguments: [

@@ -13,7 +13,7 @@ import Testing
         map.write("!".utf8, for: 19..<19)
         #expect(map.bytes.text == "ab &amp; cdef!")
         #expect(map.source(of: 0..<2) == 0..<2 && map.source(of: 0..<8) == 0..<4 && map.source(of: 9..<11) == 5..<7)
-        // What is left out belongs neither to what precedes it nor to what follows.
+        // A part that is left out belongs neither to the text before it nor to the text after it.
         #expect(map.source(of: 8..<11) == 4..<7 && map.source(of: 11..<13) == 17..<19)
         #expect(
             map.source(of: 8..<13) == 4..<19 && map.source(of: 13..<14) == 19..<19 && map.source(of: 0..<0) == 0..<0)
@@ -32,12 +32,33 @@ import Testing
         ("<a><![CDATA[x", "<a><![CDATA[x]]></a>"),
         ("<!DOCTYPE a [<!ENTITY b \">\">]><a>&b;</a>", "<a>&amp;b;</a>"), ("<a><!-- -- --></a>", "<a></a>"),
         ("<a><br><p>1<p>2</a>", "<a><br></br><p>1</p><p>2</p></a>"), ("<A></a>", "<A></A>"),
+        ("<a>1<b, c <d <e@f> <g'></a>", "<a>1&lt;b, c <d>&lt;e@f> &lt;g'></d></a>"),
+        ("<a foo,bar=\"x\" y=\"1\">\u{E9}<\u{E9}></a>", "<a y=\"1\">\u{E9}&lt;\u{E9}></a>"),
+        ("<a>]]<!-- x -->> ]<!-- x -->]></a>", "<a>]]&gt; ]&#93;></a>"),
+        ("<?xml version=\"1.0\"><a><?b x ?>1<?c>2</a>", "<a>12</a>"), ("<a><?b", "<a></a>"),
         ("<a href=http://h/x/>", "<a href=\"http://h/x\"/>"), ("<a><b <c></a>", "<a><b><c></c></b></a>"),
     ]) func mistakesAreRepaired(text: String, expected: String) throws {
         #expect(try Self.repaired(text) == expected)
     }
 
-    @Test func whatIsWellFormedStays() throws {
+    @Test func endTagsWithoutMistakesAreNotChanges() throws {
+        let text = "<a>" + String(repeating: "<b>x</b>", count: 1000) + "</a>"
+        let repair = try XMLRepair(bytes(text), from: 0, .utf8)
+        #expect(repair.text.bytes.text == text && repair.text.pieces == 1)
+    }
+
+    // Nothing is searched for again and again: twice the text takes about twice the time, not four times.
+    @Test(arguments: ["<?a>", "<", "<?a", "<!a>", "<!-- -->", "<a,", "<![CDATA[]]>", "<a b='", "<a/>"])
+    func timeOfARepairIsLinear(piece: String) {
+        func time(_ count: Int) -> Duration {
+            let text = bytes("<rss>" + String(repeating: piece, count: count))
+            return ContinuousClock().measure { _ = try? XMLRepair(text, from: 0, .utf8) }
+        }
+        let (small, large) = (time(2000), time(32_000))
+        #expect(large < small * 100 + .milliseconds(500), "\(small), \(large)")
+    }
+
+    @Test func wellFormedTextStays() throws {
         let text = "<a x=\"1\" y='2'>b &amp; c<![CDATA[ & < ]]><d/><e>é</e></a>"
         #expect(try Self.repaired(text) == text)
     }

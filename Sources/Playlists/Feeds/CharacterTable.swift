@@ -6,11 +6,11 @@ struct CharacterTable: Sendable, Equatable {
     let characters: [UInt32]
 
     /// - Parameter label: the name in a declaration or `charset`, in any spelling: `ISO-8859-1`, `latin1`, `cp1252`.
-    /// - Returns: nil for UTF-8, which is not a single-byte encoding. The table of an unknown encoding has U+FFFD
-    ///   throughout: ASCII, and with it each address, stays right.
+    /// - Returns: nil for UTF-8 and UTF-16, which are not single-byte encodings. The table of an unknown encoding has
+    ///   U+FFFD throughout: ASCII, and with it most addresses, stays right.
     static func named(_ label: String) -> CharacterTable? {
         let name = label.lowercased().filter { $0 != "-" && $0 != "_" && $0 != " " }
-        guard !["utf8", "unicode11utf8", "usascii", "ascii", ""].contains(name) else { return nil }
+        guard !others.contains(name), !name.hasPrefix("utf"), !name.hasPrefix("iso10646") else { return nil }
         guard let text = texts[aliases[name] ?? name] else { return unknown }
         return CharacterTable(text)
     }
@@ -29,6 +29,9 @@ struct CharacterTable: Sendable, Equatable {
             return code == 0x2E ? UInt32(place) +| 128 : code // no trap: below 128
         }
     }
+
+    /// Names of Unicode and of ASCII, which the bytes themselves confirm or refute.
+    private static let others: Set<String> = ["unicode11utf8", "unicode", "ucs2", "ucs4", "usascii", "ascii", ""]
 
     private static let aliases = [
         "iso88591": "windows1252", "latin1": "windows1252", "l1": "windows1252", "cp1252": "windows1252",
@@ -54,7 +57,7 @@ struct CharacterTable: Sendable, Equatable {
             "ЂЃ‚ѓ„…†‡€‰Љ‹ЊЌЋЏђ‘’“”•–—.™љ›њќћџ.ЎўЈ¤Ґ¦§Ё©Є«¬.®Ї°±Ііґµ¶·ё№є»јЅѕї"
             + "АБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯабвгдежзийклмнопрстуфхцчшщъыьэюя",
         "koi8r":
-            "─│┌┐└┘├┤┬┴┼▀▄█▌▐░▒▓⌠■∙√≈≤≥.⌡°²·÷═║╒ё╓╔╕╖╗╘╙╚╛╜╝╞╟╠╡Ё╢╣╤╥╦╧╨╩╪╫╬©"
+            "─│┌┐└┘├┤┬┴┼▀▄█▌▐░▒▓⌠■∙√≈≤≥\u{A0}⌡°²·÷═║╒ё╓╔╕╖╗╘╙╚╛╜╝╞╟╠╡Ё╢╣╤╥╦╧╨╩╪╫╬©"
             + "юабцдефгхийклмнопярстужвьызшэщчъЮАБЦДЕФГХИЙКЛМНОПЯРСТУЖВЬЫЗШЭЩЧЪ",
         "windows1254":
             "€.‚ƒ„…†‡ˆ‰Š‹Œ....‘’“”•–—˜™š›œ..Ÿ.¡¢£¤¥¦§¨©ª«¬.®¯°±²³´µ¶·¸¹º»¼½¾¿"

@@ -41,18 +41,30 @@ final class FeedReader {
     /// other.
     static func read(_ text: FeedText, at url: OriginURL) throws(FeedError) -> Feed {
         do {
-            return try FeedReader(text, at: url).read(isLast: false)
+            return try FeedReader(text, at: url).read(upTo: [])
         } catch  where error.kind == .malformed || error.kind == .tooDeep {
-            return try FeedReader(try text.repaired(), at: url).read(isLast: true)
+            return try repaired(text, at: url)
         }
     }
 
-    /// - Parameter isLast: whether a mistake in the XML ends the reading, with what was read so far as the result.
-    private func read(isLast: Bool) throws(FeedError) -> Feed {
+    /// Reads the text with repairs. If it has too many mistakes for them, the items before the first mistake count.
+    private static func repaired(_ text: FeedText, at url: OriginURL) throws(FeedError) -> Feed {
+        do {
+            return try FeedReader(try text.repaired(), at: url).read(upTo: [.malformed])
+        } catch {
+            let feed = try? FeedReader(text, at: url).read(upTo: [.malformed, .tooDeep])
+            guard let feed, !feed.items.isEmpty else { throw error }
+            return feed
+        }
+    }
+
+    /// - Parameter mistakes: those that end the reading, with the items before them as the result. Others are thrown.
+    private func read(upTo mistakes: [FeedError.Kind]) throws(FeedError) -> Feed {
         let tree = FeedTree(text, at: url) { [self] in take($0, isCut: $1) }
         guard let tree else { throw .tooLarge("no memory for it") }
         tree.read()
-        if let failure = tree.failure, failure.kind != .malformed || !isLast { throw failure }
+        if let failure = tree.failure, !mistakes.contains(failure.kind) { throw failure }
+        if tree.failure != nil || tree.hasLeftOut { addresses.leaveOut() }
         guard let root = tree.outermost else { throw tree.failure ?? .notAFeed("it has no elements") }
         return try feed(root, isCut: tree.failure != nil)
     }
@@ -72,12 +84,14 @@ final class FeedReader {
         if root.name == .opml { throw .notAFeed("it is an OPML file, a list of feeds") }
         let kind: Feed.Kind = root.name == .feed ? .atom : root.name == .playlist ? .xspf : .rss
         var feed = Feed(kind: kind, url: url)
+        for channel in root.children(.channel) + [root] { feed.take(channel) }
+        // Such a link does not distinguish items.
+        for place in drafts.indices where drafts[place].page == feed.homePage { drafts[place].page = nil }
         (feed.items, feed.skipped) = FeedIdentities.sorted(drafts)
         feed.cut = text.end != nil ? .endsEarly : isCut ? .malformed : hasMore ? .tooManyItems : nil
         feed.isRepaired = text.isRepaired
         addresses.add(root, in: text)
         feed.addresses = addresses
-        for channel in root.children(.channel) + [root] { feed.take(channel) }
         return feed
     }
 }
@@ -99,7 +113,7 @@ extension Feed {
 
 extension FeedElement {
     /// The text of RSS's `link`, or a link of Atom without another meaning.
-    fileprivate var homePage: OriginURL? {
+    var homePage: OriginURL? {
         children(.link).lazy.filter { $0.relations.contains("alternate") }.compactMap {
             FeedReference($0["href"] ?? $0.text)?.url(at: $0.base)
         }.first

@@ -10,9 +10,9 @@ extension Feed {
     /// - Parameters:
     ///   - form: how the client reaches an origin's URLs.
     ///   - client: the URL that the client requested.
-    /// - Throws: if addresses were left out, or the text would grow beyond `PlaylistLimits.expansion`.
+    /// - Throws: if addresses were left out, as rewriting would then lead clients past the proxy, or the text would grow beyond `PlaylistLimits.expansion`.
     package func edits(for form: ProxyForm, at client: OriginURL) throws(FeedError) -> [AddressEdit] {
-        guard addresses.isComplete else { throw .tooLarge("more than \(FeedLimits.addresses) addresses") }
+        guard addresses.isComplete else { throw .incomplete }
         var rewriting = FeedRewriting(form: form, client: client, isXML: kind != .m3u && kind != .pls)
         for address in addresses.all where rewriting.added <= PlaylistLimits.expansion { rewriting.take(address) }
         guard rewriting.added <= PlaylistLimits.expansion else { throw .tooLarge("its addresses, rewritten") }

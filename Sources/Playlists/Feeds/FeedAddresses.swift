@@ -19,18 +19,29 @@ struct FeedAddresses: Sendable, Equatable {
         if all.count < FeedLimits.addresses { all.append(address) } else { isComplete = false }
     }
 
+    /// Notes that an address may be missing.
+    mutating func leaveOut() { isComplete = false }
+
     /// Adds all addresses of an element and of the elements in it.
     mutating func add(_ element: FeedElement, in text: FeedText) {
         for name in element.name.addresses where element.hasRewrittenAddress {
             add(element[name], at: element.places[name], element, text)
         }
         if element.isAddress { add(element.text, at: element.content, element, text) }
+        if element.name.isItem, let link = element.linkedMedia, !link.hasRewrittenAddress {
+            add(link["href"] ?? link.text, at: link["href"] == nil ? link.content : link.places["href"], link, text)
+        }
         for child in element.children { add(child, in: text) }
     }
 
     private mutating func add(_ written: String?, at place: Range<Int>?, _ element: FeedElement, _ text: FeedText) {
-        guard let reference = written.flatMap({ FeedReference($0) }), let place, let range = text.source(of: place)
+        guard text.hasPlaces, let reference = written.flatMap({ FeedReference($0) }), !reference.isDamaged
         else { return }
+        guard let place, let range = text.source(of: place) else {
+            // Elements within the text, for example. An address of another scheme is never rewritten.
+            isComplete = isComplete && reference.url(at: element.base) == nil
+            return
+        }
         add(Address(range: range, reference: reference.text, base: element.base, hasOwnBase: element.hasOwnBase))
     }
 }
@@ -49,7 +60,7 @@ extension FeedElement {
     fileprivate var isAddress: Bool {
         switch name {
         case .url, .logo, .icon, .newAddress, .location: true
-        case .image, .itunesImage: places.isEmpty
+        case .image, .itunesImage: places.isEmpty && child(.url) == nil
         default: false
         }
     }

@@ -32,15 +32,24 @@ struct FeedDate {
         return date.time
     }
 
-    /// Reads seconds or milliseconds since 1970. Eight digits are a day.
+    /// Reads seconds or milliseconds since 1970, and a day with its time of day in 12 or 14 digits. Eight digits are a
+    /// day.
     private static func stamp(_ text: String) -> Duration? {
-        let whole = ASCII.trimmed(text).prefix { $0 != "." }.utf8
-        guard let number = ASCII.decimal(whole), text.utf8.allSatisfy({ !ASCII.isLetter($0) }) else { return nil }
-        switch whole.count {
+        let whole = ASCII.trimmed(text).prefix { $0 != "." }
+        guard let number = ASCII.decimal(whole.utf8), text.utf8.allSatisfy({ !ASCII.isLetter($0) }) else { return nil }
+        switch whole.utf8.count {
         case 9...11: return .seconds(number)
-        case 12...14: return .milliseconds(number)
+        case 12: return compact(whole) ?? .milliseconds(number)
+        case 13: return .milliseconds(number)
+        case 14: return compact(whole)
         default: return nil
         }
+    }
+
+    /// `20020131100000`, `200201311000`; nil if the day or the time does not exist.
+    private static func compact(_ digits: Substring) -> Duration? {
+        var date = FeedDate()
+        return date.takeInteger(digits.prefix(8)) && date.takeClock(digits.dropFirst(8)) ? date.time : nil
     }
 
     private var time: Duration? {

@@ -10,6 +10,8 @@ struct FeedDraft {
     var season: Int?
     var episode: Int?
     var image: OriginURL?
+    /// The page about the item, if it may be needed for its identity.
+    var page: OriginURL?
     /// The media that can be played, the best first.
     var media: [Enclosure] = []
     /// Why there is no media.
@@ -28,22 +30,14 @@ struct FeedDraft {
 
 /// Gives each item of a feed its identity.
 struct FeedIdentities {
-    /// GUIDs that several files share. In one real feed, all of them were equal.
-    private var shared: Set<String> = []
-    private var files: [String: String] = [:]
-    /// Addresses without their queries, each with the first URL that has it.
-    private var addresses: [String: OriginURL] = [:]
-    private var sharedAddresses: Set<String> = []
+    private var guids = SharedNames(), keys = SharedNames()
 
+    /// Items in which the text ends do not count: they would change the identities of others.
     init(_ drafts: [FeedDraft]) {
-        for draft in drafts {
+        for draft in drafts where !draft.isCut {
             guard let url = draft.media.first?.url else { continue }
-            let file = url.withoutQuery
-            if let first = addresses[file], first != url { sharedAddresses.insert(file) }
-            addresses[file] = addresses[file] ?? url
-            guard let guid = draft.guid else { continue }
-            if let first = files[guid], first != file { shared.insert(guid) }
-            files[guid] = file
+            if let guid = draft.guid { guids.note(guid, of: url.hasMediaName ? url.withoutQuery : url.absolute) }
+            for key in draft.keys(url) { keys.note(key, of: url.absolute) }
         }
     }
 
@@ -55,9 +49,9 @@ struct FeedIdentities {
             if draft.isCut {
                 skipped.append(draft.skipped(.endsEarly, at: place + 1))
             } else if let media = draft.media.first {
-                let identity = identities.identity(of: draft, media.url)
-                if seen.insert(identity).inserted {
-                    items.append(FeedItem(draft, media, identity: identity))
+                let item = identities.item(draft, media)
+                if seen.insert(item.identity).inserted {
+                    items.append(item)
                 } else {
                     skipped.append(draft.skipped(.duplicate, at: place + 1))
                 }
@@ -68,19 +62,42 @@ struct FeedIdentities {
         return (items, skipped)
     }
 
-    /// Ignores the queries of media files, which are changing signatures and counters. The query of a script selects
-    /// the file.
-    private func identity(of draft: FeedDraft, _ url: OriginURL) -> String {
-        if let guid = draft.guid, !shared.contains(guid) { return guid }
+    private func item(_ draft: FeedDraft, _ media: Enclosure) -> FeedItem {
+        let guid = draft.guid.flatMap { guids.shared.contains($0) ? nil : $0 }
+        let file = draft.keys(media.url).first { !keys.shared.contains($0) } ?? media.url.absolute
+        return FeedItem(draft, media, guid: guid, file: file)
+    }
+}
+
+/// Finds the names that several media have. In one real feed, all GUIDs were equal.
+private struct SharedNames {
+    private var media: [String: String] = [:]
+    private(set) var shared: Set<String> = []
+
+    mutating func note(_ name: String, of medium: String) {
+        if let first = media[name] {
+            if first != medium { shared.insert(name) }
+        } else {
+            media[name] = medium
+        }
+    }
+}
+
+extension FeedDraft {
+    /// The texts that may identify its medium, the best first. One that several media of the text share is not used.
+    fileprivate func keys(_ url: OriginURL) -> [String] {
         let file = url.withoutQuery
-        return url.hasMediaName && !sharedAddresses.contains(file) ? file : url.absolute
+        guard url.hasQuery else { return [file] }
+        // No URL contains a space.
+        let dated = published.map { file + " \($0.components.seconds)" }
+        return [dated, page?.absolute, url.hasMediaName ? file : nil].compactMap { $0 }
     }
 }
 
 extension FeedItem {
-    fileprivate init(_ draft: FeedDraft, _ media: Enclosure, identity: String) {
+    fileprivate init(_ draft: FeedDraft, _ media: Enclosure, guid: String?, file: String) {
         self.init(
-            identity: identity, title: draft.title, published: draft.published, enclosure: media,
+            guid: guid, file: file, title: draft.title, published: draft.published, enclosure: media,
             alternatives: Array(draft.media.dropFirst()), duration: draft.duration, season: draft.season,
             episode: draft.episode, image: draft.image)
     }
@@ -90,6 +107,8 @@ extension OriginURL {
     private var path: Substring { Substring(pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") }) }
 
     fileprivate var withoutQuery: String { scheme.rawValue + "://" + authority + path }
+
+    var hasQuery: Bool { pathAndQuery.utf8.contains(UInt8(ascii: "?")) }
 
     /// The text after the last dot of the path, in lower case.
     var pathExtension: String {

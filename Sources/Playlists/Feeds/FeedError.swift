@@ -13,7 +13,7 @@ package struct FeedError: Error, Sendable, Equatable, CustomStringConvertible {
         case malformed
         /// A feed that defines entities that expand.
         case entities
-        /// A feed that exceeds one of `FeedLimits`.
+        /// A feed that exceeds one of `FeedLimits`, or whose addresses are not all known.
         case tooLarge
         /// Too many elements nested in each other.
         case tooDeep
@@ -37,6 +37,9 @@ package struct FeedError: Error, Sendable, Equatable, CustomStringConvertible {
     static let entities = FeedError(.entities, "the feed defines entities that expand: it is not read")
     static let tooDeep = FeedError(.tooDeep, "the feed has more than \(FeedLimits.depth) elements within each other")
     static let stream = FeedError(.stream, "this is an HLS playlist: one stream in segments, not a list of files")
+
+    static let incomplete = FeedError(
+        .tooLarge, "the feed cannot be rewritten: some of its addresses are beyond the limits or its mistakes")
 
     static func notAFeed(_ what: String) -> FeedError { FeedError(.notAFeed, "this is not a feed: \(what)") }
 

@@ -14,6 +14,8 @@ extension FeedDraft {
         image = element.picture
         resolved = image?.absolute.utf8.count ?? 0
         takeMedia(of: element)
+        if media.first?.url.hasQuery == true { page = element.homePage }
+        resolved += page?.absolute.utf8.count ?? 0
     }
 
     private static func identity(_ written: String) -> String? {
@@ -22,23 +24,31 @@ extension FeedDraft {
         return trimmed.isEmpty || trimmed.utf8.count > FeedLimits.identity ? nil : trimmed
     }
 
-    /// The number of a season or an episode: `5`, `5.5`, `Episode 5`, `S02E05`.
+    /// The number of a season or an episode: `5`, `5.5`, `Episode 5`, `S02E05`, `Episode 5 of 10`.
     /// - Returns: at most 99,999
     private static func number(_ written: String, isLast: Bool = true) -> Int? {
-        let runs = written.utf8.prefix(64).split { !ASCII.isDigit($0) }
+        var runs = written.utf8.prefix(64).split { !ASCII.isDigit($0) }
         let isFirst = !isLast || ASCII.trimmed(written).utf8.first.map(ASCII.isDigit) == true
+        if runs.count > 1, isTotal(written.utf8[runs[runs.count - 2].endIndex..<runs[runs.count - 1].startIndex]) {
+            runs.removeLast()
+        }
         guard !written.contains("-"), let digits = isFirst ? runs.first : runs.last else { return nil }
         return ASCII.decimal(digits, upTo: 99_999).map { Int($0) }
+    }
+
+    /// Whether the number after these words is that of all episodes.
+    private static func isTotal(_ words: Substring.UTF8View) -> Bool {
+        let text = String(decoding: words.filter { ASCII.isLetter($0) || $0 == XMLByte.slash }, as: UTF8.self)
+        return ["of", "outof", "/", "von", "de", "sur", "di"].contains(ASCII.lowercased(text))
     }
 
     // MARK: - Media
 
     /// Takes media in order of preference: the item's own, then Media RSS, then Podcasting 2.0.
     private mutating func takeMedia(of element: FeedElement) {
-        let offers = element.enclosures + element.mediaContents + element.alternateEnclosures + element.locations
-        for offer in offers.prefix(FeedLimits.alternatives + 1) { take(offer) }
+        for offer in element.offers.prefix(FeedLimits.alternatives + 1) { take(offer) }
         // Old feeds link to the file itself.
-        if offers.isEmpty, let link = element.mediaLink { take(link) }
+        if let link = element.linkedMedia { take(link.linkOffer) }
     }
 
     private mutating func take(_ offer: MediaOffer) {
@@ -76,7 +86,7 @@ private struct MediaOffer {
         return .success(Enclosure(url: url, length: isKnown ? bytes : nil, type: type, isDefault: isDefault))
     }
 
-    /// What the offer is if it is not media, by its type, or by its name if the type is missing.
+    /// The kind of an offer that is not media, by its type, or by its name if the type is missing.
     private static func other(_ type: String?, _ url: OriginURL) -> String? {
         if let type { return type.hasPrefix("image/") || type == "text/html" ? type : nil }
         return ["jpg", "jpeg", "png", "gif", "webp", "html", "htm"].contains(url.pathExtension)
@@ -135,10 +145,16 @@ extension FeedElement {
         children(.location).map { MediaOffer(reference: $0.text, base: $0.base) }
     }
 
-    fileprivate var mediaLink: MediaOffer? {
-        children(.link).lazy.map { MediaOffer(reference: $0["href"] ?? $0.text, base: $0.base) }.first {
-            if case .success(let enclosure) = $0.enclosure { enclosure.url.hasMediaName } else { false }
+    fileprivate var offers: [MediaOffer] { enclosures + mediaContents + alternateEnclosures + locations }
+
+    fileprivate var linkOffer: MediaOffer { MediaOffer(reference: self["href"] ?? text, base: base) }
+
+    /// The link to a media file, if the item offers no other media.
+    var linkedMedia: FeedElement? {
+        let link = children(.link).first {
+            if case .success(let enclosure) = $0.linkOffer.enclosure { enclosure.url.hasMediaName } else { false }
         }
+        return link != nil && offers.isEmpty ? link : nil
     }
 
     /// The picture of an item or a feed.

@@ -3,9 +3,12 @@ import HTTPModel
 
 /// An item of a feed that has media: an episode, a track.
 package struct FeedItem: Sendable, Equatable {
-    /// Distinguishes the items of a feed, and stays when an address changes: the GUID (`guid`, Atom's `id`), or the
-    /// address of the media if there is no GUID or several items share it.
-    package var identity: String
+    /// The identity that the feed states (`guid`, Atom's `id`), which stays when an address changes; nil if there is
+    /// none, or if several items of this text share it.
+    package var guid: String?
+    /// Distinguishes the items without a GUID: the address of the media. A query may be a signature that changes, or
+    /// select the file: an address with one counts without it, but with the date; or else it is the link to a page.
+    package var file: String
     package var title: String?
     /// The time since 1970-01-01T00:00:00Z; nil if the feed states no date, or an impossible one.
     package var published: Duration?
@@ -18,6 +21,18 @@ package struct FeedItem: Sendable, Equatable {
     package var season: Int?
     package var episode: Int?
     package var image: OriginURL?
+}
+
+extension FeedItem {
+    /// Distinguishes the items of a text: the GUID, or else the file.
+    package var identity: String { guid ?? file }
+
+    /// Whether two readings of one feed, at different times, show the same item. A GUID may be shared in only one of
+    /// the two texts: the file decides where one reading has no GUID.
+    package func isSame(as other: FeedItem) -> Bool {
+        if let guid, let known = other.guid { return guid == known }
+        return file == other.file
+    }
 }
 
 /// One form of an item's media.

@@ -5,6 +5,8 @@ import HTTPModel
 struct FeedReference: Equatable {
     /// The address in ASCII, as players send it.
     let text: String
+    /// Whether it contains U+FFFD, which stands for bytes of an unknown encoding: nobody knows the real address.
+    let isDamaged: Bool
 
     /// - Parameter written: the address from the parser, with entities replaced. Removes white space around it and line
     ///   breaks in it, and decodes ampersands that were escaped twice (`&amp;amp;`).
@@ -12,6 +14,7 @@ struct FeedReference: Equatable {
         let bytes = written.utf8.filter { !Self.isLineBreak($0) }
         guard bytes.contains(where: { !ASCII.isXMLSpace($0) }), bytes.count < FeedLimits.text else { return nil }
         text = Reference.text(bytes).replacing("&amp;", with: "&")
+        isDamaged = bytes.contains(0xEF) && written.unicodeScalars.contains("\u{FFFD}")
     }
 
     /// Reads the address of a feed. `feed://host/path` and `feed:https://host/path`, from older browsers and podcast
@@ -24,7 +27,8 @@ struct FeedReference: Equatable {
     }
 
     func url(at base: OriginURL) -> OriginURL? {
-        base.resolving(text).flatMap { $0.absolute.utf8.count <= FeedLimits.text ? $0 : nil }
+        guard !isDamaged else { return nil }
+        return base.resolving(text).flatMap { $0.absolute.utf8.count <= FeedLimits.text ? $0 : nil }
     }
 
     /// Why the address cannot be fetched.

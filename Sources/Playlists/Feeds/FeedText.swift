@@ -12,7 +12,7 @@ struct FeedText {
     private(set) var isRepaired = false
     private var maps: [MappedText] = []
     /// Whether positions in the received text are known: the bytes are unchanged, or there is a map.
-    private let hasPlaces: Bool
+    let hasPlaces: Bool
 
     /// - Parameter charset: the `charset` of the response's media type.
     init(_ received: [UInt8], charset: String?) {
@@ -40,7 +40,7 @@ struct FeedText {
         maps = text.maps + [repair.text]
     }
 
-    /// The same text made well-formed.
+    /// The same text with repairs, after which it is well-formed.
     func repaired() throws(FeedError) -> FeedText { FeedText(try XMLRepair(bytes, from: start, encoding), of: self) }
 
     /// The position of bytes in the received text; nil if that was transcoded.
@@ -48,7 +48,8 @@ struct FeedText {
         hasPlaces ? maps.reversed().reduce(range) { range, map in map.source(of: range) } : nil
     }
 
-    private static func replacingStrays(_ bytes: [UInt8]) -> MappedText {
+    /// The text in UTF-8, with bytes that do not belong to a character read as windows-1252.
+    static func replacingStrays(_ bytes: [UInt8]) -> MappedText {
         var map = MappedText()
         var place = 0, copied = 0
         while place < bytes.count {

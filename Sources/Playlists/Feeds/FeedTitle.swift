@@ -46,9 +46,12 @@ enum FeedTitle {
     private static func withoutTags(_ text: String) -> String {
         guard text.utf8.contains(UInt8(ascii: "<")) else { return text }
         var kept: [UInt8] = []
-        var rest = Array(text.utf8)[...]
+        let bytes = Array(text.utf8)
+        var rest = bytes[...]
+        // After the last end of a tag, no tag begins: none is searched for.
+        let last = bytes.lastIndex(of: UInt8(ascii: ">")) ?? 0
         while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "<"), let first = rest.first, isTagStart(first),
+            if byte == UInt8(ascii: "<"), rest.startIndex <= last, let first = rest.first, isTagStart(first),
                 let end = rest.firstIndex(of: UInt8(ascii: ">"))
             {
                 // A line break in HTML separates words.

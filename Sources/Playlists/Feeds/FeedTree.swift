@@ -15,6 +15,8 @@ final class FeedTree {
     private(set) var root: FeedElement?
     /// Why reading ended early. The items before a mistake in the XML count.
     private(set) var failure: FeedError?
+    /// Whether elements that may contain addresses were left out.
+    private(set) var hasLeftOut = false
     /// The elements that have not ended yet, from the root.
     private var open: [FeedElement] = []
     /// The depth inside an element that is skipped; 0 outside.
@@ -59,8 +61,18 @@ final class FeedTree {
         reached = place
         repeat {
             place = parse(from: place)
-            if place - reached > FeedLimits.tag * 2 { fail(.tooLarge("a tag of more than \(FeedLimits.tag) bytes")) }
+            if place - reached > FeedLimits.tag * 2 { fail(tooLong) }
         } while place < text.bytes.count && failure == nil
+    }
+
+    /// The error for markup that the parser would have to hold in memory. A repair leaves out comments and processing
+    /// instructions, and so reads the text behind them.
+    private var tooLong: FeedError {
+        let rest = text.bytes[min(reached, text.bytes.count)...].drop(while: ASCII.isXMLSpace)
+        guard rest.starts(with: "<!--".utf8) || rest.starts(with: "<?".utf8) else {
+            return .tooLarge("a tag of more than \(FeedLimits.tag) bytes")
+        }
+        return FeedError(.malformed, "the XML cannot be read: a comment of more than \(FeedLimits.tag) bytes")
     }
 
     private func setHandlers() {
@@ -205,11 +217,13 @@ final class FeedTree {
 
     /// - Returns: whether the element is kept.
     private func count(_ name: FeedElement.Name) -> Bool {
-        if name.isItem { elementsOfItem = 0 }
         if open.contains(where: \.name.isItem) {
+            // Items within an item count as well, as the outer one keeps all its elements until it ends.
             elementsOfItem += 1
+            hasLeftOut = hasLeftOut || elementsOfItem > FeedLimits.elementsOfItem
             return elementsOfItem <= FeedLimits.elementsOfItem
         }
+        if name.isItem { elementsOfItem = 0 }
         elements += name.isItem ? 0 : 1
         if elements > FeedLimits.elements { fail(.tooLarge("more than \(FeedLimits.elements) elements")) }
         return failure == nil

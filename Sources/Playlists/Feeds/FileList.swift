@@ -22,28 +22,38 @@ struct FileList {
         return feed
     }
 
-    /// The lines without white space around them.
-    private var lines: LazyFilterSequence<LazyMapSequence<[ArraySlice<UInt8>], Range<Int>>> {
-        let start = XMLProlog.blank(bytes)
-        return bytes[start...].split { $0 == ASCII.lineFeed || $0 == ASCII.carriageReturn }.lazy.map { line in
-            let first = line.firstIndex { !ASCII.isXMLSpace($0) } ?? line.endIndex
-            let last = line.lastIndex { !ASCII.isXMLSpace($0) } ?? first - 1
-            return first..<(last + 1)
-        }.filter { !$0.isEmpty }
+    /// The lines without white space around them, each found when it is needed. Blank lines are left out.
+    static func lines(of bytes: [UInt8]) -> some Sequence<Range<Int>> {
+        sequence(state: XMLProlog.blank(bytes)) { place -> Range<Int>? in
+            while place < bytes.count {
+                let rest = bytes[place...]
+                let end = rest.firstIndex { $0 == ASCII.lineFeed || $0 == ASCII.carriageReturn } ?? bytes.count
+                place = end + 1
+                let line = rest[..<end]
+                guard let first = line.firstIndex(where: { !ASCII.isXMLSpace($0) }) else { continue }
+                return first..<((line.lastIndex { !ASCII.isXMLSpace($0) } ?? first) + 1)
+            }
+            return nil
+        }
     }
 
+    /// Whether further lines change nothing: neither their files nor their addresses are kept.
+    private var isFull: Bool { feed.cut != nil && !feed.addresses.isComplete }
+
     /// - Parameter range: the position of the reference in the text.
-    private mutating func add(_ reference: FeedReference, _ draft: FeedDraft, at range: Range<Int>) {
+    private mutating func addAddress(_ reference: FeedReference, at range: Range<Int>) {
+        // Positions in the received text are not known.
+        if case .utf16 = encoding { return }
+        guard !reference.isDamaged, !reference.text.contains("\\") else { return }
+        feed.addresses.add(.init(range: range, reference: reference.text, base: feed.url, hasOwnBase: false))
+    }
+
+    private mutating func add(_ reference: FeedReference, _ draft: FeedDraft) {
         guard drafts.count < FeedLimits.items, resolved <= FeedLimits.resolved else { return feed.cut = .tooManyItems }
         var draft = draft
         if let url = reference.text.contains("\\") ? nil : reference.url(at: feed.url) {
             draft.media = [Enclosure(url: url)]
             resolved += url.absolute.utf8.count
-            if case .utf16 = encoding {
-            } else {
-                feed.addresses.add(
-                    .init(range: range, reference: reference.text, base: feed.url, hasOwnBase: false))
-            }
         } else {
             draft.fault = reference.fault
         }
@@ -59,13 +69,15 @@ extension FileList {
     static func m3u(_ bytes: [UInt8], at url: OriginURL) throws(FeedError) -> Feed {
         var list = FileList(.m3u, bytes, at: url)
         var draft = FeedDraft()
-        for range in list.lines {
+        for range in lines(of: list.bytes) {
+            if list.isFull { break }
             let line = list.encoding.string(list.bytes[range])
             if line.hasPrefix("#EXT-X-") { throw .stream }
             if line.hasPrefix("#") {
                 list.take(line, &draft)
             } else if let reference = FeedReference(line) {
-                list.add(reference, draft, at: range)
+                list.addAddress(reference, at: range)
+                list.add(reference, draft)
                 draft = FeedDraft()
             }
         }
@@ -102,15 +114,22 @@ extension FileList {
     static func pls(_ bytes: [UInt8], at url: OriginURL) -> Feed {
         var list = FileList(.pls, bytes, at: url)
         var entries: [Int64: PLSEntry] = [:]
-        for range in list.lines {
+        for range in lines(of: list.bytes) {
+            if list.isFull { break }
             guard let (name, number, value) = list.assignment(range) else { continue }
             let text = list.encoding.string(list.bytes[value])
             if name == "playlistname" || name == "x-gnome-title" { list.feed.title = FeedTitle.line(text) }
-            guard let number, entries.count <= FeedLimits.items || entries[number] != nil else { continue }
-            entries[number, default: PLSEntry()].take(name, text, at: value)
+            let reference = name == "file" ? FeedReference(text) : nil
+            if let reference { list.addAddress(reference, at: value) }
+            guard let number else { continue }
+            if entries.count < FeedLimits.items || entries[number] != nil {
+                entries[number, default: PLSEntry()].take(name, text, reference)
+            } else if reference != nil {
+                list.feed.cut = .tooManyItems
+            }
         }
         for (_, entry) in entries.sorted(by: { $0.key < $1.key }) {
-            if let (reference, range) = entry.file { list.add(reference, entry.draft, at: range) }
+            if let reference = entry.file { list.add(reference, entry.draft) }
         }
         return list.finished
     }
@@ -130,13 +149,13 @@ extension FileList {
 
 /// The entries of a PLS list with one number.
 private struct PLSEntry {
-    private(set) var file: (FeedReference, Range<Int>)?
+    private(set) var file: FeedReference?
     private(set) var draft = FeedDraft()
 
     /// If a name has two values, the first counts.
-    mutating func take(_ name: String, _ text: String, at range: Range<Int>) {
+    mutating func take(_ name: String, _ text: String, _ reference: FeedReference?) {
         switch name {
-        case "file": if file == nil { file = FeedReference(text).map { ($0, range) } }
+        case "file": file = file ?? reference
         case "title": draft.title = draft.title ?? FeedTitle.line(text)
         case "length": draft.duration = draft.duration ?? FeedDuration.duration(text)
         default: break

@@ -33,8 +33,14 @@ extension OPML {
 }
 
 extension OPMLFeed {
+    /// The URL. One that itself contains `&amp;` is escaped twice: readers, this one too, take it for a mistake.
+    private var written: String {
+        let text = url.absolute
+        return text.contains("&amp;") ? text.replacing("&", with: "&amp;") : text
+    }
+
     fileprivate var outline: String {
-        let title = XMLCharacter.escaped(title), url = XMLCharacter.escaped(url.absolute)
+        let title = XMLCharacter.escaped(title), url = XMLCharacter.escaped(written)
         return "<outline type=\"rss\" text=\"\(title)\" title=\"\(title)\" xmlUrl=\"\(url)\"/>"
     }
 }

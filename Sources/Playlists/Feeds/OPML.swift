@@ -15,7 +15,7 @@ package struct OPMLFeed: Sendable, Equatable {
     package init(title: String?, url: OriginURL, categories: [String] = []) {
         self.title = title.flatMap(FeedTitle.line) ?? url.absolute
         self.url = url
-        self.categories = Array(categories.compactMap(FeedTitle.line).prefix(FeedLimits.categories))
+        self.categories = Array(categories.lazy.compactMap(FeedTitle.line).prefix(FeedLimits.categories))
     }
 }
 
@@ -82,23 +82,24 @@ private struct OPMLReading {
         for outline in outlines {
             let title = [outline["text"], outline["title"]].lazy.compactMap { $0.flatMap(FeedTitle.line) }.first
             if let address = outline.feedAddress { take(address, title, in: folders) }
-            take(outline.children(.outline), in: folders + (title.map { [$0] } ?? []))
+            let inner = folders + (title.map { [$0] } ?? [])
+            take(outline.children(.outline), in: Array(inner.prefix(FeedLimits.categories)))
         }
     }
 
     private mutating func take(_ address: String, _ title: String?, in folders: [String]) {
         position += 1
-        let reference = FeedReference(feed: address)
-        guard let url = Self.url(address) ?? reference.flatMap({ Self.url($0.text) }) else {
-            return skip(title ?? address, reference?.fault ?? .noEnclosure)
+        let read = FeedReference(feed: address)
+        guard let reference = read, !reference.isDamaged, let url = Self.url(address) ?? Self.url(reference.text) else {
+            return skip(title ?? address, read?.fault ?? .noEnclosure)
         }
         guard seen.insert(url).inserted else { return skip(title ?? address, .duplicate) }
         feeds.append(OPMLFeed(title: title, url: url, categories: folders))
     }
 
-    /// The URL as it is written; nil if it is escaped twice.
+    /// The URL as it is written, or with its ampersands decoded if they are escaped twice.
     private static func url(_ text: String) -> OriginURL? {
-        text.contains("&amp;") ? nil : try? OriginURL(url: String(ASCII.trimmed(text)))
+        try? OriginURL(url: String(ASCII.trimmed(text.replacing("&amp;", with: "&"))))
     }
 
     private mutating func skip(_ name: String, _ reason: SkippedItem.Reason) {

@@ -3,8 +3,8 @@ import HTTPModel
 
 /// The encoding of a feed.
 ///
-/// A byte order mark decides, then whether the bytes are valid UTF-8. The declaration, which is wrong most often,
-/// counts only after these.
+/// A byte order mark decides, then whether the bytes are UTF-8, or UTF-8 with few mistakes. The declaration, which is
+/// wrong most often, counts only after these.
 enum TextEncoding: Equatable {
     case utf8
     /// UTF-8 except for some bytes, which are read as windows-1252.
@@ -19,12 +19,11 @@ enum TextEncoding: Equatable {
             self = wide
         } else if String(validating: bytes, as: UTF8.self) != nil {
             self = .utf8
-        } else if let table = declared.flatMap(CharacterTable.named) {
-            self = .table(table)
         } else {
             // UTF-8 with cut characters has few stray bytes; in another encoding, almost all are stray.
             let count = UTF8Count(bytes)
-            self = count.characters > count.strays && count.strays <= 10_000 ? .damagedUTF8 : .table(.western)
+            let isDamaged = count.characters > count.strays && count.strays <= 10_000
+            self = isDamaged ? .damagedUTF8 : .table(declared.flatMap(CharacterTable.named) ?? .western)
         }
     }
 
@@ -53,7 +52,10 @@ enum TextEncoding: Equatable {
 
     /// Decodes a line of a list of files.
     func string(_ bytes: ArraySlice<UInt8>) -> String {
-        guard case .table(let table) = self else { return String(decoding: bytes, as: UTF8.self) }
+        guard case .table(let table) = self else {
+            let valid = self == .damagedUTF8 ? FeedText.replacingStrays(Array(bytes)).bytes : Array(bytes)
+            return String(decoding: valid, as: UTF8.self)
+        }
         let scalars = bytes.lazy.map { byte in
             Unicode.Scalar(byte < 0x80 ? UInt32(byte) : table.characters[Int(byte &- 0x80)]) ?? "\u{FFFD}"
         }

@@ -6,6 +6,8 @@ enum XMLProlog {
     /// Within how many bytes the first element of a feed, or its declaration, must begin.
     private static let longest = 8192
     private static let roots = ["<rss", "<feed", "<rdf:rdf", "<channel", "<opml", "<playlist", "<atom:feed"]
+    /// The names of roots without a prefix.
+    private static let names = ["rss", "feed", "rdf", "channel", "opml", "playlist"]
 
     /// Where the XML begins.
     static func start(of bytes: [UInt8]) -> Int {
@@ -13,8 +15,18 @@ enum XMLProlog {
         let root = roots.compactMap { place(of: $0, in: bytes, upTo: longest) }.min()
         // A warning from the server's software, or a comment, may precede it.
         if let declaration = place(of: "<?xml ", in: bytes, upTo: root ?? longest) { return declaration }
-        if blank < bytes.count, bytes[blank] == UInt8(ascii: "<") { return blank }
-        return root ?? blank
+        let beginsHere = blank < bytes.count && bytes[blank] == UInt8(ascii: "<")
+        return beginsHere && (root == nil || mayBegin(bytes[blank...])) ? blank : root ?? blank
+    }
+
+    /// Whether a document may begin with this markup: a comment, an instruction, a document type, or a root with any
+    /// prefix. Other tags are output of the server's software if a root follows.
+    private static func mayBegin(_ text: ArraySlice<UInt8>) -> Bool {
+        let rest = text.dropFirst()
+        if rest.first == UInt8(ascii: "!") || rest.first == UInt8(ascii: "?") { return true }
+        let name = rest.prefix(64).prefix { ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == ASCII.colon }
+        let local = name.split(separator: ASCII.colon).last ?? []
+        return names.contains { ASCII.equalIgnoringCase(local, $0.utf8) }
     }
 
     /// The length of byte order marks and white space. Texts that were joined from files may have several marks.

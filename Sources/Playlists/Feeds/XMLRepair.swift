@@ -1,6 +1,6 @@
 import HTTPModel
 
-/// Turns a text that is almost XML into well-formed XML, and records where each byte comes from.
+/// Turns a text that is almost XML into well-formed XML, and records which byte of the text each byte stands for.
 ///
 /// It reads the text as browsers do: it pairs tags by name, closes or drops tags without a partner, and treats invalid
 /// markup as text. It leaves out comments, processing instructions and the document type. All that it adds is ASCII,
@@ -75,9 +75,17 @@ struct XMLRepair {
         case XMLByte.ampersand: return XMLCharacter.reference(source[place..<range.upperBound])
         case XMLByte.less: return (1, "&lt;")
         case UInt8(ascii: "]") where source[place..<range.upperBound].starts(with: "]]>".utf8): return (3, "]]&gt;")
+        // A comment or a tag was left out between the brackets.
+        case UInt8(ascii: "]") where isAfterBracket(place, in: range, context): return (1, "&#93;")
+        case XMLByte.greater where isAfterBracket(place, in: range, context): return (1, "&gt;")
         case ASCII.quote where context == .value(quote: ASCII.quote): return (1, "&quot;")
         default: return nil
         }
+    }
+
+    /// Whether a text begins here and a closing bracket precedes it in the repaired text.
+    private func isAfterBracket(_ place: Int, in range: Range<Int>, _ context: Context) -> Bool {
+        context == .text && place == range.lowerBound && text.bytes.last == UInt8(ascii: "]")
     }
 
     // MARK: - Markup
@@ -91,7 +99,8 @@ struct XMLRepair {
         } else if rest.starts(with: "<!".utf8) {
             place = documentTypeEnd
         } else if rest.starts(with: "<?".utf8) {
-            place = find("?>", after: 2) ?? find(">", after: 2) ?? source.count
+            // As in browsers: the question mark before the end is often missing.
+            place = find(">", after: 2) ?? source.count
         } else if let tag = XMLTag(source, at: place) {
             try take(tag)
         } else {
@@ -209,7 +218,9 @@ struct XMLRepair {
     }
 
     private mutating func writeEnd(_ name: Range<Int>, for range: Range<Int>) {
-        text.write([XMLByte.less, XMLByte.slash] + source[name] + [XMLByte.greater], for: range)
+        let tag: [UInt8] = [XMLByte.less, XMLByte.slash] + source[name] + [XMLByte.greater]
+        // A copy extends the piece before it, so that an end tag without a mistake is not a change.
+        if source[range].elementsEqual(tag) { text.copy(range, of: source) } else { text.write(tag, for: range) }
     }
 
     private func isSame(_ a: Range<Int>, _ b: Range<Int>) -> Bool {

@@ -31,23 +31,27 @@ struct XMLTag {
         let first = place + (kind == .end ? 2 : 1)
         name = first..<(bytes[first...].firstIndex(where: Self.endsName) ?? bytes.count)
         range = place..<bytes.count
-        isPlain = bytes[name].allSatisfy {
-            $0 > ASCII.space && $0 < 0x7F && $0 != ASCII.quote && $0 != XMLByte.ampersand
-        }
         guard let end = takeAttributes(bytes) else { return nil }
         range = place..<end
     }
 
-    /// Whether a tag begins: a letter follows, or a slash and a letter.
+    /// Whether a tag begins: a name follows, or a slash and a name. Only names in ASCII are recognized: all names that
+    /// are read have one.
     static func begins(_ bytes: [UInt8], at place: Int) -> Bool {
         let rest = bytes[place...].dropFirst()
         let name = rest.first == XMLByte.slash ? rest.dropFirst() : rest
         guard let first = name.first else { return true }
-        return isNameStart(first)
+        return isNameStart(first) && name.prefix { !endsName($0) }.allSatisfy(isNameCharacter)
     }
 
     private static func isNameStart(_ byte: UInt8) -> Bool {
-        ASCII.isLetter(byte) || byte == UInt8(ascii: "_") || byte >= 0x80
+        ASCII.isLetter(byte) || byte == UInt8(ascii: "_")
+    }
+
+    /// XML 1.0 §2.3, production NameChar, within ASCII.
+    private static func isNameCharacter(_ byte: UInt8) -> Bool {
+        isNameStart(byte) || ASCII.isDigit(byte) || byte == ASCII.colon || byte == UInt8(ascii: "-")
+            || byte == UInt8(ascii: ".")
     }
 
     private static func endsName(_ byte: UInt8) -> Bool {
@@ -121,7 +125,8 @@ struct XMLTag {
     private mutating func add(_ attribute: Attribute, _ bytes: [UInt8]) {
         let name = bytes[attribute.name], value = bytes[attribute.value]
         let isKnown = attributes.contains { bytes[$0.name].elementsEqual(name) }
-        guard let first = name.first, Self.isNameStart(first), !isKnown, attributes.count < 100 else {
+        let isName = name.first.map(Self.isNameStart) == true && name.allSatisfy(Self.isNameCharacter)
+        guard isName, !isKnown, attributes.count < 100 else {
             isPlain = false
             return
         }
@@ -129,7 +134,7 @@ struct XMLTag {
         let follower = bytes[attribute.value.upperBound...].dropFirst().first
         let isSeparate = follower.map(Self.endsName) ?? false
         isPlain =
-            isPlain && attribute.quote != nil && isSeparate && name.allSatisfy { $0 > ASCII.space && $0 < 0x7F }
+            isPlain && attribute.quote != nil && isSeparate
             && value.allSatisfy { $0 >= ASCII.space && $0 < 0x7F && $0 != XMLByte.ampersand && $0 != XMLByte.less }
         attributes.append(attribute)
     }
