@@ -68,6 +68,7 @@ struct BuildInformation: Equatable {
 
     private static var neededFiles: [String] {
         var names: [String] = []
+        // no trap: there are as many as this program was linked with.
         while let name = reelcache_build_needed_library(UInt32(names.count)) { names.append(String(cString: name)) }
         return names
     }
