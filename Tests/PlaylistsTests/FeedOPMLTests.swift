@@ -84,19 +84,6 @@ import Testing
         #expect(feedFailure { _ = try OPML(reading: bytes("<opml><body>\(deeper)")) }?.kind == .tooDeep)
     }
 
-    @Test func timeForFoldersIsBoundedByThoseThatCount() throws {
-        func time(_ depth: Int) throws -> Duration {
-            let name = String(repeating: "x", count: 500)
-            let start = String(repeating: "<outline text='\(name)'>", count: depth)
-            let feeds = (0..<300).map { "<outline xmlUrl='http://h/\($0)'/>" }.joined()
-            let end = String(repeating: "</outline>", count: depth)
-            let text = "<opml><body>\(start)\(feeds)\(end)</body></opml>"
-            return try ContinuousClock().measure { _ = try OPML(reading: bytes(text)) }
-        }
-        let (few, many) = (try time(16), try time(240))
-        #expect(many < few * 6 + .milliseconds(100), "\(few), \(many)")
-    }
-
     @Test(arguments: [
         ("", FeedError.Kind.empty), ("<html>", .page), (FeedSamples.atom, .notAFeed), ("#EXTM3U\n", .notAFeed),
     ])

@@ -47,17 +47,6 @@ import Testing
         #expect(repair.text.bytes.text == text && repair.text.pieces == 1)
     }
 
-    // Nothing is searched for again and again: twice the text takes about twice the time, not four times.
-    @Test(arguments: ["<?a>", "<", "<?a", "<!a>", "<!-- -->", "<a,", "<![CDATA[]]>", "<a b='", "<a/>"])
-    func timeOfARepairIsLinear(piece: String) {
-        func time(_ count: Int) -> Duration {
-            let text = bytes("<rss>" + String(repeating: piece, count: count))
-            return ContinuousClock().measure { _ = try? XMLRepair(text, from: 0, .utf8) }
-        }
-        let (small, large) = (time(2000), time(32_000))
-        #expect(large < small * 100 + .milliseconds(500), "\(small), \(large)")
-    }
-
     @Test func wellFormedTextStays() throws {
         let text = "<a x=\"1\" y='2'>b &amp; c<![CDATA[ & < ]]><d/><e>é</e></a>"
         #expect(try Self.repaired(text) == text)
