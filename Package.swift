@@ -40,7 +40,7 @@ let package = Package(
         .target(name: "Playlists", dependencies: ["CExpat", "HTTPModel", "CachePolicy"]),
 
         // Mechanisms
-        .target(name: "Metrics"),
+        .target(name: "Metrics", dependencies: ["CXXHash"]),
         .target(name: "EventIO", dependencies: ["CEvent", "CLinux"]),
         .target(
             name: "HTTPTransport",
@@ -63,12 +63,18 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
+        .target(
+            name: "Locating",
+            dependencies: [
+                "CLinux", "CachePolicy", "HTTPModel", "Metrics", .product(name: "Logging", package: "swift-log"),
+            ]),
+
         // What joins them
         .target(
             name: "CacheFill",
             dependencies: [
                 "Units",
-                "EventIO", "HTTPModel", "CachePolicy", "Metrics", "Upstream", "DiskCache",
+                "EventIO", "HTTPModel", "CachePolicy", "Locating", "Metrics", "Upstream", "DiskCache",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
@@ -88,6 +94,14 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
         .target(
+            name: "Subscriptions",
+            dependencies: [
+                "Units",
+                "CachePolicy", "CacheFill", "DiskCache", "Downloads", "EventIO", "HTTPModel", "Playlists",
+                "Presentations", "Upstream",
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+            ]),
+        .target(
             name: "MediaProxy",
             dependencies: [
                 "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache", "CacheFill",
@@ -97,7 +111,7 @@ let package = Package(
             name: "ControlAPI",
             dependencies: [
                 "Units", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "DiskCache", "Downloads",
-                "Playlists", "Presentations",
+                "Playlists", "Presentations", "Subscriptions",
             ]),
         .target(
             name: "Reelcache",
@@ -105,14 +119,15 @@ let package = Package(
                 "Units",
                 "CLinux", "EventIO", "HTTPModel", "CachePolicy", "Metrics", "HTTPTransport", "Upstream", "DiskCache",
                 "CacheFill", "MediaProxy", "Playlists", "Presentations",
-                "ControlAPI", "Downloads", .product(name: "Logging", package: "swift-log"),
+                "ControlAPI", "Downloads", "Subscriptions", .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What the command line needs besides
         .target(name: "CBuild", cSettings: commit.map { [.define("REELCACHE_COMMIT", to: $0)] } ?? []),
         .target(name: "LocalFiles", dependencies: ["CLinux", "HTTPModel"]),
         .target(
-            name: "TerminalText", dependencies: ["CachePolicy", "Downloads", "HTTPModel", "LocalFiles", "Units"]),
+            name: "TerminalText",
+            dependencies: ["CachePolicy", "Downloads", "HTTPModel", "LocalFiles", "Metrics", "Subscriptions", "Units"]),
         .target(
             name: "Configuration",
             dependencies: [
@@ -123,7 +138,8 @@ let package = Package(
             name: "Administration",
             dependencies: [
                 "CachePolicy", "ControlAPI", "DiskCache", "Downloads", "EventIO", "HTTPModel", "LocalFiles", "Metrics",
-                "Presentations", "Reelcache", "Units", "Upstream", .product(name: "Logging", package: "swift-log"),
+                "Presentations", "Reelcache", "Subscriptions", "Units", "Upstream",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         .target(name: "Manual", dependencies: ["Configuration"]),
         .target(name: "Completion"),
@@ -139,7 +155,7 @@ let package = Package(
                 "Administration", "Completion", "Configuration", "Doctor", "LocalFiles", "Manual", "TerminalText",
                 "Units",
                 "Reelcache", "ControlAPI", "DiskCache", "Downloads", "CachePolicy", "HTTPModel", "Metrics", "CLinux",
-                "Playlists",
+                "Playlists", "Subscriptions",
                 "CBuild", "CCurl", "CEvent", "CExpat", "CXXHash", "CZlib", "Upstream",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
@@ -166,7 +182,7 @@ let package = Package(
         .testTarget(name: "CachePolicyTests", dependencies: ["CachePolicy", "HTTPModel", "TestSupport"]),
         .testTarget(name: "UnitsTests", dependencies: ["Units", "TestSupport"]),
         .testTarget(name: "LocalFilesTests", dependencies: ["LocalFiles", "TestSupport"]),
-        .testTarget(name: "TerminalTextTests", dependencies: ["Downloads", "TerminalText", "TestSupport"]),
+        .testTarget(name: "TerminalTextTests", dependencies: ["Downloads", "Metrics", "TerminalText", "TestSupport"]),
         .testTarget(
             name: "ConfigurationTests",
             dependencies: [
@@ -184,6 +200,12 @@ let package = Package(
             ]),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"]),
         .testTarget(
+            name: "LocatingTests",
+            dependencies: [
+                "CachePolicy", "HTTPModel", "Locating", "Metrics", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        .testTarget(
             name: "CacheFillTests",
             dependencies: [
                 "Upstream",
@@ -196,6 +218,12 @@ let package = Package(
             dependencies: [
                 "Downloads", "CachePolicy", "Playlists", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
+            ]),
+        .testTarget(
+            name: "SubscriptionsTests",
+            dependencies: [
+                "Subscriptions", "CachePolicy", "Downloads", "Playlists", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "UpstreamTests", dependencies: ["Upstream", "EventIO", "HTTPModel", "CachePolicy", "TestSupport"]),
@@ -241,7 +269,7 @@ let package = Package(
 // scripts/fuzz builds it.
 let fuzzed: [Target.Dependency] = [
     "HTTPModel", "CachePolicy", "Playlists", "Upstream", "DiskCache", "Configuration", "ControlAPI", "Downloads",
-    "TerminalText", "TestSupport", "Units",
+    "Locating", "Metrics", "TerminalText", "TestSupport", "Units",
     .product(name: "GRDB", package: "GRDB.swift"),
 ]
 package.targets.append(

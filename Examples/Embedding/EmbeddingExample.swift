@@ -45,6 +45,8 @@ import FoundationNetworking
         print("cached before: \(cache.isCached(url) ? "yes" : "no")")
         try await cache.setMaxDownloads(2)
         try await cache.setDownloadRate(rate)
+        try await cache.setDownloadSchedule(["01:00-06:30=unlimited", "else=5MB"])
+        try await cache.setDownloadCaps(["2GB/day", "40GB/month"])
         try await download(cache)
         try await describe(cache)
         try await play(cache)

@@ -195,6 +195,7 @@ extension ProxyConfiguration {
         tuning.evictsAhead = false
         tuning.adviceWords = .flags
         tuning.downloads = carriesOutDownloads
+        tuning.checksFeeds = false
         return try Proxy(configuration, tuning: tuning, logger: OpenedCache.logger)
     }
 }

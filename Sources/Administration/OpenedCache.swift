@@ -25,7 +25,7 @@ package final class OpenedCache: CacheAccess {
     package init(_ configuration: ProxyConfiguration, isFilled: Bool) throws {
         directory = configuration.cacheDirectory
         policy = try configuration.policy()
-        downloadSettings = DownloadSettings(configuration)
+        downloadSettings = try DownloadSettings(configuration)
         place = try configuration.place(configuration.baseURL)
         store = try Self.openStore(directory, isMade: isFilled)
         guard isFilled else { return }

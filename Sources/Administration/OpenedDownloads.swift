@@ -17,8 +17,9 @@ package final class OpenedDownloads: DownloadAccess {
         directory = configuration.cacheDirectory
         let store = try OpenedCache.openStore(directory, isMade: makesCache)
         self.store = store
-        do { manager = try OpenedCache.openDownloads(store, directory, policy, DownloadSettings(configuration)) } catch
-        {
+        do {
+            manager = try OpenedCache.openDownloads(store, directory, policy, try DownloadSettings(configuration))
+        } catch {
             try? store.close()
             throw error
         }

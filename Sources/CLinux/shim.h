@@ -13,6 +13,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <semaphore.h>
+#include <spawn.h>
 #include <time.h>
 
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
@@ -78,3 +79,11 @@ static inline int reel_address_changes(void) {
     close(descriptor);
     return -1;
 }
+
+/// A pipe whose ends other programs do not inherit.
+static inline int reel_pipe(int ends[2]) {
+    extern int pipe2(int ends[2], int flags);
+    return pipe2(ends, O_CLOEXEC);
+}
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);

@@ -34,9 +34,10 @@ struct AnswerIntake {
         -> Next
     {
         try refuseStrayPage(head, output)
+        if head.status == 200 || head.status == 206 || head.status == 304 { request.moved.worked() }
         switch purpose {
         case .opening(_, let owner, let isShared, let validated) where output.generation == nil:
-            if request.isRefusedBySource(head) { return .askAgain }
+            if request.isRefusedBySource(head) || request.isRefusedAtLocation(head) { return .askAgain }
             if let validated, let next = try settled(validated, head, &request) { return next }
             return try open(head, owner: owner, isShared: isShared, &request, &output)
         case .gap(let generation) where output.generation == nil: try fillGap(of: generation, head, &output)
@@ -45,7 +46,8 @@ struct AnswerIntake {
         case .opening, .gap, .bypass:
             // Another transfer continues one that broke off.
             guard let generation = purpose.generation ?? output.generation else { break }
-            output.resume(surplus: try bringsWhole(head, generation, &output) ? output.position : 0)
+            let isWhole = try bringsWhole(head, generation, &output)
+            output.resume(surplus: isWhole ? output.position : output.overlap)
         }
         return .receive
     }
@@ -97,7 +99,8 @@ struct AnswerIntake {
         let span = request.openingSpan, validated = purpose.validated
         let answer = try OpeningAnswer(
             head, asked: span, demand,
-            times: ResponseTimes(head.fields, requestedAt: request.time, receivedAt: filler.now()), store)
+            times: ResponseTimes(head.fields, requestedAt: request.time, receivedAt: filler.now()),
+            fileName: request.moved.location?.fileName, store)
         let isContent = head.status == 200 || head.status == 206
         if isContent { filler.balance.note(answer.first.knownLength, of: demand.url) }
         if request.mustComeWhole(head, answer) { return .askAgain }
@@ -111,8 +114,8 @@ struct AnswerIntake {
         // The stored generation is outdated even though the new one must not be stored.
         if !isKept, isContent { validated?.freshen { $0.doubted } }
         let generation = makeGeneration(answer, isKept: isKept)
-        if generation.head.isCertainPlaylist || StrayPage.isPlaylist(demand.url) {
-            // Until it is parsed, the playlist keeps its predecessor's freshness, or gets half a second: requests
+        if generation.head.isCertainListing || StrayPage.isPlaylist(demand.url) {
+            // Until it is parsed, the playlist or feed keeps its predecessor's freshness, or gets half a second: requests
             // in the meantime share this answer.
             let live = validated?.head.live?.answered(at: filler.settings.clock())
             generation.setHead { $0.ofPlaylist(live ?? .unread(at: filler.settings.clock())) }
@@ -192,7 +195,10 @@ struct AnswerIntake {
     private func bringsWhole(
         _ head: UpstreamHead, _ generation: Generation, _ output: inout FetchOutput
     ) throws(FillError) -> Bool {
-        switch Combining.brought(by: head.answer, of: generation.known, from: output.position) {
+        let overlap = output.overlap
+        let brought = Combining.brought(
+            by: head.answer, of: generation.known, from: output.position -| overlap, isChecked: overlap > 0)
+        switch brought {
         case .part(let range):
             output.expect(range)
             return false

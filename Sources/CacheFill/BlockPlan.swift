@@ -1,4 +1,4 @@
-/// Divides one stretch of a resource among several connections.
+/// Divides stretches of a resource among several connections, one stretch after the other.
 ///
 ///     handed out             running            rest, in order
 ///     ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓|▓▓▓▓░░░|▓▓░░░░░░|············
@@ -18,7 +18,8 @@ struct BlockPlan {
         let rate: Double?
     }
 
-    private var rest: Range<Int64>
+    /// What has not been handed out, in the order in which it should arrive.
+    private var rest: [Range<Int64>]
     /// Blocks that connections left unfinished.
     private var returned: [Range<Int64>] = []
     private let connections: Int
@@ -32,8 +33,12 @@ struct BlockPlan {
     /// Seconds; a block with less time left than this is not split.
     static let shortestHalved = 0.2
 
-    /// - Parameter connections: how many share the stretch; a single one gets it as one block.
-    init(of stretch: Range<Int64>, for connections: Int) { (rest, self.connections) = (stretch, max(1, connections)) }
+    /// - Parameters:
+    ///   - stretches: in the order in which they should arrive.
+    ///   - connections: how many share them; a single one gets each stretch as one block.
+    init(of stretches: [Range<Int64>], for connections: Int) {
+        (rest, self.connections) = (stretches.filter { !$0.isEmpty }, max(1, connections))
+    }
 
     /// Returns an unfinished block, for another connection.
     mutating func giveBack(_ block: Range<Int64>) {
@@ -49,16 +54,21 @@ struct BlockPlan {
     ///   - others: bytes that the other connections' blocks still lack.
     mutating func next(upTo end: Int64? = nil, rate: Double? = nil, beside others: Int64 = 0) -> Range<Int64>? {
         if let block = returned.popLast() { return block }
-        guard !rest.isEmpty else { return nil }
-        let count = end.map { max(1, $0 - rest.lowerBound) } ?? size(rate: rate, others: others)
-        let block = rest.lowerBound..<(Int64(rest.count) > count ? rest.lowerBound + count : rest.upperBound)
-        rest = block.upperBound..<rest.upperBound
+        guard let stretch = rest.first else { return nil }
+        let count = end.map { max(1, $0 - stretch.lowerBound) } ?? size(of: stretch, rate: rate, others: others)
+        let block =
+            stretch.lowerBound..<(Int64(stretch.count) > count ? stretch.lowerBound + count : stretch.upperBound)
+        if block.upperBound < stretch.upperBound {
+            rest[0] = block.upperBound..<stretch.upperBound
+        } else {
+            rest.removeFirst()
+        }
         return block
     }
 
-    private func size(rate: Double?, others: Int64) -> Int64 {
+    private func size(of stretch: Range<Int64>, rate: Double?, others: Int64) -> Int64 {
         guard connections > 1 else { return .max }
-        let share = (Int64(rest.count) / Int64(connections)).addingReportingOverflow(
+        let share = (Int64(stretch.count) / Int64(connections)).addingReportingOverflow(
             max(0, others) / Int64(connections)
         ).partialValue
         let wanted = rate.map { Int64(min(max(0, $0) * Self.seconds, 1e18)) } ?? Self.first

@@ -2,6 +2,7 @@ import CachePolicy
 import DiskCache
 import EventIO
 import HTTPModel
+import Locating
 import Logging
 import Metrics
 import Synchronization
@@ -38,6 +39,8 @@ package final class CacheFiller: Sendable {
     /// The monotonic clock in nanoseconds.
     package var instant: UInt64 { settings.clock() }
     package let backoff: OriginBackoff
+    /// Where the media behind pages is.
+    package let locations: MediaLocations
     let metrics: ProxyMetrics
     package let logger: Logger
     let balance = FetchBalance()
@@ -60,6 +63,13 @@ package final class CacheFiller: Sendable {
         self.policy = policy
         self.now = now
         backoff = OriginBackoff(nanoseconds: settings.clock)
+        let aliases = AliasFile(directory: store.configuration.directory, logger: logger)
+        policy.change { $0.aliases = aliases.read() }
+        locations = MediaLocations(metrics: metrics, logger: logger, now: now) { name, page in
+            var isNews = false
+            policy.change { isNews = $0.learn(name, ofMediaAt: page) }
+            if isNews { aliases.write { policy.value.aliases } }
+        }
         self.metrics = metrics
         self.logger = logger
         resources = Mutex(ResourceTable(capacity: capacity))

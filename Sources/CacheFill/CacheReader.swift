@@ -3,6 +3,7 @@ import DiskCache
 import EventIO
 import HTTPModel
 import Logging
+import Metrics
 import Upstream
 
 /// Reads a range of a generation for one response: returns present bytes and has gaps fetched. Loop-bound.
@@ -52,6 +53,7 @@ package final class CacheReader {
     /// start again.
     private var isStranded = false
     private var isFinished = false
+    private lazy var origin = filler.origin(demand.url.host)
 
     /// - Parameters:
     ///   - end: nil for the end of the resource, wherever that will be.
@@ -186,9 +188,10 @@ package final class CacheReader {
         offset = range.upperBound
         lastGiven = range
         // Fresh bytes were fetched for this request, or for one that it joined.
-        if isFresh { given.fetched += Int64(range.count) } else { given.stored += Int64(range.count) }
-        (isFresh ? filler.filler.metrics.bytesFromUpstream : filler.filler.metrics.bytesFromCache).add(
-            Int64(range.count))
+        let count = Int64(range.count), metrics = filler.filler.metrics
+        if isFresh { given.fetched += count } else { given.stored += count }
+        (isFresh ? metrics.bytesFromUpstream : metrics.bytesFromCache).add(count)
+        (isFresh ? origin.sentFromOrigin : origin.sentFromCache).add(count)
     }
 
     /// Drops the chunks of the last returned bytes because they could not be read; the next reader fetches them again.

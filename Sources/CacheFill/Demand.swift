@@ -82,8 +82,9 @@ package final class Demand: Sendable {
 
     /// Whether the client expects media, so that a web page cannot be the right answer.
     var expectsMedia: Bool {
-        // A playlist names this resource, so it is media, whatever its URL looks like.
-        whole != nil || StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields())
+        // A playlist or a resolver names this resource, so it is media, whatever its URL looks like.
+        whole != nil || resolvedRule.resolver != nil
+            || StrayPage.expectsMedia(at: url, request?.fields ?? HeaderFields())
     }
 
     /// The client's request fields for the origin, without hop-by-hop fields and those that the proxy sets itself.

@@ -57,7 +57,7 @@ package final class Fetch: TransferDelegate {
     let demand: Demand
     var request: FetchRequest
     var output: FetchOutput
-    private var phase = Phase.waiting(nil)
+    var phase = Phase.waiting(nil)
     private var retry: FetchRetry
     var leaving = Leaving.not
 
@@ -102,14 +102,15 @@ package final class Fetch: TransferDelegate {
     var isHeldBack: Bool { if case .heldBack = phase { true } else { false } }
 
     /// The generation that the bytes must belong to; nil until an opening has found it.
-    private var knownGeneration: Generation? { purpose.generation ?? output.generation }
+    var knownGeneration: Generation? { purpose.generation ?? output.generation }
 
     // MARK: Requests
 
     func start(_ reason: FetchReason) {
         // This also stops the continuation of a broken transfer.
         guard !owner.isOffline else { return finish(.failed(.offline)) }
-        var next = request.make(for: knownGeneration, output.wanted)
+        guard isLocated(before: reason) else { return }
+        var next = request.make(for: knownGeneration, output.wanted, overlap: output.overlap)
         next.priority = status.isForDownloads ? .download : .playback
         switch retry.turn(wait: filler.backoff.wait(before: next.url), random: .random(in: 0..<1)) {
         case .now: break
@@ -183,7 +184,11 @@ package final class Fetch: TransferDelegate {
             owner.loop.afterCallback { [self] in goOn() }
             return true
         }
-        guard isFinishingChunk || !status.pauseIfFarAhead(received: output.received, writtenTo: output.position) else {
+        guard
+            isFinishingChunk
+                || !status.pauseIfFarAhead(
+                    received: output.received, writtenTo: output.position, before: bytes.count)
+        else {
             output.releaseMemory()
             return false
         }
@@ -198,6 +203,9 @@ package final class Fetch: TransferDelegate {
                 flush()
             }
         case .later: break
+        case .contradicted:
+            if let generation = output.generation { filler.discard(generation, of: resource) }
+            failOrRetry(.changed, isTransient: false)
         }
         return true
     }
@@ -295,7 +303,7 @@ package final class Fetch: TransferDelegate {
 
     /// Continues a broken transfer from its frontier, if another answer can be matched to the same generation. The
     /// client does not notice.
-    private func failOrRetry(_ error: FillError, isTransient: Bool) {
+    func failOrRetry(_ error: FillError, isTransient: Bool) {
         transfer?.cancel()
         phase = .waiting(nil)
         output.dropStaged()
@@ -310,6 +318,10 @@ package final class Fetch: TransferDelegate {
             stopIfAbandoned()
             guard !hasEnded else { return }
         }
+        if let seconds = request.leavesExpiredLink(after: error, for: known, brought: output.brought) {
+            log("the link has expired: \(error)")
+            return seconds > 0 ? wait(seconds, then: .resume) : start(.resume)
+        }
         switch verdict {
         case .again(let seconds):
             log("trying again in \(seconds) s: \(error)")
@@ -322,9 +334,11 @@ package final class Fetch: TransferDelegate {
     private func failure(isTransient: Bool) -> FetchRetry.Failure {
         let head = knownGeneration?.head
         return FetchRetry.Failure(
-            isTransient: isTransient, canGoOn: head.map { $0.rangeCondition != nil && $0.status == 200 } ?? true,
-            isNeeded: purpose.validated == nil || head != nil, isForDownloads: status.isForDownloads,
-            brought: output.brought)
+            isTransient: isTransient,
+            canGoOn: head.map { $0.status == 200 && ($0.rangeCondition != nil || output.overlap > 0) } ?? true,
+            isNeeded: purpose.validated == nil || head != nil,
+            // A download that starts over would meet the next expiry at the same place.
+            isForDownloads: status.isForDownloads && !demand.resolvedRule.mayMove, brought: output.brought)
     }
 
     private func fail(_ error: FillError) {

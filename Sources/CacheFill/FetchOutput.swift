@@ -1,6 +1,7 @@
 import CachePolicy
 import DiskCache
 import HTTPModel
+import Metrics
 
 /// Writes a fetch's bytes into a generation by way of staging buffers. Bound to the fetch's loop.
 ///
@@ -20,6 +21,8 @@ struct FetchOutput {
         case afterCallback
         /// With the bytes that come next, or after the callback that is already planned.
         case later
+        /// Not at all: the answer does not continue the bytes that were received before.
+        case contradicted
     }
 
     /// The first bytes of a buffer, to be written into the generation.
@@ -86,11 +89,14 @@ struct FetchOutput {
     private var answered: Range<Int64> = 0..<Int64.max
     /// Leading bytes of the answer to drop: they lie before the first whole chunk, or were received before.
     private var surplus: Int64 = 0
+    /// Shows that another answer continues bytes without a strong validator; nil where that is not needed.
+    private var continuity: Continuity?
     private var staging = Staging()
     private var isFlushDue = false
     /// Whether the first bytes that somebody waits for have been written.
     private var hasBegun = false
     private var isClosed = false
+    private let origin: OriginCounters.Origin
 
     /// Write as soon as this many bytes are staged; during a write, about twice as many are received in advance.
     private static let stagingBytes = 256 << 10
@@ -101,6 +107,7 @@ struct FetchOutput {
     init(_ range: Range<Int64>, _ status: SharedFetch, _ filler: CacheFiller, _ demand: Demand) {
         (self.status, self.filler, self.demand) = (status, filler, demand)
         (position, end) = (range.lowerBound, range.upperBound)
+        origin = filler.metrics.origins.origin(demand.url.host)
     }
 
     /// The generation that is written; nil before the origin has stated what it sends.
@@ -129,11 +136,19 @@ struct FetchOutput {
         self.end = end ?? self.end
         self.surplus = surplus
         writer = filler.store.writer(generation, at: position, stopsAtPresent: stopsAtPresent)
+        let isCertain = generation.head.rangeCondition != nil || !demand.resolvedRule.mayMove
+        continuity = isCertain ? nil : Continuity()
     }
 
     /// Continues the same bytes with another answer.
     /// - Parameter surplus: how many leading bytes of the answer were received before.
-    mutating func resume(surplus: Int64) { self.surplus = surplus }
+    mutating func resume(surplus: Int64) {
+        self.surplus = surplus
+        continuity?.beginComparing()
+    }
+
+    /// How many of the bytes before the position another answer has to repeat; 0 if a validator shows its version.
+    var overlap: Int64 { continuity?.length ?? 0 }
 
     /// Forgets the last answer's range: a new request goes out.
     mutating func beginAnswer() { answered = 0..<Int64.max }
@@ -171,6 +186,9 @@ struct FetchOutput {
         let wanted = Int(min(answered.upperBound -| received, Int64(bytes.count)))
         let dropped = Int(min(surplus, Int64(bytes.count)))
         surplus -= Int64(dropped) // no trap: not more than it
+        guard continuity?.continues(with: UnsafeRawBufferPointer(rebasing: bytes[..<dropped])) ?? true else {
+            return .contradicted
+        }
         staging.next.append(UnsafeRawBufferPointer(rebasing: bytes[dropped...].prefix(wanted)))
         if staging.next.count >= Self.stagingBytes || isLast && bytesToChunkEnd <= Int64(staging.count) { return .now }
         if !hasBegun, end -| position > Int64(Self.onLoopBytes), let needed = status.slowestFollower,
@@ -210,7 +228,9 @@ struct FetchOutput {
     mutating func wrote(_ outcome: ChunkWriter.Outcome, _ write: Write) -> Step {
         if write.isLong { staging.handedBack() }
         switch outcome {
-        case .taken(let count), .noRoom(let count), .met(let count): advance(by: count)
+        case .taken(let count), .noRoom(let count), .met(let count):
+            continuity?.note(UnsafeRawBufferPointer(rebasing: write.buffer.bytes[..<count]))
+            advance(by: count)
         case .failed(let error):
             filler.store.reportDisk(
                 "write fetched bytes, so responses continue uncached", error, label: "disk-write")
@@ -239,6 +259,7 @@ struct FetchOutput {
         position +|= Int64(count)
         brought +|= Int64(count)
         filler.metrics.upstreamBytes.add(Int64(count))
+        origin.received.add(Int64(count))
         guard !isClosed else { return }
         status.published(position)
         letPass()

@@ -1,6 +1,7 @@
 import CachePolicy
 import DiskCache
 import HTTPModel
+import Locating
 import Upstream
 
 /// Builds a fetch's requests: the URL, the range and the conditions. Answers may change them. Bound to the fetch's
@@ -25,9 +26,12 @@ struct FetchRequest {
     private var asksWhole = false
     /// Whether the resource's play counts this transfer.
     private var isOfPlay = false
+    /// Where the media is, if not at the demand's URL.
+    private(set) var moved: MovedMedia
 
     init(_ purpose: Fetch.Purpose, _ demand: Demand, _ resource: OpenResource, _ filler: CacheFiller) {
         (self.purpose, self.demand, self.resource, self.filler) = (purpose, demand, resource, filler)
+        moved = MovedMedia(demand, filler.locations)
     }
 
     /// The range that an opening requests; nil for the whole.
@@ -39,20 +43,25 @@ struct FetchRequest {
     /// - Parameters:
     ///   - known: the generation that the bytes must belong to; nil until an opening has found it.
     ///   - wanted: the range of it that is wanted; without an upper end while the length is unknown.
-    func make(for known: Generation?, _ wanted: Range<Int64>) -> UpstreamRequest {
-        let url = known.map(urlOfGaps) ?? sourceOfPlay ?? demand.url.absolute
+    ///   - overlap: how many bytes before it to request as well, to compare them.
+    func make(for known: Generation?, _ wanted: Range<Int64>, overlap: Int64 = 0) -> UpstreamRequest {
+        let url = known.map(urlOfGaps) ?? sourceOfPlay ?? firstURL
         var fields = known == nil ? demand.openingFields(to: url) : demand.fields(to: url)
+        moved.location?.addHeaders(to: &fields, for: url)
         var span = openingSpan
         if let known {
             // RFC 9110 §13.1.5: with If-Range, the origin sends the whole if the part would be of another version.
             if let condition = known.head.rangeCondition { fields.append("If-Range", condition) }
-            span = wanted.upperBound == .max ? .from(wanted.lowerBound) : .bounded(wanted)
+            let start = wanted.lowerBound -| overlap
+            span = wanted.upperBound == .max ? .from(start) : .bounded(start..<wanted.upperBound) // no trap: earlier
         } else if let validated = purpose.validated, !isUnconditional {
             // RFC 9110 §13.2.2: the condition is evaluated before the range, so the part comes only if it is of another
             // version.
             fields.lines += Freshening.conditions(for: validated.head.fields)?.lines ?? []
         }
-        return UpstreamRequest(url: url, method: .get, span: span, fields: fields, confined: demand.confined)
+        return UpstreamRequest(
+            url: url, method: .get, span: span, fields: fields,
+            confined: demand.confined + (moved.location?.confined ?? []))
     }
 
     /// Records the request just sent.
@@ -61,15 +70,29 @@ struct FetchRequest {
     /// Requests gaps where the first bytes came from: origins that assemble each answer individually do so behind a
     /// redirect.
     private func urlOfGaps(_ generation: Generation) -> String {
-        asksFirstURL ? demand.url.absolute : redirected(to: generation.head.finalURL) ?? demand.url.absolute
+        // Media that moves is no longer where the first bytes came from.
+        asksFirstURL || moved.location != nil ? firstURL : redirected(to: generation.head.finalURL) ?? firstURL
     }
+
+    /// The URL that the client named, or the one at which its media is now.
+    private var firstURL: String { moved.location?.url.absolute ?? demand.url.absolute }
 
     /// The URL, if the requested one really redirects there.
     private func redirected(to final: String) -> String? {
-        guard final != demand.url.absolute, let finalURL = try? OriginURL(url: final) else { return nil }
+        guard final != demand.url.absolute, final != firstURL, let finalURL = try? OriginURL(url: final) else {
+            return nil
+        }
         // The same key means no redirect: another client used another URL, perhaps with a token that has expired.
         let policy = filler.policy.value
         return policy.resolve(finalURL).key == policy.resolve(demand.url).key ? nil : final
+    }
+
+    /// Finds out where the media is, before a request. If it waits, the request has to be made again then.
+    /// - Returns: nil if it is at the demand's URL.
+    mutating func find(
+        for known: Generation?, waiter: @escaping @Sendable (Result<LocatedMedia, ResolverFailure>) -> Void
+    ) -> KnownLocation? {
+        moved.find(isGap: known != nil, waiter: waiter)
     }
 
     // MARK: Refusals
@@ -78,7 +101,7 @@ struct FetchRequest {
     /// - Returns: whether to request the first URL instead.
     mutating func turnsToFirstURL(after error: FillError, for known: Generation?) -> Bool {
         guard case .originStatus(let status) = error, (400..<500).contains(status), status != 429, !asksFirstURL,
-            let known, urlOfGaps(known) != demand.url.absolute
+            let known, urlOfGaps(known) != firstURL
         else { return false }
         asksFirstURL = true
         return true
@@ -97,6 +120,24 @@ struct FetchRequest {
         resource.changePlay { ($0.source, $0.version) = (nil, nil) }
         asksFirstURL = true
         return true
+    }
+
+    /// Checks whether the link to the media may have expired, and a fresh one is worthwhile.
+    /// - Parameter brought: how many bytes the fetch has delivered.
+    /// - Returns: seconds after which to request the media where it is then; nil if the refusal counts.
+    mutating func leavesExpiredLink(after error: FillError, for known: Generation?, brought: Int64) -> Double? {
+        guard case .originStatus(let status) = error else { return nil }
+        return leavesExpiredLink(status: status, isGap: known != nil, brought: brought)
+    }
+
+    /// Checks the same for the answer to an opening.
+    mutating func isRefusedAtLocation(_ head: UpstreamHead) -> Bool {
+        leavesExpiredLink(status: head.status, isGap: false, brought: 0) != nil
+    }
+
+    private mutating func leavesExpiredLink(status: Int, isGap: Bool, brought: Int64) -> Double? {
+        guard MediaLocation.isExpired(status: status) else { return nil }
+        return moved.leave(after: status, isGap: isGap, brought: brought)
     }
 
     // MARK: Plays

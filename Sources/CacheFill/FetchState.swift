@@ -74,6 +74,8 @@ struct FetchState {
     private(set) var followers: [FollowerID: Place] = [:]
     /// Followers to wake at the next news.
     var waiting: Set<FollowerID> = []
+    /// The bytes that have arrived while only downloads followed it, and that none of them has counted yet.
+    private var forDownloads: Int64 = 0
     /// The last follower's place, once the fetch has no followers.
     private(set) var departed: Place?
     private(set) var wasLeftForGood = false
@@ -180,10 +182,21 @@ struct FetchState {
 
     mutating func wrote(upTo frontier: Int64) { self.frontier = frontier }
 
-    /// - Returns: whether it pauses, because it has reached its window.
-    mutating func pauses(received: Int64, writtenTo frontier: Int64) -> Bool {
+    /// The bytes that have arrived for downloads alone since the last call: of several downloads, one counts them.
+    mutating func takeForDownloads() -> Int64 {
+        defer { forDownloads = 0 }
+        return forDownloads
+    }
+
+    /// Further bytes are here.
+    /// - Parameter count: how many, besides those that were received before.
+    /// - Returns: whether it pauses instead of taking them, because it has reached its window.
+    mutating func pauses(received: Int64, writtenTo frontier: Int64, before count: Int) -> Bool {
         (self.received, self.frontier) = (received, frontier)
-        guard isAhead(byQuarters: 4) else { return false }
+        guard isAhead(byQuarters: 4) else {
+            if isForDownloads { forDownloads += Int64(count) }
+            return false
+        }
         isPaused = true
         return true
     }

@@ -1,5 +1,6 @@
 import CachePolicy
 import DiskCache
+import Locating
 import Upstream
 
 /// Why bytes that a client waits for do not arrive.
@@ -20,6 +21,8 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
     case offline
     /// The host is in back-off for this many more seconds.
     case busy(retryAfter: Int64)
+    /// The media behind a page was not found.
+    case unlocated(ResolverFailure)
 
     package var description: String {
         switch self {
@@ -31,6 +34,7 @@ package enum FillError: Error, Sendable, CustomStringConvertible {
             "a web page (\(type)) came in place of the media, perhaps from a login page or a captive portal: open the URL in a browser"
         case .notStored(let why): why
         case .offline: "this is not cached, and the proxy is offline"
+        case .unlocated(let failure): "\(failure)"
         case .busy(let seconds): "the origin is busy: try again in \(seconds) s"
         }
     }
@@ -47,6 +51,7 @@ extension FillError {
         case .notStored: .noRoom
         case .offline: .offline
         case .busy: .originBusy
+        case .unlocated(let failure): failure.isTimeout ? .resolverTimeout : .resolverFailed
         }
     }
 }

@@ -78,6 +78,13 @@ package final class DownloadLine: Sendable {
         shared.withLock { $0.all.setRate(rate, at: now) }
     }
 
+    /// Limits the downloads that obey the schedule.
+    /// - Parameter rate: bytes per second; nil for no limit.
+    package func limitScheduled(to rate: Int64?) {
+        let now = nanoseconds()
+        shared.withLock { $0.scheduled.setRate(rate, at: now) }
+    }
+
     fileprivate func lookWhetherPlaying(at now: UInt64) {
         guard shared.withLock({ $0.mustLook(at: now) }) else { return }
         let isPlaying = isPlaying()
@@ -88,6 +95,8 @@ package final class DownloadLine: Sendable {
 /// The buckets that all downloads share. A value.
 private struct SharedBuckets {
     var all = TokenBucket()
+    /// Of the downloads that obey the schedule.
+    var scheduled = TokenBucket()
     /// In use while readers receive bytes.
     private var beside = TokenBucket(rate: DownloadLine.trickle)
     var isPlaying = false
@@ -103,49 +112,72 @@ private struct SharedBuckets {
         return true
     }
 
-    mutating func owe(_ bytes: Int64, _ own: inout TokenBucket) {
-        own.take(bytes)
+    mutating func owe(_ bytes: Int64, _ own: inout OwnBucket) {
+        own.bucket.take(bytes)
         all.take(bytes)
+        if own.isScheduled { scheduled.take(bytes) }
         if isPlaying { beside.take(bytes) }
     }
 
     /// - Returns: whether the buckets have no debt; if so, the bytes are taken.
-    mutating func reserve(_ bytes: Int64, _ own: inout TokenBucket, at now: UInt64) -> Bool {
-        guard !own.isInDebt(at: now), !all.isInDebt(at: now), !isPlaying || !beside.isInDebt(at: now) else {
-            return false
-        }
+    mutating func reserve(_ bytes: Int64, _ own: inout OwnBucket, at now: UInt64) -> Bool {
+        guard !own.bucket.isInDebt(at: now), !all.isInDebt(at: now),
+            !own.isScheduled || !scheduled.isInDebt(at: now), !isPlaying || !beside.isInDebt(at: now)
+        else { return false }
         owe(bytes, &own)
         return true
     }
 
     /// - Returns: how many of the wanted bytes are granted; they are taken.
-    mutating func take(_ wanted: Int64, _ own: inout TokenBucket, at now: UInt64) -> Int64 {
-        var granted = all.available(own.available(wanted, at: now), at: now)
+    mutating func take(_ wanted: Int64, _ own: inout OwnBucket, at now: UInt64) -> Int64 {
+        var granted = all.available(own.bucket.available(wanted, at: now), at: now)
+        if own.isScheduled { granted = scheduled.available(granted, at: now) }
         if isPlaying { granted = beside.available(granted, at: now) }
         owe(granted, &own)
         return granted
     }
 }
 
-/// The pace of one download. Can be used from any thread. Lock order: its own bucket before the shared ones; no calls
+/// One download's bucket.
+private struct OwnBucket {
+    var bucket: TokenBucket
+    /// Whether the schedule's rate applies too.
+    let isScheduled: Bool
+}
+
+/// The pace of one download, and the count of the bytes that were fetched for it. Can be used from any thread. Lock order: its own bucket before the shared ones; no calls
 /// are made under either lock.
 package final class FillPace: Sendable {
     private let line: DownloadLine
-    private let bucket: Mutex<TokenBucket>
+    private let bucket: Mutex<OwnBucket>
+    private let count = Atomic<Int64>(0)
 
-    /// - Parameter rate: bytes per second; nil for no limit of its own.
-    package init(_ line: DownloadLine, rate: Int64?) {
+    /// - Parameters:
+    ///   - rate: bytes per second; nil for no limit of its own.
+    ///   - isScheduled: whether the schedule's rate applies.
+    package init(_ line: DownloadLine, rate: Int64?, isScheduled: Bool = true) {
         self.line = line
-        bucket = Mutex(TokenBucket(rate: rate))
+        bucket = Mutex(OwnBucket(bucket: TokenBucket(rate: rate), isScheduled: isScheduled))
     }
 
     package func limit(to rate: Int64?) {
         let now = line.nanoseconds()
-        bucket.withLock { $0.setRate(rate, at: now) }
+        bucket.withLock { $0.bucket.setRate(rate, at: now) }
     }
 
-    /// The lower of both limits in bytes per second; nil for none.
-    var rate: Int64? { [bucket.withLock { $0.rate }, line.shared.withLock { $0.all.rate }].compactMap { $0 }.min() }
+    /// The lowest of all its limits in bytes per second; nil for none.
+    var rate: Int64? {
+        let (own, isScheduled) = bucket.withLock { ($0.bucket.rate, $0.isScheduled) }
+        let (all, scheduled) = line.shared.withLock { ($0.all.rate, $0.scheduled.rate) }
+        return [own, all, isScheduled ? scheduled : nil].compactMap { $0 }.min()
+    }
+
+    /// The bytes that transfers delivered for this download: not those that were cached before, nor those that a
+    /// player's transfer delivered.
+    package var fetched: Int64 { count.load(ordering: .relaxed) }
+
+    /// Counts bytes that a transfer delivered for this download.
+    func deliver(_ bytes: Int64) { count.wrappingAdd(bytes, ordering: .relaxed) }
 
     /// How far a transfer may run ahead of the pace, in bytes: a small part of what comes in a second.
     var window: Int64 {
@@ -179,7 +211,7 @@ package final class FillPace: Sendable {
         return withBuckets { $0.take(wanted, &$1, at: now) }
     }
 
-    private func withBuckets<Value>(_ body: (inout SharedBuckets, inout TokenBucket) -> Value) -> Value {
+    private func withBuckets<Value>(_ body: (inout SharedBuckets, inout OwnBucket) -> Value) -> Value {
         bucket.withLock { own in line.shared.withLock { shared in body(&shared, &own) } }
     }
 }

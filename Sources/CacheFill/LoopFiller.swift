@@ -14,12 +14,15 @@ package final class LoopFiller {
     package let loop: EventLoop
     package let upstream: UpstreamClient
     let pieces = PieceBuffers()
-    private var isShutDown = false
+    private(set) var isShutDown = false
     /// The offline setting, and the version of the policy that it was read from.
     private var knownOffline = (version: -1, isOffline: false)
+    /// The counters of the hosts that this loop has met, so that looking them up takes no lock.
+    private var origins: [String: OriginCounters.Origin] = [:]
     private var fetches: [ObjectIdentifier: Fetch] = [:]
     private var fills: [ObjectIdentifier: ResourceFill] = [:]
     private var prefetches: [ObjectIdentifier: Prefetch] = [:]
+    var documents: [ObjectIdentifier: DocumentFetch] = [:]
 
     package init(_ filler: CacheFiller, upstream: UpstreamClient, loop: EventLoop) {
         self.filler = filler
@@ -127,6 +130,14 @@ package final class LoopFiller {
         if isShutDown { fetch.abort() }
     }
 
+    /// The counters of an origin host.
+    package func origin(_ host: String) -> OriginCounters.Origin {
+        if let origin = origins[host] { return origin }
+        let origin = filler.metrics.origins.origin(host)
+        if origins.count < OriginCounters.capacity { origins[host] = origin }
+        return origin
+    }
+
     /// Whether the proxy is offline and must not contact origins.
     package var isOffline: Bool {
         let version = filler.policy.version
@@ -144,6 +155,7 @@ package final class LoopFiller {
     /// Ends all transfers; their followers get an error.
     package func shutdown() {
         isShutDown = true
+        for document in Array(documents.values) { document.cancel() }
         for prefetch in Array(prefetches.values) { prefetch.stop() }
         for fill in Array(fills.values) { fill.stop() }
         for fetch in Array(fetches.values) { fetch.abort() }

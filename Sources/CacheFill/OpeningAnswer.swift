@@ -15,9 +15,10 @@ struct OpeningAnswer {
     /// - Parameters:
     ///   - span: the requested part; nil for the whole.
     ///   - times: the times from which its age counts.
+    ///   - fileName: what a file of it is called unless the origin has a name; nil if unknown.
     init(
         _ answer: UpstreamHead, asked span: UpstreamRequest.Span?, _ demand: Demand, times: ResponseTimes,
-        _ store: CacheStore
+        fileName: String?, _ store: CacheStore
     ) throws(FillError) {
         do {
             first = try FirstAnswer(answer.answer, asked: span?.spec, longest: Generation.longest)
@@ -29,9 +30,12 @@ struct OpeningAnswer {
         storing = Storing.decide(
             status: answer.status, fields: answer.fields, total: first.total, request: demand.directives,
             expectsMedia: demand.expectsMedia,
-            isCodedPlaylist: !first.isPart && ContentEncoding.isCodedPlaylist(answer.fields, at: demand.url),
+            isCodedListing: !first.isPart && ContentEncoding.isCodedListing(answer.fields, at: demand.url),
             demand.resolvedRule)
-        let fields = answer.keptFields(receivedAt: times.validatedAt)
+        var fields = answer.keptFields(receivedAt: times.validatedAt)
+        if let fileName, fields["Content-Disposition"] == nil {
+            fields.append("Content-Disposition", ContentDisposition.inline(fileName: fileName))
+        }
         // Another part of the resource has the status of the whole.
         head = GenerationHead(
             status: first.isPart ? 200 : answer.status, fields: storing == .store ? fields.worthKeeping : fields,

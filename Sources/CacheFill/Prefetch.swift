@@ -18,6 +18,8 @@ package final class Prefetch {
         package let former: Demand?
         /// The wanted range, half-open, clamped to the resource; nil for all.
         package let range: Range<Int64>?
+        /// The part of it to fetch before the rest; nil for all in order.
+        package let ends: HeadAndTail?
         /// The number of parallel transfers, if the origin serves ranges.
         package let connections: Int
         /// Whether to pin it even if no rule does. Has an effect only with `keeps`.
@@ -31,11 +33,12 @@ package final class Prefetch {
         package let isFresh: Bool
 
         package init(
-            url: OriginURL, after former: Demand? = nil, range: Range<Int64>? = nil, connections: Int = 1,
-            isPinned: Bool = true, whole: CacheKey? = nil, keeps: Bool = true, isFresh: Bool = false
+            url: OriginURL, after former: Demand? = nil, range: Range<Int64>? = nil, ends: HeadAndTail? = nil,
+            connections: Int = 1, isPinned: Bool = true, whole: CacheKey? = nil, keeps: Bool = true,
+            isFresh: Bool = false
         ) {
             (self.url, self.former, self.connections, self.whole) = (url, former, connections, whole)
-            self.range = range?.clamped(to: 0..<Int64.max)
+            (self.range, self.ends) = (range?.clamped(to: 0..<Int64.max), ends)
             (self.isPinned, self.keeps, self.isFresh) = (isPinned && keeps, keeps, isFresh)
         }
 
@@ -161,7 +164,16 @@ package final class Prefetch {
         endFills()
         restarts += 1
         guard restarts <= Self.maxRestarts else { return fail(error) }
+        lookUnderItsKey()
         proceed()
+    }
+
+    /// The resolver may have found that another page has the same media, which is cached under that one's key.
+    private func lookUnderItsKey() {
+        guard resolvedRule.resolver != nil else { return }
+        let key = loop.filler.policy.value.resolve(order.url).key
+        guard !resource.key.isOf(key) else { return }
+        (resource, resolver) = (loop.filler.resource(key), ResourceResolver(key))
     }
 
     private func wake(_ body: @escaping @Sendable (Prefetch) -> Void) -> @Sendable () -> Void {
@@ -194,8 +206,7 @@ package final class Prefetch {
     // MARK: Opening
 
     private func open(validating validated: Generation? = nil) {
-        let part =
-            mayAskForPart ? order.range ?? (order.connections > 1 ? 0..<Self.openingBytes : nil) : nil
+        let part = mayAskForPart ? order.range ?? order.ends?.opening ?? openingOfSeveral : nil
         let span = part.map {
             ByteRangeSpec.bounded(first: $0.lowerBound, last: max($0.lowerBound, $0.upperBound -| 1))
         }
@@ -209,6 +220,8 @@ package final class Prefetch {
         opening = status
         awaitOpening()
     }
+
+    private var openingOfSeveral: Range<Int64>? { order.connections > 1 ? 0..<Self.openingBytes : nil }
 
     private func awaitOpening() {
         guard let status = opening else { return }
@@ -255,7 +268,7 @@ package final class Prefetch {
     }
 
     private func leaveOpening() {
-        opening?.leave(follower)
+        opening?.leave(follower, counting: pace)
         opening = nil
     }
 
@@ -264,7 +277,7 @@ package final class Prefetch {
     private func fill(_ generation: Generation, following status: SharedFetch?) {
         use(generation)
         if let length = generation.length, generation.coverage(of: wanted(of: length)) == .whole {
-            status?.leave(follower)
+            status?.leave(follower, counting: pace)
             return completed(generation)
         }
         checkRoom(generation)
@@ -274,11 +287,12 @@ package final class Prefetch {
         // The first connection follows the fetch that opened the resource, if it still runs, as far as that goes.
         var opened: Int64?
         if case .running(let range, _)? = status?.view { opened = range.upperBound }
-        var shares = PrefetchShares(of: stretch, for: canStop ? order.connections : 1)
+        let stretches = canStop ? order.ends?.stretches(of: stretch) : nil
+        var shares = PrefetchShares(of: stretches ?? [stretch], for: canStop ? order.connections : 1)
         let first = shares.first(upTo: opened)
         self.shares = shares
         guard let first else {
-            status?.leave(follower)
+            status?.leave(follower, counting: pace)
             return completed(generation)
         }
         begin(first, of: generation, following: status)

@@ -22,9 +22,11 @@ struct PrefetchShares {
     /// resource.
     private(set) var most: Int
 
-    /// - Parameter most: the most connections at once.
-    init(of stretch: Range<Int64>, for most: Int) {
-        (plan, self.most) = (BlockPlan(of: stretch, for: most), most)
+    /// - Parameters:
+    ///   - stretches: in the order in which they should arrive.
+    ///   - most: the most connections at once.
+    init(of stretches: [Range<Int64>], for most: Int) {
+        (plan, self.most) = (BlockPlan(of: stretches, for: most), most)
     }
 
     var count: Int { shares.count }

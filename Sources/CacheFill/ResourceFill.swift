@@ -114,6 +114,7 @@ package final class ResourceFill {
 
     private func goOn() {
         guard isRunning else { return }
+        followed?.count(pace)
         while true {
             guard !generation.isRetired else { return finish(retired) }
             guard let length = generation.length else {
@@ -125,6 +126,8 @@ package final class ResourceFill {
                 oweRest()
                 fruitless = 0
                 guard let next = whereNext?(self, stretch) else { return finish(.completed) }
+                // What the fetch has delivered further on is not what is missing here.
+                if next.lowerBound < position { unfollow() }
                 begin(next)
                 continue
             }
@@ -154,6 +157,7 @@ package final class ResourceFill {
             finish(.failed(.unusable("it contains none of the requested bytes")))
             return true
         }
+        followed?.count(pace)
         let isPossible = Self.isPossible(generation)
         let found = filler.locate(
             position, in: chunk, upTo: isPossible ? stretch.upperBound : nil, of: generation, resource, demand,
@@ -299,7 +303,7 @@ package final class ResourceFill {
     }
 
     private func unfollow() {
-        followed?.leave(follower)
+        followed?.leave(follower, counting: pace)
         followed = nil
     }
 

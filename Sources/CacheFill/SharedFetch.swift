@@ -90,6 +90,19 @@ package struct SharedFetch: Sendable, Hashable {
         }
     }
 
+    /// Removes a download, after it has counted what was delivered for it.
+    func leave(_ follower: FollowerID, counting pace: FillPace?) {
+        count(pace)
+        leave(follower)
+    }
+
+    /// Counts the bytes that were delivered for downloads alone since the last time.
+    func count(_ pace: FillPace?) {
+        guard let pace else { return }
+        let bytes = resource.look { $0.resource.with(id) { $0.takeForDownloads() } } ?? 0
+        if bytes > 0 { pace.deliver(bytes) }
+    }
+
     // MARK: For the fetch
 
     func attach(_ fetch: LoopBound<Fetch>) { resource.change { $0.loops[id] = fetch } }
@@ -125,9 +138,10 @@ package struct SharedFetch: Sendable, Hashable {
     /// - Parameters:
     ///   - received: the end of the bytes received.
     ///   - position: the end of the bytes in the file.
-    /// - Returns: whether it pauses.
-    func pauseIfFarAhead(received: Int64, writtenTo position: Int64) -> Bool {
-        resource.change { $0.resource.pauses(id, received: received, writtenTo: position) }
+    ///   - count: the number of further bytes that are here.
+    /// - Returns: whether it pauses instead of taking them.
+    func pauseIfFarAhead(received: Int64, writtenTo position: Int64, before count: Int) -> Bool {
+        resource.change { $0.resource.pauses(id, received: received, writtenTo: position, before: count) }
     }
 
     func ended(_ end: FetchEnd) {

@@ -41,6 +41,20 @@ package enum Combining {
         return hasSameDate ?? (isPart && answer["ETag"] == nil)
     }
 
+    /// Whether no validator of an answer shows that it is of another version than the stored one. Weak ones count, and
+    /// so do those that only one of them has not.
+    static func mayBeSameVersion(_ answer: HeaderFields, stored: HeaderFields) -> Bool {
+        let tags = (answer["ETag"], stored["ETag"]), dates = (answer["Last-Modified"], stored["Last-Modified"])
+        if let one = tags.0, let other = tags.1, !isSameTag(one, orWeakly: other) { return false }
+        if let one = dates.0, !isSameDate(one, dates.1 ?? one) { return false }
+        return true
+    }
+
+    private static func isSameTag(_ a: String, orWeakly b: String) -> Bool {
+        guard let a = EntityTag(parsing: a), let b = EntityTag(parsing: b) else { return a == b }
+        return a.weaklyMatches(b)
+    }
+
     private static func isSameTag(_ a: String, _ b: String) -> Bool {
         guard let a = EntityTag(parsing: a), let b = EntityTag(parsing: b) else { return a == b }
         return a.stronglyMatches(b)

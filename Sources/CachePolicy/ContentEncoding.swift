@@ -4,12 +4,13 @@ import HTTPModel
 package enum ContentEncoding {
     package static func isUncoded(_ fields: HeaderFields) -> Bool { codings(fields).isEmpty }
 
-    /// Whether a response is a playlist in a coding that can be decoded. Its bytes are stored as they arrive, but
-    /// no ranges of them can be served.
-    package static func isCodedPlaylist(_ fields: HeaderFields, at url: OriginURL) -> Bool {
+    /// Whether a response is a playlist, or may be a feed, in a coding that can be decoded. Its bytes are stored as
+    /// they arrive, but no ranges of them can be served.
+    package static func isCodedListing(_ fields: HeaderFields, at url: OriginURL) -> Bool {
         let codings = codings(fields)
         guard !codings.isEmpty, codings.allSatisfy(isDecodable) else { return false }
-        return StrayPage.isPlaylist(type: fields["Content-Type"] ?? "", url)
+        let type = fields["Content-Type"] ?? ""
+        return StrayPage.isPlaylist(type: type, url) || FeedRecognition.mayBe(type: type)
     }
 
     package static func isDecodable(_ coding: String) -> Bool { ["gzip", "x-gzip", "deflate"].contains(coding) }

@@ -23,6 +23,10 @@ package enum FailureKind: String, Sendable, CaseIterable {
     case originChanged = "origin-changed"
     /// The origin's answer does not match the request.
     case originUnusable = "origin-unusable"
+    /// A resolver found no media.
+    case resolverFailed = "resolver-failed"
+    /// A resolver took too long.
+    case resolverTimeout = "resolver-timeout"
     /// A web page arrived in place of media.
     case page
     /// The store has no room, or the disk failed.

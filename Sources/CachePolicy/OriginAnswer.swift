@@ -66,10 +66,14 @@ extension Combining {
     ///
     /// Bytes from a server at a private address are never added to bytes from public ones, which pages of all sites
     /// may read: the name now stands for another server.
-    package static func brought(by answer: OriginAnswer, of known: KnownVersion, from offset: Int64) -> Brought {
+    /// - Parameter isChecked: whether the bytes at `offset` are known and will be compared with the answer's. Then a
+    ///   part needs no strong validator, if the length is the same and nothing shows another version.
+    package static func brought(
+        by answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool = false
+    ) -> Brought {
         if known.isPublic, !answer.isPublic { return .anotherVersion }
         switch answer.status {
-        case 206: return part(answer, of: known, from: offset)
+        case 206: return part(answer, of: known, from: offset, isChecked: isChecked)
         case 200:
             guard ContentEncoding.isUncoded(answer.fields), answer.contentLength == known.length,
                 isSameVersion(answer.fields, isPart: false, stored: known.fields), known.condition != nil
@@ -81,16 +85,22 @@ extension Combining {
         }
     }
 
-    private static func part(_ answer: OriginAnswer, of known: KnownVersion, from offset: Int64) -> Brought {
+    private static func part(
+        _ answer: OriginAnswer, of known: KnownVersion, from offset: Int64, isChecked: Bool
+    ) -> Brought {
         // RFC 9110 §8.4: a range counts bytes of the encoded form.
         guard ContentEncoding.isUncoded(answer.fields) else { return .unusable("the part is encoded") }
         // §15.3.7.1: without a Content-Range, the part cannot be located.
         guard let part = answer.contentRange, let range = part.range else {
             return .unusable(OriginAnswer.lacksRange)
         }
-        guard part.total == known.length || part.total == nil,
-            isSameVersion(answer.fields, isPart: true, stored: known.fields)
-        else { return .anotherVersion }
+        let isSame =
+            isChecked
+            ? known.length != nil && part.total == known.length
+                && mayBeSameVersion(answer.fields, stored: known.fields)
+            : (part.total == known.length || part.total == nil)
+                && isSameVersion(answer.fields, isPart: true, stored: known.fields)
+        guard isSame else { return .anotherVersion }
         guard range.lowerBound == offset else {
             return .unusable("it answers from byte \(range.lowerBound) instead of \(offset)")
         }

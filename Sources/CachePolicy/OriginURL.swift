@@ -1,3 +1,5 @@
+import HTTPModel
+
 /// The location of a resource: the URL that a client requests from the proxy, parsed and checked.
 package struct OriginURL: Sendable, Hashable {
     package enum Scheme: String, Sendable, CaseIterable {
@@ -64,4 +66,13 @@ package struct OriginURLError: Error, Sendable, Equatable, CustomStringConvertib
     package init(reason: String) { self.reason = reason }
 
     package var description: String { reason }
+}
+
+extension OriginURL {
+    /// The same URL in the normalised spelling of its percent-encoding (RFC 3986 §6.2.2): players do not always write
+    /// it as a feed does.
+    package var normalized: OriginURL {
+        guard pathAndQuery.utf8.contains(UInt8(ascii: "%")) else { return self }
+        return OriginURL(scheme: scheme, host: host, port: port, pathAndQuery: PercentEncoding.normalized(pathAndQuery))
+    }
 }

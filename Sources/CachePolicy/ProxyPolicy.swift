@@ -10,10 +10,16 @@ package struct ProxyPolicy: Sendable, Equatable {
     package var fill = FillPolicy.standard
     /// How many segments of a stream are fetched after the one that a player reads, unless a rule sets it.
     package var aheadSegments = ResolvedRule.standardAheadSegments
+    /// Whether the next item of a feed, list or series is downloaded, unless a rule says otherwise.
+    package var prefetchesNext = false
     /// Whether requests that demand revalidation of a fresh response get it as it is, unless a rule sets it; nil:
     /// only segments that a playlist names.
     package var ignoresReload: Bool?
     package var rules: [Rule] = []
+    /// The programs that find the media behind pages; the first that matches a URL is used.
+    package var resolvers: [Resolver] = []
+    /// Which pages have the same media. Learnt, not configured.
+    package var aliases = MediaAliases()
     package var mounts: [Mount] = []
     /// Whether players may name any origin; if not, only mounts are served.
     package var servesAnyOrigin = true
@@ -33,7 +39,17 @@ package struct ProxyPolicy: Sendable, Equatable {
     /// The cache key of a URL, and how the resource is handled.
     package func resolve(_ url: OriginURL) -> (key: CacheKey, resolvedRule: ResolvedRule) {
         let effects = rules.effects(on: url)
-        return (effects.key(of: url), effects.resolvedRule(under: self))
+        var resolvedRule = effects.resolvedRule(under: self)
+        resolvedRule.resolver = resolvers.first { $0.matches(url) }
+        resolvedRule.refresh = effects.refresh?.url(for: url).map { MediaLocation(url: $0) }
+        let key = effects.key(of: url)
+        return (resolvedRule.resolver == nil ? key : aliases.key(for: key), resolvedRule)
+    }
+
+    /// Learns the name that a resolver gave to the media of a page.
+    /// - Returns: whether that is news.
+    package mutating func learn(_ name: String, ofMediaAt page: OriginURL) -> Bool {
+        aliases.learn(name, of: rules.effects(on: page).key(of: page))
     }
 
     /// Finds a resource by the URL that a person gives: first under the key that the rules give it, then under the

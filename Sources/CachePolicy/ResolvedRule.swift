@@ -15,6 +15,9 @@ package struct ResolvedRule: Sendable, Equatable {
     package var isMetered = false
     /// How many segments of a stream are fetched after the one that a player reads; 0 for none.
     package var aheadSegments = ResolvedRule.standardAheadSegments
+    /// Whether the next item of a feed, list or series is downloaded when most of one was read; not where each byte
+    /// costs money.
+    package var prefetchesNext = false
     /// Whether a fresh response is served although the request demands revalidation (`no-cache`); nil: only if it
     /// is a segment that a playlist names.
     package var ignoresReload: Bool?
@@ -27,8 +30,15 @@ package struct ResolvedRule: Sendable, Equatable {
     package var storesPages = false
     /// The greatest stored length in bytes; longer responses bypass the cache. Nil for no limit.
     package var largestStored: Int64?
+    /// The program that knows where the media of this URL is; nil if the URL is that of the media.
+    package var resolver: Resolver?
+    /// Where a fresh link is obtained when the URL's own has expired midway.
+    package var refresh: MediaLocation?
 
     package init() {}
+
+    /// Whether the media may move while it is read, so that a transfer continues elsewhere.
+    package var mayMove: Bool { resolver != nil || refresh != nil }
 
     package static let standardAheadSegments = 3
     /// With more segments, each seek would waste too many.

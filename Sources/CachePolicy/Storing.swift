@@ -26,10 +26,10 @@ package enum Storing: Sendable, Equatable {
     ///   - fields: the fields of the response.
     ///   - total: the length of the whole resource, if known.
     ///   - expectsMedia: whether media was requested.
-    ///   - isCodedPlaylist: whether it is a complete playlist in a coding that can be decoded.
+    ///   - isCodedListing: whether it is a complete playlist or feed in a coding that can be decoded.
     package static func decide(
         status: Int, fields: HeaderFields, total: Int64?, request: RequestDirectives, expectsMedia: Bool,
-        isCodedPlaylist: Bool = false, _ resolvedRule: ResolvedRule
+        isCodedListing: Bool = false, _ resolvedRule: ResolvedRule
     ) -> Storing {
         if resolvedRule.bypasses { return .pass(.rule) }
         // §3: this cache understands only the final status codes of media. An origin's errors are never stored,
@@ -45,7 +45,7 @@ package enum Storing: Sendable, Equatable {
         // §4.1: no request would ever match it.
         if Variant.names(in: fields) == nil { return .pass(.varyAny) }
         // RFC 9110 §8.4: ranges count bytes of the encoded form, which may differ in another answer.
-        guard ContentEncoding.isUncoded(fields) || isCodedPlaylist else { return .pass(.encoded) }
+        guard ContentEncoding.isUncoded(fields) || isCodedListing else { return .pass(.encoded) }
         if expectsMedia, !resolvedRule.storesPages, StrayPage.isPage(fields) { return .pass(.page) }
         guard fields.canBeKept else { return .pass(.fields) }
         if let most = resolvedRule.largestStored, let total, total > most { return .pass(.tooLong) }

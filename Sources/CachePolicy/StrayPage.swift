@@ -22,13 +22,13 @@ package enum StrayPage {
 
     /// Whether a URL names a playlist, by its extension.
     package static func isPlaylist(_ url: OriginURL) -> Bool {
-        fileExtension(of: url).map(playlistExtensions.contains) ?? false
+        url.fileExtension.map(playlistExtensions.contains) ?? false
     }
 
     /// Whether the URL names media, or the browser requests media. Other URLs may well be those of pages.
     /// - Parameter request: the client's fields.
     package static func expectsMedia(at url: OriginURL, _ request: HeaderFields = HeaderFields()) -> Bool {
-        if let name = fileExtension(of: url), mediaExtensions.contains(name) || playlistExtensions.contains(name) {
+        if let name = url.fileExtension, mediaExtensions.contains(name) || playlistExtensions.contains(name) {
             return true
         }
         // Fetch metadata (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header): the element that requests
@@ -45,15 +45,7 @@ package enum StrayPage {
 
     /// In lower case and without its parameters.
     private static func essence(of type: String) -> String {
-        ASCII.lowercased(ASCII.trimmed(type.prefix { $0 != ";" }))
-    }
-
-    private static func fileExtension(of url: OriginURL) -> String? {
-        let path = url.path.utf8
-        guard let end = path.lastIndex(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "/") }),
-            path[end] == UInt8(ascii: ".")
-        else { return nil }
-        return ASCII.lowercased(Substring(path[end...].dropFirst()))
+        Listing.essence(of: type)
     }
 
     private static let pageTypes: Set<String> = [
@@ -84,4 +76,15 @@ package enum StrayPage {
         m4v mjpeg mka mkv mov mp2 mp3 mp4 mpa mpc mpe mpeg mpg mts mxf nut oga ogg ogm ogv opus ra rm rmvb spx tak tp ts tta vob wav weba webm wma wmv wv
         ass dfxp idx srt ssa sub sup ttml vtt avif bmp gif heic jpeg jpg png tif tiff webp
         """.split(whereSeparator: \.isWhitespace).map(String.init))
+}
+
+extension OriginURL {
+    /// The extension of the path's last name, in lower case and without its dot; nil if it has none.
+    package var fileExtension: String? {
+        let path = path.utf8
+        guard let end = path.lastIndex(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "/") }),
+            path[end] == UInt8(ascii: ".")
+        else { return nil }
+        return ASCII.lowercased(Substring(path[end...].dropFirst()))
+    }
 }

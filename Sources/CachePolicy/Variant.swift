@@ -101,3 +101,8 @@ package struct Variant: Sendable, Equatable {
         return CacheKey(text: key.text + " " + text)
     }
 }
+
+extension CacheKey {
+    /// Whether this is a key, or that of one of its variants.
+    package func isOf(_ key: CacheKey) -> Bool { self == key || text.hasPrefix(key.text + " ") }
+}

@@ -38,11 +38,13 @@ package struct RuleKey: Sendable {
         RuleKey("fill", .fill, at: \.fill),
         RuleKey("metered", .bool, at: \.isMetered),
         RuleKey("ahead_segments", .number(in: ProxyConfiguration.aheadSegmentsRange), at: \.aheadSegments),
+        RuleKey("prefetch_next", .bool, at: \.prefetchesNext),
         RuleKey("ignore_reload", .bool, at: \.ignoresReload),
         RuleKey("headers", .headers, at: \.headers),
         RuleKey("pin", .bool, at: \.pin),
         RuleKey("store_pages", .bool, at: \.storesPages),
         RuleKey("max_object", .size(atLeast: 0), at: \.maxObject),
+        RuleKey("refresh", .refreshTemplate, at: \.refresh),
     ]
 
     /// A sentence or two in the imperative.
@@ -123,18 +125,24 @@ package struct RuleKey: Sendable {
         patterns kind: SettingKind<String>, _ name: String, at path: WritableKeyPath<ResourceRule, [String]> & Sendable
     ) {
         self.init(name, isEffect: false) { value, rule throws(SettingProblems) in
-            guard case .list(let list) = value.content else {
-                rule[keyPath: path] = [try kind.reader(form: "\(name): \(kind.placeholder)").read(value)]
-                return
-            }
-            guard !list.isEmpty else {
-                throw value.problem("is an empty list; write \(name): \(kind.placeholder), or remove it to match all")
-            }
-            rule[keyPath: path] = try kind.listReader.read(value)
+            rule[keyPath: path] = try kind.patterns(value, name: name)
         } write: { rule in
             let patterns = rule[keyPath: path]
             return patterns.isEmpty ? nil : patterns.count == 1 ? patterns[0] : "[\(patterns.joined(separator: ", "))]"
         }
+    }
+}
+
+extension SettingKind<String> {
+    /// Reads one pattern, or a list of them.
+    func patterns(_ value: SettingValue, name: String) throws(SettingProblems) -> [String] {
+        guard case .list(let list) = value.content else {
+            return [try reader(form: "\(name): \(placeholder)").read(value)]
+        }
+        guard !list.isEmpty else {
+            throw value.problem("is an empty list; write \(name): \(placeholder), or remove it to match all")
+        }
+        return try listReader.read(value)
     }
 }
 

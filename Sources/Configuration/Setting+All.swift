@@ -33,6 +33,7 @@ extension Setting {
         Setting(
             "ahead_segments", .number(in: ProxyConfiguration.aheadSegmentsRange), at: \.proxy.aheadSegments,
             isPolicy: true),
+        Setting("prefetch_next", .bool, at: \.proxy.prefetchesNext, isPolicy: true),
         Setting(
             optional: .bool, "ignore_reload", at: \.proxy.ignoresReload,
             standard: "only segments that a playlist names", isPolicy: true),
@@ -42,6 +43,12 @@ extension Setting {
         Setting(
             "download_rate", .rate, at: \.proxy.downloadRate,
             reload: { try $0.cache.setDownloadRate($1.proxy.downloadRate) }),
+        Setting(
+            "schedule", .schedule, at: \.proxy.downloadSchedule, standard: "downloads run at any time",
+            reload: { try $0.cache.setDownloadSchedule($1.proxy.downloadSchedule) }),
+        Setting(
+            "download_cap", .caps, at: \.proxy.downloadCaps, standard: "any number of bytes",
+            reload: { try $0.cache.setDownloadCaps($1.proxy.downloadCaps) }),
         Setting("linger", .time(in: ProxyConfiguration.lingerRange), at: \.proxy.linger),
         Setting("connect_timeout", .time(in: ProxyConfiguration.connectTimeoutRange), at: \.proxy.connectTimeout),
         Setting("stall_timeout", .time(in: ProxyConfiguration.stallTimeoutRange), at: \.proxy.stallTimeout),
@@ -60,8 +67,12 @@ extension Setting {
             optional: .output, "access_log", at: \.proxy.accessLog, standard: "no log",
             reload: { try $0.cache.setAccessLog($1.proxy.accessLog) }),
         Setting(
+            "access_log_format", .accessLogFormat, at: \.proxy.accessLogFormat,
+            reload: { try $0.cache.setAccessLogFormat($1.proxy.accessLogFormat) }),
+        Setting(
             "player", .player, at: \.player, standard: "mpv, vlc or ffplay, the first that is installed",
             command: "play"),
+        Setting("resolvers", .resolvers, at: \.proxy.resolvers, standard: "none", isPolicy: true),
         Setting("rules", .rules, at: \.proxy.rules, standard: "none", isPolicy: true),
     ]
 

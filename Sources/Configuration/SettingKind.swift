@@ -157,6 +157,9 @@ extension SettingKind<String> {
     static var keyTemplate: Self {
         checked("https://cdn.example{path}") { text throws(RuleError) in _ = try KeyTemplate(text) }
     }
+    static var refreshTemplate: Self {
+        checked("https://api.example/play{path}") { text throws(RuleError) in _ = try RefreshTemplate(text) }
+    }
 
     private static func checked(_ example: String, _ check: @escaping @Sendable (String) throws(RuleError) -> Void)
         -> Self
@@ -231,6 +234,21 @@ extension SettingKind<String> {
             return text
         } write: {
             $0
+        }
+    }
+}
+
+extension SettingKind<AccessLogFormat> {
+    static var accessLogFormat: Self {
+        let names = AccessLogFormat.allCases.map(\.rawValue)
+        return SettingKind(names.joined(separator: "|")) { (text, _) throws(InvalidValue) in
+            guard let format = AccessLogFormat(rawValue: text) else {
+                throw InvalidValue(
+                    reason: "'\(text)' is not a format of the access log; write \(names.joined(separator: " or "))")
+            }
+            return format
+        } write: {
+            $0.rawValue
         }
     }
 }

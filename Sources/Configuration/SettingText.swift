@@ -116,6 +116,15 @@ struct SettingText: Sendable {
             proxy continues from the new place at once. Nothing is fetched ahead with 0, with `fill: read`, or where a \
             rule says `metered`.
             """, example: "5"),
+        "prefetch_next": SettingText(
+            "Download the next episode, file of a list, or number of a series when most of one was played.",
+            """
+            The download begins when a player has read three quarters of an item; it has low priority and is not \
+            pinned. The next item is the next newer one of a podcast or the next entry of an M3U, PLS or XSPF list, if \
+            the feed or list was read through the proxy, and otherwise the next number: `show-s01e02.mp4` after \
+            `show-s01e01.mp4`, if its origin has it. Nothing is downloaded where a rule says `metered`. \
+            `reelcache play --prefetch-next` does it for one item.
+            """, example: "true"),
         "ignore_reload": SettingText(
             "Answer from the cache while a response is fresh, even if the player asks to revalidate it (no-cache, max-age=0).",
             """
@@ -129,6 +138,26 @@ struct SettingText: Sendable {
             "Limit all downloads together to this many bytes per second, such as 2MB; none for no limit.",
             "What players read is not limited. `reelcache downloads set` changes the limit until the proxy ends.",
             example: "2MB"),
+        "schedule": SettingText(
+            """
+            Download in this window of the week, in local time, and at this rate: 01:00-06:30=unlimited, \
+            Sat,Sun 08:00-12:00=2MB, or else=500kB for the rest of the time.
+            """,
+            """
+            The rate is that of all downloads together: bytes per second, `unlimited`, or `off` for no downloads. The \
+            lower of it and `download_rate` applies. A window may end on the next day (`22:00-06:00`); days are `Mon` \
+            to `Sun`, with commas or as a range (`Mon-Fri`). The first window that contains a time counts. Without \
+            `else`, downloads wait outside of the windows.
+
+            Downloads ordered with `--at-once` do not wait, and the rates do not apply to them. What players read is \
+            not limited.
+            """, example: "{\"01:00-06:30\": unlimited, \"Sat,Sun 08:00-12:00\": 2MB, else: 500kB}"),
+        "download_cap": SettingText(
+            "Let downloads fetch at most this much from origins in a day or a month of local time: 2GB/day, 40GB/month.",
+            """
+            Downloads then wait until the day or month has ended, and continue by themselves. What was cached before, \
+            and what players fetch, does not count. Downloads ordered with `--at-once` do not wait, but are counted.
+            """, example: "[2GB/day, 40GB/month]"),
         "linger": SettingText(
             "Keep a transfer for this long after its last reader has left; 0s to 10m.",
             "Players disconnect and connect again when they seek.", example: "30s"),
@@ -163,16 +192,37 @@ struct SettingText: Sendable {
             "Log messages of this level and above: trace, debug, info, notice, warning, error or critical.",
             "The log goes to standard error.", example: "info"),
         "access_log": SettingText(
-            "Write a line of JSON for each request to this file; - for standard output.",
+            "Write a line for each request to this file; - for standard output.",
             """
             A line says who requested what, what was sent, and how much of it came from the cache. SIGHUP reopens the \
             file, as logrotate needs it. In the configuration file the path must be absolute or begin with `~/`.
             """, example: "~/reelcache-access.log"),
+        "access_log_format": SettingText(
+            "Write the lines of the access log as objects of JSON, or as web servers do: json or combined.",
+            """
+            `combined` is the format of Apache httpd, which most programs for logs read. What the cache knows besides \
+            stands at the end of each line; docs/guide/http-api.md lists it.
+            """, example: "combined"),
         "player": SettingText(
             "Open URLs with this player: the name or path of a program.",
             """
             In the file it may also be a list: the program and its arguments. Only `reelcache play` uses this setting.
             """, example: "[mpv, --fs]"),
+        "resolvers": SettingText(
+            "Find the media behind the pages of some hosts and paths with a program, such as yt-dlp.",
+            """
+            With a resolver, the URL of a page is the URL of its media: players, `reelcache prefetch` and feeds take it. \
+            The program gets the URL and prints where the media is now, as one line or as JSON. When that address \
+            expires while the media plays, the program runs again, and the player notices nothing. The media is cached \
+            under the page's URL, so that cached bytes play without the program.
+
+            `host` and `path` are those of a rule, and at least one of them is needed. `command` is the program and its \
+            arguments, which no shell interprets; `{url}` in an argument stands for the URL, which is otherwise the last \
+            argument. `timeout` limits its run: 30s unless it says otherwise, and 5m at most. The first resolver that \
+            matches is used. Name the paths of pages alone: the program runs for each URL that matches.
+
+            A program has the rights of the proxy. Only this file can name one; no request can.
+            """, example: exampleResolvers),
         "rules": SettingText(
             "Treat the resources of some hosts and paths differently.",
             """
@@ -183,6 +233,13 @@ struct SettingText: Sendable {
             `reelcache ls`, `show`, `rm` and the others follow `key` and `ignore_query` too: any URL of a resource names it.
             """, example: exampleRules),
     ]
+
+    private static let exampleResolvers = """
+        - host: [youtube.com, "*.youtube.com"]
+          path: [/watch, "/shorts/*", "/live/*"]
+          command: [yt-dlp, --no-playlist, --format, "best[protocol^=http]/best", --print, "%(.{url,http_headers,title,ext})j"]
+          timeout: 60s
+        """
 
     private static let exampleRules = """
         - host: "*.cdn.example"          # edge1.cdn.example and edge2.cdn.example have the same films
@@ -199,11 +256,16 @@ struct SettingText: Sendable {
           bypass: true
         - host: roaming.example
           metered: true
+        - host: podcasts.example
+          prefetch_next: true
         - host: tv.example               # long segments, and a player that revalidates all of them
           ahead_segments: 1
           ignore_reload: true
         - host: wiki.example             # /wiki/File:Film.webm is a web page there
           store_pages: true
+        - host: signed.example           # its links expire while a film plays
+          ignore_query: [signature, expires]
+          refresh: https://api.example/play{path}
         - host: [strict.example, "*.strict.example"]
           ignore_no_store: true
           play_stale: true
@@ -260,6 +322,9 @@ struct SettingText: Sendable {
             """, example: "true"),
         "ahead_segments": SettingText(
             "Fetch this many segments ahead, as the setting of the same name does.", example: "1"),
+        "prefetch_next": SettingText(
+            "Download the next episode, file of a list, or number of a series, as the setting of the same name does.",
+            example: "true"),
         "ignore_reload": SettingText(
             "Ignore a player's request to revalidate fresh responses, as the setting of the same name does.",
             example: "true"),
@@ -277,5 +342,13 @@ struct SettingText: Sendable {
             example: "true"),
         "max_object": SettingText(
             "Do not store resources larger than this, such as 2GB.", example: "10GB"),
+        "refresh": SettingText(
+            "When a player's link expires midway, request the rest at this address.",
+            """
+            It is the first, lasting address, which redirects to a fresh link. After a 401, 403, 404 or 410 for the rest \
+            of a response, the rest comes from there, if it is of the same version; the player notices nothing. \
+            `{scheme}`, `{host}`, `{path}` and `{query}` stand for the parts of the player's URL. A rule whose address \
+            lacks `{host}` must name its hosts, with a domain behind each `*`.
+            """, example: "https://api.example/play{path}"),
     ]
 }

@@ -166,6 +166,7 @@ private struct ReceivedOrder: Decodable {
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case url, first, limitRate, priority, connections, category, pinned, quality, audio, subtitles, all
+        case last, atOnce
         case recordFor = "for"
     }
 
@@ -177,6 +178,7 @@ private struct ReceivedOrder: Decodable {
         }
         var order = try Self.order(url)
         order.first = try members.decodeIfThere(ReceivedSize.self, forKey: .first)?.bytes
+        order.last = try members.decodeIfThere(ReceivedSize.self, forKey: .last)?.bytes
         order.limitRate = try members.decodeIfThere(ReceivedSize.self, forKey: .limitRate)?.bytes
         if order.limitRate == 0 { order.limitRate = nil }
         if let priority = try members.decodeIfThere(
@@ -191,6 +193,7 @@ private struct ReceivedOrder: Decodable {
         if let isPinned = try members.decodeIfThere(Bool.self, forKey: .pinned, form: "true or false") {
             order.isPinned = isPinned
         }
+        order.isAtOnce = try members.decodeIfThere(Bool.self, forKey: .atOnce, form: "true or false") ?? false
         order.renditions = try Self.renditions(members)
         order.recordFor = try members.decodeIfThere(ReceivedSpan.self, forKey: .recordFor)?.seconds
         self.order = order
@@ -237,11 +240,13 @@ package struct SentOrder: Encodable {
         var members = encoder.container(keyedBy: ReceivedOrder.CodingKeys.self)
         try members.encode(order.url.absolute, forKey: .url)
         try members.encodeIfPresent(order.first, forKey: .first)
+        try members.encodeIfPresent(order.last, forKey: .last)
         try members.encodeIfPresent(order.limitRate, forKey: .limitRate)
         try members.encode(order.priority, forKey: .priority)
         try members.encode(order.connections, forKey: .connections)
         try members.encodeIfPresent(order.category, forKey: .category)
         try members.encode(order.isPinned, forKey: .pinned)
+        if order.isAtOnce { try members.encode(true, forKey: .atOnce) }
         let choice = order.renditions, standard = RenditionChoice()
         if choice.quality != standard.quality { try members.encode(choice.quality.text, forKey: .quality) }
         if choice.audio != standard.audio { try members.encode(choice.audio.text, forKey: .audio) }

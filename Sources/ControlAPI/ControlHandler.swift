@@ -6,6 +6,7 @@ import Foundation
 import HTTPModel
 import HTTPTransport
 import Metrics
+import Subscriptions
 
 /// Answers requests that are not for media: statistics and health as pages, and the administration of the cache and
 /// its downloads below `/api/v1`. Loop-bound.
@@ -17,23 +18,26 @@ package final class ControlHandler: RequestHandler {
     private let readToken: ControlToken?
     let scrubs: ScrubTurn
     let downloads: DownloadManager
+    /// Has the next item after a URL downloaded when that was played.
+    let wantNext: @Sendable (OriginURL) -> Void
+    let feeds: SubscriptionManager
     /// Distinguishes the events of this proxy from those of its predecessors.
     let session: String
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
-    private let snapshot: @Sendable () -> StatsSnapshot
+    let numbers: ControlNumbers
 
     /// - Parameters:
     ///   - readToken: the token for reading, in place of which `token` is accepted too; nil if only this machine can
     ///     send requests.
     ///   - scrubs: shared by the handlers of all loops.
     ///   - session: the same for all loops, and different each time that a proxy starts; letters and digits.
-    ///   - snapshot: returns the current counters. Called on a loop: it must not block.
+    ///   - wantNext: has the next item after a URL downloaded when that was played. Called on a loop: it must not block.
     ///   - now: the time, in seconds since 1970.
     package init(
         store: CacheStore, policy: Current<ProxyPolicy>, token: ControlToken, readToken: ControlToken?,
-        scrubs: ScrubTurn, downloads: DownloadManager, session: String,
-        snapshot: @escaping @Sendable () -> StatsSnapshot,
+        scrubs: ScrubTurn, downloads: DownloadManager, feeds: SubscriptionManager, session: String,
+        wantNext: @escaping @Sendable (OriginURL) -> Void, numbers: ControlNumbers,
         now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
         self.store = store
@@ -42,8 +46,10 @@ package final class ControlHandler: RequestHandler {
         self.readToken = readToken
         self.scrubs = scrubs
         self.downloads = downloads
+        self.feeds = feeds
         self.session = session
-        self.snapshot = snapshot
+        self.wantNext = wantNext
+        self.numbers = numbers
         self.now = now
     }
 
@@ -118,6 +124,15 @@ package final class ControlHandler: RequestHandler {
         case (.downloadHistory, "DELETE"): clearDownloadHistory(exchange)
         case (.downloadHistory, _): try listDownloadHistory(exchange, parameters)
         case (.downloadEvents, _): try followDownloads(exchange, parameters)
+        case (.next, _): prefetchNext(exchange)
+        case (.feeds, "POST"): subscribe(exchange)
+        case (.feeds, "DELETE"): try removeFeed(exchange, parameters)
+        case (.feeds, _): try listFeeds(exchange, parameters)
+        case (.feedCheck, _): try checkFeeds(exchange, parameters)
+        case (.feedPreview, _): try previewFeed(exchange, parameters)
+        case (.feedImport, _): try importFeeds(exchange, parameters)
+        case (.feedExport, _): exportFeeds(exchange)
+        case (.history, _): try reportHistory(exchange, parameters)
         }
     }
 
@@ -170,9 +185,9 @@ package final class ControlHandler: RequestHandler {
             }
         }
         switch path {
-        case "/stats":
+        case "/stats", "/metrics":
             do throws(ControlError) { try checkReading(exchange.request) } catch { return exchange.respond(error) }
-            stats(exchange)
+            if path == "/stats" { stats(exchange) } else { metrics(exchange) }
         case "/healthz": exchange.respond(200, text: "ok")
         case _ where ControlPages.isHome(path): exchange.respond(200, text: ControlPages.home(policy.value))
         default:
@@ -182,7 +197,7 @@ package final class ControlHandler: RequestHandler {
 
     private func stats(_ exchange: Exchange) {
         do {
-            exchange.respond(200, json: try StatsJSON.page(snapshot()))
+            exchange.respond(200, json: try StatsJSON.page(numbers.stats()))
         } catch {
             exchange.respond(500, text: "the statistics cannot be written as JSON: \(error)")
         }

@@ -16,8 +16,8 @@ enum ControlPages {
         if mounts.isEmpty, !policy.servesAnyOrigin {
             lines.append("It serves nothing: any_origin is false, and nothing is mounted.")
         }
-        lines.append("Statistics are at /stats, health is at /healthz, cached resources are at /api/v1/resources,")
-        lines.append("and downloads at /api/v1/downloads.")
+        lines.append("Statistics are at /stats and /metrics, health is at /healthz, cached resources are at")
+        lines.append("/api/v1/resources, and downloads at /api/v1/downloads.")
         return lines.joined(separator: "\n")
     }
 

@@ -11,6 +11,13 @@ enum ControlRoute: String, CaseIterable {
     case downloadSettings = "/api/v1/downloads/settings"
     case downloadHistory = "/api/v1/downloads/history"
     case downloadEvents = "/api/v1/downloads/events"
+    case next = "/api/v1/next"
+    case feeds = "/api/v1/feeds"
+    case feedCheck = "/api/v1/feeds/check"
+    case feedPreview = "/api/v1/feeds/preview"
+    case feedImport = "/api/v1/feeds/import"
+    case feedExport = "/api/v1/feeds/export"
+    case history = "/api/v1/history"
 
     /// Whether a path belongs to the interface, even if there is nothing at it.
     static func isBelow(_ path: Substring) -> Bool { path == "/api" || path.hasPrefix("/api/") }
@@ -19,28 +26,31 @@ enum ControlRoute: String, CaseIterable {
         switch self {
         case .cache: ["GET", "HEAD", "PATCH"]
         case .resources: ["GET", "HEAD", "PATCH", "DELETE", "PUT"]
-        case .file, .downloadEvents: ["GET", "HEAD"]
-        case .verify: ["POST"]
+        case .file, .downloadEvents, .history: ["GET", "HEAD"]
+        case .verify, .next: ["POST"]
         case .downloads: ["GET", "HEAD", "POST", "PATCH"]
         case .downloadSettings: ["GET", "HEAD", "PATCH"]
         case .downloadHistory: ["GET", "HEAD", "DELETE"]
+        case .feeds: ["GET", "HEAD", "POST", "DELETE"]
+        case .feedCheck, .feedPreview, .feedImport: ["POST"]
+        case .feedExport: ["GET", "HEAD"]
         }
     }
 
     var allowed: String { (methods + ["OPTIONS"]).joined(separator: ", ") }
 
-    /// Requests that change something, tell where files are, or keep the disk busy require the token.
+    /// Requests that change something, tell secrets or where files are, or keep the disk busy require the token.
     func needsToken(_ method: String) -> Bool {
         switch self {
-        case .cache, .resources, .downloads, .downloadSettings, .downloadHistory, .downloadEvents:
+        case .cache, .resources, .downloads, .downloadSettings, .downloadHistory, .downloadEvents, .feeds, .history:
             method != "GET" && method != "HEAD"
-        case .file, .verify: true
+        case .file, .verify, .next, .feedCheck, .feedPreview, .feedImport, .feedExport: true
         }
     }
 
     func parameters(_ method: String) -> [String] {
         switch (self, method) {
-        case (.cache, _): []
+        case (.cache, _), (.next, _): []
         case (.resources, "PATCH"): ["url"]
         case (.resources, "DELETE"): ["url", "all", "older_than", "dry_run"]
         case (.resources, "PUT"): ["url", "replace"]
@@ -53,6 +63,12 @@ enum ControlRoute: String, CaseIterable {
         case (.downloadSettings, _), (.downloadHistory, "DELETE"): []
         case (.downloadHistory, _): ["category", "limit"]
         case (.downloadEvents, _): ["id", "ended"]
+        case (.feeds, "POST"), (.feedExport, _): []
+        case (.feeds, "DELETE"), (.feedCheck, _): ["url"]
+        case (.feeds, _): ["url", "limit"]
+        case (.feedPreview, _): ["url", "latest", "title"]
+        case (.feedImport, _): ["latest", "category", "every", "keep", "title", "cap"]
+        case (.history, _): ["span"]
         }
     }
 }

@@ -72,6 +72,13 @@ struct Administration: Sendable {
         return true
     }
 
+    func isBeingRead(_ key: CacheKey) throws(StoreError) -> Bool {
+        let keys = Set(try [key] + core.index.rows.variants(of: key))
+        return core.open.all.contains { generation in
+            (keys.contains(generation.key) || generation.whole == key) && generation.isBeingRead
+        }
+    }
+
     func setPinned(_ isPinned: Bool, _ key: CacheKey) throws(StoreError) -> Bool {
         // The presentation's own row first: parts that join meanwhile are then pinned with it.
         let isKnown = try setOwnPinned(isPinned, key)

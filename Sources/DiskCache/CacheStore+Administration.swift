@@ -77,6 +77,9 @@ extension CacheStore {
 
 /// Presentations and their parts. All of these methods block, like other commands.
 extension CacheStore {
+    /// Whether a resource, or a part of it, is being sent to a player at this moment.
+    package func isBeingRead(_ key: CacheKey) throws(StoreError) -> Bool { try administration.isBeingRead(key) }
+
     /// Makes cached resources parts of a presentation. If one of them has parts itself, these move along, so that no
     /// part ever has parts; if the presentation is a part itself, its whole takes the parts. Resources that are not
     /// cached are skipped, as is the presentation itself.
@@ -107,6 +110,18 @@ extension CacheStore {
 extension CacheStore {
     /// The downloads database; its size counts like that of the index.
     package static func downloads(in directory: String) -> String { directory + "/downloads.sqlite" }
+
+    /// The database of subscriptions; its size counts likewise.
+    package static func feeds(in directory: String) -> String { directory + "/feeds.sqlite" }
+
+    /// The history of the counters; its size counts like that of the index.
+    package static func history(in directory: String) -> String { directory + "/history" }
+
+    /// Measures what the metrics contain of pinned resources and of the disk. Blocks.
+    package func measure() throws(StoreError) {
+        core.metrics.pinnedBytes.set(try index.pins.pinnedBytes())
+        if let disk = FileSystem.disk(of: configuration.directory) { core.metrics.freeBytes.set(disk.free) }
+    }
 
     /// Measures the files beside the data now. The store does so each second.
     package func countIndexNow() { queue.sync { $0.checkpointer.countIndex() } }

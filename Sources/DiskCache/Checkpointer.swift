@@ -122,12 +122,15 @@ final class Checkpointer {
         return true
     }
 
-    /// Measures the files beside the data: the index, its copy, the list of unfinished files, the downloads database.
+    /// Measures the files beside the data: the index, its copy, the list of unfinished files, the side databases, the
+    /// history.
     func countIndex() {
-        let downloads = IndexDatabase.files(CacheStore.downloads(in: core.configuration.directory)).reduce(0) {
-            $0 + FileSystem.allocatedBytes($1)
-        }
+        let directory = core.configuration.directory
+        let databases = [CacheStore.downloads(in: directory), CacheStore.feeds(in: directory)]
+            .flatMap(IndexDatabase.files).reduce(0) { $0 + FileSystem.allocatedBytes($1) }
+        let history = FileSystem.allocatedBytes(CacheStore.history(in: directory))
         core.ledger.setIndex(
-            bytes: core.index.allocatedBytes + pins.allocatedBytes + core.files.unfinished.allocatedBytes + downloads)
+            bytes: core.index.allocatedBytes + pins.allocatedBytes + core.files.unfinished.allocatedBytes + databases
+                + history)
     }
 }

@@ -96,7 +96,7 @@ package final class Generation: Sendable {
         state.withLock { $0.head = change($0.head) }
     }
 
-    /// What the first byte tells: a text, perhaps a playlist, or something else.
+    /// What the first byte tells: a text, perhaps a playlist or a feed, or something else.
     package enum Beginning: UInt8, Sendable, AtomicRepresentable { case unknown, text, other }
 
     /// Known once the first byte has been written or read.
@@ -104,7 +104,7 @@ package final class Generation: Sendable {
 
     /// - Parameter byte: the first byte.
     package func begins(with byte: UInt8) {
-        firstByte.store(PlaylistKind.mayBegin(with: byte) ? .text : .other, ordering: .relaxed)
+        firstByte.store(Listing.mayBegin(with: byte) ? .text : .other, ordering: .relaxed)
     }
 
     /// A copy of the chunks' state.

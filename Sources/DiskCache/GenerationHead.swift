@@ -19,8 +19,8 @@ package final class GenerationHead: Sendable, Equatable {
     package let times: ResponseTimes
     /// Whether it is a playlist or a feed, whatever its origin calls it.
     package let isListing: Bool
-    /// Whether its origin calls it a playlist.
-    package let isCertainPlaylist: Bool
+    /// Whether its origin calls it a playlist, a feed or a list of files.
+    package let isCertainListing: Bool
     /// How long a live playlist stands for its stream. Known only to this process, and neither compared nor saved.
     package let live: LiveTiming?
 
@@ -63,7 +63,7 @@ package final class GenerationHead: Sendable, Equatable {
         rangeCondition = Combining.condition(for: fields)
         hasDate = fields["Date"] != nil
         self.isListing = isListing || Listing.isListing(fields)
-        isCertainPlaylist = fields["Content-Type"].map { PlaylistKind(mediaType: $0) != nil } ?? false
+        isCertainListing = fields["Content-Type"].map { Listing.isCertain(type: $0) } ?? false
         self.live = live
         freshnessAtFirst = .of(
             fields, self.times, ttl: nil, isListing: self.isListing, now: self.times.validatedAt)
@@ -102,8 +102,8 @@ package final class GenerationHead: Sendable, Equatable {
             times: ResponseTimes(validatedAt: 1, initialAge: .max), isListing: isListing)
     }
 
-    /// The head after its bytes turned out to be a playlist.
-    /// - Parameter live: the timing of a live playlist; nil for a film's.
+    /// The head after its bytes turned out to be a playlist or a feed.
+    /// - Parameter live: the timing of a live playlist; nil for a film's and for a feed.
     package func ofPlaylist(_ live: LiveTiming?) -> GenerationHead {
         GenerationHead(
             status: status, fields: fields, variant: variant, finalURL: finalURL, isPublic: isPublic,

@@ -6,12 +6,15 @@ enum PrivateFiles {
     /// Files beside `data`; those below it are created with the right mode.
     private static let names: Set<String> = [
         "LOCK", "unfinished", "unfinished.new", "index.sqlite.damaged", "pinned.sqlite.damaged",
-        "downloads.sqlite.damaged",
+        "downloads.sqlite.damaged", "feeds.sqlite.damaged", "aliases.json", "aliases.json.new", "history",
+        "history.damaged",
     ]
     /// Tokens keep their mode: once others could read a token, it is no longer secret, and the proxy refuses to start
     /// with it.
     private static let tokens: Set<String> = ["control-token", "control-token-read"]
-    private static let databases = ["index.sqlite", "index.damaged.sqlite", "pinned.sqlite", "downloads.sqlite"]
+    private static let databases = [
+        "index.sqlite", "index.damaged.sqlite", "pinned.sqlite", "downloads.sqlite", "feeds.sqlite",
+    ]
 
     /// Corrects the modes of an existing directory and of the cache's files in it. If the directory has other files
     /// too, its own mode is kept: others may need them.

@@ -1,3 +1,4 @@
+import CachePolicy
 @preconcurrency import Dispatch
 import EventIO
 import Foundation
@@ -9,6 +10,8 @@ package protocol DownloadClock: Sendable {
     var now: Double { get }
     /// Seconds of a monotonic clock.
     var monotonic: Double { get }
+    /// The time zone of schedules and caps.
+    var local: LocalTime { get }
     /// Calls `wake` four times a second, until called again with `false`.
     func tick(_ isWanted: Bool, _ wake: @escaping @Sendable () -> Void)
 }
@@ -23,6 +26,8 @@ package final class SystemDownloadClock: DownloadClock {
     deinit { timer.withLock { $0?.cancel() } }
 
     package var now: Double { Date().timeIntervalSince1970 }
+
+    package var local: LocalTime { .system }
 
     package var monotonic: Double { Double(MonotonicClock.nanoseconds()) / 1e9 }
 

@@ -1,5 +1,4 @@
 import DiskCache
-import Foundation
 import GRDB
 import HTTPModel
 import Logging
@@ -10,52 +9,23 @@ import Logging
 final class DownloadDatabase {
     private let path: String
     private let logger: Logger
-    private var database: DatabaseQueue
+    private let database: SideDatabase
 
     /// The content left by the last process.
     struct Contents {
         var jobs: [DownloadJob] = []
         /// Greater than all IDs ever assigned.
         var nextID: Int64 = 1
+        /// The bytes fetched, by day and feed.
+        var usage: [DownloadUsage.Row: Int64] = [:]
     }
 
     init(directory: String, logger: Logger) throws(DownloadError) {
         path = CacheStore.downloads(in: directory)
         self.logger = logger
-        do {
-            do { database = try Self.open(path) } catch let error where DatabaseDamage.isMeant(by: error, path) {
-                try Self.setAside(path, error, logger)
-                database = try Self.open(path)
-            }
-        } catch { throw Self.error("open", path, error) }
-    }
-
-    private static func open(_ path: String) throws -> DatabaseQueue {
-        do throws(StoreError) { try FileSystem.makePrivateDatabase(path) } catch {
-            throw DownloadError(.disk, "cannot create \(path): \(error)")
-        }
-        var configuration = Configuration()
-        configuration.label = "downloads"
-        configuration.journalMode = .wal
-        // Wait while another program has it open.
-        configuration.busyMode = .timeout(5)
-        configuration.prepareDatabase { db in
-            try db.execute(
-                sql:
-                    "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -2000; PRAGMA temp_store = MEMORY"
-            )
-        }
-        let database = try DatabaseQueue(path: path, configuration: configuration)
-        // GRDB sets NORMAL when it opens a connection.
-        try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-        try DatabaseDamage.check(database, path)
-        do { try DatabaseSchema(migrator).prepare(database) } catch DatabaseSchema.Failure.newer(let version) {
-            throw DownloadError(
-                .disk,
-                "\(path) was written by a later version of reelcache (format \(version); this version reads up to \(migrator.migrations.count))",
-                .laterVersion)
-        }
-        return database
+        do throws(SideDatabase.Failure) {
+            database = try SideDatabase(path, of: "downloads", migrator: Self.migrator, logger: logger)
+        } catch { throw DownloadError(error) }
     }
 
     private static var migrator: DatabaseMigrator {
@@ -79,46 +49,37 @@ final class DownloadDatabase {
                 "segments INTEGER", "total_segments INTEGER",
             ] { try db.execute(sql: "ALTER TABLE download ADD COLUMN \(column)") }
         }
-        return migrator
-    }
-
-    // MARK: Damage
-
-    private static func setAside(_ path: String, _ error: any Error, _ logger: Logger) throws {
-        let aside = path + ".damaged"
-        for suffix in ["-wal", "-shm"] { unlink(aside + suffix) }
-        guard rename(path, aside) == 0 else {
-            throw DownloadError(
-                .disk, "cannot rename \(path), which is damaged: \(String(errno: errno)); move it away")
+        // The subscription that ordered it, and the episode's identity.
+        migrator.registerMigration("3: feeds") { db in
+            for column in ["feed TEXT", "episode TEXT"] {
+                try db.execute(sql: "ALTER TABLE download ADD COLUMN \(column)")
+            }
         }
-        // The log may contain rows that can still be read.
-        rename(path + "-wal", aside + "-wal")
-        unlink(path + "-shm")
-        logger.error(
-            "the downloads database \(path) is damaged (\(DatabaseDamage.reason(error))): kept it as \(aside), and started a new one"
-        )
-    }
-
-    /// Replaces a database that turns out to be damaged.
-    private func startAnew(_ error: any Error) throws {
-        try? database.close()
-        try Self.setAside(path, error, logger)
-        database = try Self.open(path)
+        // The order in which a file arrives, and whether limits bind it; the bytes that downloads fetched from origins, by
+        // day of local time and by feed (empty for none).
+        migrator.registerMigration("4: usage") { db in
+            for column in ["last INTEGER", "at_once INTEGER"] {
+                try db.execute(sql: "ALTER TABLE download ADD COLUMN \(column)")
+            }
+            try db.execute(
+                sql: """
+                    CREATE TABLE usage (
+                        day TEXT NOT NULL, feed TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (day, feed)) WITHOUT ROWID;
+                    """)
+        }
+        return migrator
     }
 
     // MARK: Reading and writing
 
     /// Drops damaged rows, and removes them from the database.
     func load() throws(DownloadError) -> Contents {
-        do {
-            do { return try read() } catch let error where DatabaseDamage.isMeant(by: error, path) {
-                try startAnew(error)
-                return Contents()
-            }
-        } catch { throw Self.error("read", path, error) }
+        do throws(SideDatabase.Failure) { return try database.read(read) { Contents() } } catch {
+            throw DownloadError(error)
+        }
     }
 
-    private func read() throws -> Contents {
+    private func read(_ database: DatabaseQueue) throws -> Contents {
         let (contents, damaged) = try database.read { db in
             var contents = Contents()
             var damaged: [Int64] = []
@@ -133,6 +94,7 @@ final class DownloadDatabase {
             let last = try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'download'") ?? 0
             // Ignore an implausible number: the rows show how far the IDs have got.
             if (0..<DownloadJob.lastID).contains(last) { contents.nextID = last +| 1 }
+            contents.usage = try DownloadUsage.read(db)
             return (contents, damaged)
         }
         if !damaged.isEmpty {
@@ -144,22 +106,31 @@ final class DownloadDatabase {
     }
 
     /// Saves all changes or none, in one transaction.
-    /// - Parameter all: returns all other downloads, to fill a new database if this one turns out to be damaged.
-    func save(_ jobs: [DownloadJob], removing ids: Set<Int64> = [], all: () -> [DownloadJob]) throws(DownloadError) {
-        do {
-            do { try write(jobs, removing: ids) } catch let error where DatabaseDamage.isMeant(by: error, path) {
-                try startAnew(error)
-                try write(all() + jobs, removing: [])
+    /// - Parameters:
+    ///   - usage: of which the unsaved rows are written.
+    ///   - firstDay: the first day of usage to keep, in days since 1970-01-01.
+    ///   - all: returns all other downloads, to fill a new database if this one turns out to be damaged.
+    func save(
+        _ jobs: [DownloadJob], removing ids: Set<Int64> = [], _ usage: DownloadUsage, since firstDay: Int64,
+        all: () -> [DownloadJob]
+    ) throws(DownloadError) {
+        do throws(SideDatabase.Failure) {
+            try database.write {
+                try Self.write(jobs, removing: ids, usage.unsavedRows, since: firstDay, in: $0)
+            } ifDamaged: {
+                try Self.write(all() + jobs, removing: [], usage.rows, since: firstDay, in: $0)
             }
-        } catch { throw Self.error("write", path, error) }
+        } catch { throw DownloadError(error) }
     }
 
-    private func write(_ jobs: [DownloadJob], removing ids: Set<Int64>) throws {
-        try database.write { db in
-            try Self.remove(ids, in: db)
-            let statement = try db.cachedStatement(sql: Self.insert)
-            for job in jobs { try statement.execute(arguments: StatementArguments(try job.columns)) }
-        }
+    private static func write(
+        _ jobs: [DownloadJob], removing ids: Set<Int64>, _ usage: [DownloadUsage.Row: Int64], since firstDay: Int64,
+        in db: Database
+    ) throws {
+        try remove(ids, in: db)
+        try DownloadUsage.write(usage, since: firstDay, in: db)
+        let statement = try db.cachedStatement(sql: insert)
+        for job in jobs { try statement.execute(arguments: StatementArguments(try job.columns)) }
     }
 
     private static func remove(_ ids: some Sequence<Int64>, in db: Database) throws {
@@ -176,22 +147,10 @@ final class DownloadDatabase {
     }()
 
     func close() throws(DownloadError) {
-        do {
-            _ = try database.writeWithoutTransaction { try $0.checkpoint(.truncate) }
-            try database.close()
-        } catch { throw Self.error("close", path, error) }
+        do throws(SideDatabase.Failure) { try database.close() } catch { throw DownloadError(error) }
     }
+}
 
-    private static func error(_ operation: String, _ path: String, _ error: any Error) -> DownloadError {
-        if let error = error as? DownloadError { return error }
-        let advice =
-            switch (error as? DatabaseError)?.resultCode {
-            case .SQLITE_FULL?: "the disk is full: make room, then try again"
-            case .SQLITE_BUSY?, .SQLITE_LOCKED?: "another program is using it: close that program, then try again"
-            case .SQLITE_CORRUPT?, .SQLITE_NOTADB?: "\(DatabaseDamage.reason(error)): restart to create a new one"
-            default: DatabaseDamage.reason(error)
-            }
-        return DownloadError(.disk, "cannot \(operation) the downloads in \(path): \(advice)")
-    }
-
+extension DownloadError {
+    fileprivate init(_ failure: SideDatabase.Failure) { self.init(.disk, failure.reason, failure.advice) }
 }

@@ -11,6 +11,7 @@ extension DownloadJob {
         "bytes", "total", "file_name",
         "network_failures", "busy_failures", "retry_at", "added", "started", "finished", "message", "key", "claim",
         "quality", "audio", "subtitles", "everything", "record_for", "segments", "total_segments",
+        "feed", "episode", "last", "at_once",
     ]
 
     /// The values of the columns with these names.
@@ -23,7 +24,8 @@ extension DownloadJob {
                 order.isPinned, state.rawValue, place, ended, progress.bytes, progress.total, progress.fileName,
                 networkFailures, busyFailures, retryAt, added, started, finished, message, key, restorePoint,
                 report.quality, report.audio, report.subtitles, report.all, order.recordFor, progress.segments,
-                progress.totalSegments,
+                progress.totalSegments, order.episode?.feed, order.episode?.identity, order.last,
+                report.isAtOnce,
             ]
         }
     }
@@ -55,6 +57,12 @@ extension DownloadJob {
         order.renditions = try RenditionChoice(row)
         order.recordFor = try row.optional("record_for") { (column) throws(RowDamage) in
             try row.integer(column, in: 1...DownloadOrder.longestRecording)
+        }
+        (order.last, order.isAtOnce) = (
+            try row.optional("last", whole), try row.optional("at_once", row.flag) ?? false
+        )
+        if let feed = try row.optional("feed", row.text), let identity = try row.optional("episode", row.text) {
+            order.episode = EpisodeName(feed: feed, identity: identity)
         }
         self.init(
             id: try row.integer("id", in: 1...Self.lastID), order: order,

@@ -12,7 +12,7 @@ struct DownloadJob: Sendable, Equatable {
         let recordFor: Int64?
 
         init(_ order: DownloadOrder) {
-            (url, first, renditions, recordFor) = (order.url, order.first, order.renditions, order.recordFor)
+            (url, first, renditions, recordFor) = (order.url, order.wantedFirst, order.renditions, order.recordFor)
         }
     }
 
@@ -100,9 +100,6 @@ struct DownloadJob: Sendable, Equatable {
         return report
     }
 
-    /// Its state for people.
-    var snapshot: DownloadSnapshots.Entry { .init(report: report, url: order.url, place: listingPlace) }
-
     var listingPlace: DownloadSnapshots.Place {
         switch state {
         case .downloading: .init(group: 0, priority: order.priority, order: place)
@@ -115,7 +112,7 @@ struct DownloadJob: Sendable, Equatable {
 }
 
 extension DownloadReport {
-    /// Takes over which renditions were ordered, where that differs from the default.
+    /// Takes over options that differ from the default.
     fileprivate mutating func take(_ order: DownloadOrder) {
         let standard = RenditionChoice(), choice = order.renditions
         quality = choice.quality == standard.quality ? nil : choice.quality.text
@@ -123,5 +120,8 @@ extension DownloadReport {
         subtitles = choice.subtitles == standard.subtitles ? nil : choice.subtitles.text
         all = choice.isEverything ? true : nil
         recordFor = order.recordFor
+        last = order.last
+        isAtOnce = order.isAtOnce ? true : nil
+        feed = order.episode?.feed
     }
 }

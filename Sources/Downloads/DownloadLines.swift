@@ -2,8 +2,9 @@ import HTTPModel
 
 /// Indexes over the jobs of a queue, and their totals.
 struct DownloadLines {
-    /// Jobs that may run now, by priority, in order.
-    private(set) var ready = [SortedLine](repeating: SortedLine(), count: DownloadPriority.allCases.count)
+    /// Jobs that wait for their turn, by the limits that bind them and by priority, in order.
+    private var ready: [DownloadLane: [SortedLine]] = [:]
+    private(set) var readyCount = 0
     /// Jobs that wait for their next attempt, by when that is due.
     private(set) var delayed = SortedLine()
     /// In the order in which they began.
@@ -40,7 +41,8 @@ struct DownloadLines {
             if let due = job.due {
                 delayed.insert(job.id, at: due)
             } else {
-                ready[job.order.priority.rank].insert(job.id, at: job.place)
+                ready[job.order.lane, default: Self.noneReady][job.order.priority.rank].insert(job.id, at: job.place)
+                readyCount += 1
             }
         case .downloading: running.insert(job.id, at: Double(job.begun))
         case .paused: break
@@ -61,7 +63,7 @@ struct DownloadLines {
             if let due = job.due {
                 delayed.remove(job.id, at: due)
             } else {
-                ready[job.order.priority.rank].remove(job.id, at: job.place)
+                removeReady(job)
             }
         case .downloading: running.remove(job.id, at: Double(job.begun))
         case .paused: break
@@ -76,11 +78,45 @@ struct DownloadLines {
         }
     }
 
+    private static let noneReady = [SortedLine](repeating: SortedLine(), count: DownloadPriority.allCases.count)
+
+    private mutating func removeReady(_ job: DownloadJob) {
+        let lane = job.order.lane
+        ready[lane]?[job.order.priority.rank].remove(job.id, at: job.place)
+        readyCount -= 1
+        if ready[lane]?.allSatisfy(\.isEmpty) == true { ready[lane] = nil }
+    }
+
+    // MARK: Whose turn it is
+
+    /// The job whose turn is next.
+    /// - Parameter isOpen: whether jobs bound by these limits may run.
+    func next(where isOpen: (DownloadLane) -> Bool) -> Int64? {
+        var best: (rank: Int, place: Double, id: Int64)?
+        for (lane, lines) in ready where isOpen(lane) {
+            guard let rank = lines.firstIndex(where: { !$0.isEmpty }), let place = lines[rank].firstKey,
+                let id = lines[rank].first
+            else { continue }
+            if best.map({ (rank, place, id) < $0 }) ?? true { best = (rank, place, id) }
+        }
+        return best?.id
+    }
+
+    /// The jobs that wait for their turn under these limits, in no order.
+    func ready(_ lane: DownloadLane) -> [Int64] { ready[lane]?.flatMap { Array($0.ids) } ?? [] }
+
+    func ready(_ priority: DownloadPriority) -> [Int64] { ready.values.flatMap { Array($0[priority.rank].ids) } }
+
+    /// The limits under which any job waits for its turn.
+    var readyLanes: [DownloadLane] { Array(ready.keys) }
+
+    // MARK: Totals
+
     /// Counts and totals; the rate is not known here.
     var summary: DownloadSummary {
         var summary = DownloadSummary()
         summary.downloading = running.count
-        summary.waiting = delayed.count + ready.reduce(0) { $0 + $1.count }
+        summary.waiting = delayed.count + readyCount
         summary.paused = sums.paused
         summary.bytes = Int64(clamping: sums.bytes)
         summary.total = sums.unknown == 0 ? Int64(clamping: sums.total) : nil

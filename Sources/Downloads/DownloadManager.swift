@@ -1,3 +1,4 @@
+import CachePolicy
 import Foundation
 import HTTPModel
 import Logging
@@ -22,18 +23,15 @@ package actor DownloadManager {
     private let ordered: @Sendable ([Int64]) -> Void
 
     private var queue: DownloadQueue
+    private var budget: DownloadBudget
     private var phase = Phase.idle
-    private var attempts: [Int64: Attempt] = [:]
+    private var attempts: [Int64: DownloadAttempt] = [:]
     private var attemptCount: Int64 = 0
     private var isTicking = false
 
-    // Changes that are not in the database yet
-    private var unsaved: Set<Int64> = []
-    private var unsavedRemovals: Set<Int64> = []
-    /// The time of the last attempt, by the monotonic clock.
+    private var pending = PendingChanges()
+    /// The time of the last attempt to save, by the monotonic clock.
     private var savedAt = 0.0
-    /// Whether changes other than progress are unsaved.
-    private var isSavingUrgent = false
     /// Why the last attempt to save failed; nil if it succeeded.
     private var savingFailure: String?
     /// Downloads about to begin, whose restore points have to be saved first.
@@ -41,17 +39,7 @@ package actor DownloadManager {
     /// Cancelled or failed downloads whose bytes could not be removed; the next process tries again.
     private var stuck: Set<Int64> = []
 
-    // Changes that are not in the snapshots yet
-    private var unposted: Set<Int64> = []
-    private var unpostedRemovals: [Int64] = []
-
     private enum Phase { case idle, started, stopped }
-
-    /// A running transfer of a download. Its number tells late ends of earlier attempts apart.
-    private struct Attempt {
-        let number: Int64
-        let running: any RunningDownload
-    }
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -74,9 +62,10 @@ package actor DownloadManager {
             database, source, restorePoints, clock, logger, queue
         )
         self.ordered = ordered
+        budget = DownloadBudget(DownloadUsage(contents.usage), in: clock.local)
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
-        snapshots.post(queue.jobs.values.map(\.snapshot), summary: summary)
+        snapshots.post(queue.jobs.keys.compactMap(queue.snapshot), summary: summary)
     }
 
     /// Runs work inside the actor and waits for it: not on a loop, nor inside the manager.
@@ -136,13 +125,13 @@ package actor DownloadManager {
         try checkOpen()
         readProgress()
         let plan = try queue.plan(orders, now: clock.now)
-        try database.save(Array(plan.jobs.values)) { everything(except: plan.jobs) }
+        try write(Array(plan.jobs.values), all: everything(except: plan.jobs))
         collect()
         let effects = queue.take(plan)
         collect(exceptSaving: plan.jobs)
         if !waits { ordered(plan.ids) }
         settle(effects)
-        return plan.ids.compactMap { queue[$0]?.report }
+        return plan.ids.compactMap { queue.report($0) }
     }
 
     /// - Returns: the named downloads, or all that were changed, as they are now.
@@ -152,10 +141,10 @@ package actor DownloadManager {
         try checkOpen()
         readProgress()
         let (ids, effects) = try queue.change(selection, change, now: clock.now)
-        let changed = ids.compactMap { queue[$0]?.report }
+        let changed = ids.compactMap { queue.report($0) }
         settle(effects)
         // If thousands were cancelled, most are forgotten by now.
-        return changed.map { queue[$0.id]?.report ?? $0 }
+        return changed.map { queue.report($0.id) ?? $0 }
     }
 
     /// Changes the settings, after clamping them.
@@ -168,12 +157,34 @@ package actor DownloadManager {
         settle(effects)
     }
 
+    package var feedCaps: [String: [DownloadCap]] { queue.settings.feedCaps }
+
+    /// Changes the caps of feeds, by the URL under which each is subscribed.
+    package func setFeedCaps(_ caps: [String: [DownloadCap]]) {
+        var settings = queue.settings
+        settings.feedCaps = caps
+        set(settings)
+    }
+
     /// The newest first.
     package func history(limit: Int?, category: String?) -> [DownloadReport] {
         let found = queue.endedIDs.reversed().lazy.compactMap { self.queue[$0] }.filter {
             category == nil || $0.order.category == category
         }
         return found.prefix(max(0, limit ?? .max)).map(\.report)
+    }
+
+    /// The downloads of a subscription by the episode's identity; of each episode, the latest.
+    /// - Parameters:
+    ///   - feed: the URL under which it is subscribed.
+    ///   - since: only downloads that were ordered at this time or later, in seconds since 1970.
+    package func downloads(ofFeed feed: String, since: Double) -> [String: DownloadReport] {
+        var found: [String: DownloadReport] = [:]
+        for job in queue.jobs.values where job.order.episode?.feed == feed && job.added >= since {
+            guard let identity = job.order.episode?.identity, found[identity]?.id ?? 0 < job.id else { continue }
+            found[identity] = job.report
+        }
+        return found
     }
 
     /// Forgets all downloads that have ended.
@@ -209,15 +220,30 @@ package actor DownloadManager {
         settle()
     }
 
-    private var isSavingDue: Bool { (!unsaved.isEmpty || !unsavedRemovals.isEmpty) && clock.monotonic - savedAt >= 1 }
+    private var hasUnsaved: Bool { !pending.isEmptyOfUnsaved || !budget.usage.unsaved.isEmpty }
+
+    private var isSavingDue: Bool { hasUnsaved && clock.monotonic - savedAt >= 1 }
 
     private func readProgress() {
         let time = clock.monotonic
-        for (id, attempt) in attempts { queue.progress(id, attempt.running.progress, monotonic: time) }
+        for id in Array(attempts.keys) {
+            countFetched(id)
+            if let attempt = attempts[id] { queue.progress(id, attempt.running.progress, monotonic: time) }
+        }
     }
+
+    /// Counts what an attempt has fetched since the last time.
+    private func countFetched(_ id: Int64) {
+        guard let bytes = attempts[id]?.takeFetched(), bytes > 0 else { return }
+        budget.count(bytes, feed: queue[id]?.order.episode?.feed, now: now)
+    }
+
+    /// Seconds since 1970.
+    private var now: Int64 { Int64(saturating: clock.now) }
 
     private func attemptEnded(_ id: Int64, _ number: Int64, _ end: DownloadEnd) {
         guard attempts[id]?.number == number else { return }
+        countFetched(id)
         attempts[id] = nil
         queue.attemptEnded(id, end, now: clock.now, monotonic: clock.monotonic)
         settle()
@@ -227,12 +253,12 @@ package actor DownloadManager {
 
     /// Saves changes, carries out effects, and begins downloads whose turn it is, until nothing changes any more.
     private func settle(_ effects: [DownloadQueue.Effect] = []) {
-        var effects = effects
+        var effects = effects + applyLimits()
         repeat {
             if mayBegin { effects += queue.begin(now: clock.now) }
             let faults = noteRestorePoints(effects)
             collect()
-            if isSavingUrgent { save() }
+            if pending.isUrgent { save() }
             holdBackUnsaved()
             for effect in effects {
                 if case .begin(let id) = effect, let fault = faults[id] { fail(id, fault) } else { act(effect) }
@@ -241,16 +267,32 @@ package actor DownloadManager {
         } while queue.isAltered
         for id in queue.surplusEndedIDs { _ = forget(id) }
         collect()
-        if isSavingUrgent { save() }
+        if pending.isUrgent { save() }
         post()
         tickIfWanted()
     }
 
     private var mayBegin: Bool { phase == .started && savingFailure == nil && source.map { !$0.isOffline } ?? false }
 
+    /// Applies what the schedule and the caps allow by now.
+    private func applyLimits() -> [DownloadQueue.Effect] {
+        guard phase == .started, let source else { return [] }
+        let allowance = budget.allowance(queue.settings, now: now)
+        if allowance.rate != queue.allowance.rate { source.limitScheduled(to: allowance.rate) }
+        return queue.set(allowance)
+    }
+
+    private func stop(_ id: Int64) {
+        attempts[id]?.running.stop()
+        countFetched(id)
+        attempts[id] = nil
+        // Perhaps nothing runs any more, and nobody ticks.
+        if !budget.usage.unsaved.isEmpty { pending.hurry() }
+    }
+
     private func act(_ effect: DownloadQueue.Effect) {
         switch effect {
-        case .stop(let id): attempts.removeValue(forKey: id)?.running.stop()
+        case .stop(let id): stop(id)
         case .limit(let id): attempts[id]?.running.limit(to: queue[id]?.order.limitRate)
         case .release(let id): _ = release(id)
         case .begin(let id): begin(id)
@@ -262,7 +304,7 @@ package actor DownloadManager {
         attemptCount += 1 // no trap: a count of events
         let number = attemptCount
         let running = source.begin(job.dated) { [weak self] end in self?.post { $0.attemptEnded(id, number, end) } }
-        attempts[id] = Attempt(number: number, running: running)
+        attempts[id] = DownloadAttempt(number: number, running)
     }
 
     /// Ends an attempt before it has begun.
@@ -326,11 +368,7 @@ package actor DownloadManager {
         }
         collect()
         queue.forget(id)
-        unsaved.remove(id)
-        unposted.remove(id)
-        unsavedRemovals.insert(id)
-        isSavingUrgent = true
-        unpostedRemovals.append(id)
+        pending.noteRemoval(id)
         return true
     }
 
@@ -338,22 +376,18 @@ package actor DownloadManager {
 
     /// Marks changes as unsaved and unposted.
     private func collect(exceptSaving saved: [Int64: DownloadJob] = [:]) {
-        let (altered, progressed) = queue.takeChanges()
-        let fresh = altered.filter { saved[$0] == nil }
-        isSavingUrgent = isSavingUrgent || !fresh.isEmpty
-        unsaved.formUnion(fresh)
-        unsaved.formUnion(progressed)
-        unposted.formUnion(altered)
-        unposted.formUnion(progressed)
+        pending.note(queue.takeChanges(), exceptSaving: saved)
     }
 
     /// Saves changes; if that fails, they are kept for the next attempt.
     private func save() {
-        guard !unsaved.isEmpty || !unsavedRemovals.isEmpty else { return }
-        (savedAt, isSavingUrgent) = (clock.monotonic, false)
+        guard hasUnsaved else { return }
+        savedAt = clock.monotonic
+        pending.saving()
         do {
-            try database.save(unsaved.compactMap { queue[$0] }, removing: unsavedRemovals) { everything() }
-            (unsaved, unsavedRemovals) = ([], [])
+            let jobs = pending.unsaved.compactMap { queue[$0] }
+            try write(jobs, removing: pending.unsavedRemovals, all: everything())
+            pending.noteSaved()
             if savingFailure != nil { logger.notice("saving downloads works again") }
             savingFailure = nil
         } catch {
@@ -362,17 +396,30 @@ package actor DownloadManager {
         }
     }
 
+    /// Saves these downloads, and what was fetched.
+    /// - Parameter all: all other downloads, for a new database if this one turns out to be damaged.
+    private func write(
+        _ jobs: [DownloadJob], removing ids: Set<Int64> = [], all: @autoclosure () -> [DownloadJob]
+    ) throws(DownloadError) {
+        let firstDay = budget.usage.forgetOld(today: clock.local.day(now))
+        try database.save(jobs, removing: ids, budget.usage, since: firstDay, all: all)
+        budget.usage.noteSaved()
+    }
+
     private func everything(except some: [Int64: DownloadJob] = [:]) -> [DownloadJob] {
         queue.jobs.values.filter { some[$0.id] == nil }
     }
 
     private func post() {
-        let changed = unposted.compactMap { queue[$0]?.snapshot }
+        let changed = pending.unposted.compactMap { queue.snapshot($0) }
         var summary = queue.summary
         summary.isOffline = source?.isOffline ?? false
-        guard !changed.isEmpty || !unpostedRemovals.isEmpty || summary != snapshots.summary else { return }
-        snapshots.post(changed, removed: unpostedRemovals, summary: summary)
-        (unposted, unpostedRemovals) = ([], [])
+        let usage = budget.report(now: now)
+        if usage.thisMonth > 0 { summary.usage = usage }
+        let removed = pending.unpostedRemovals
+        guard !changed.isEmpty || !removed.isEmpty || summary != snapshots.summary else { return }
+        snapshots.post(changed, removed: removed, summary: summary)
+        pending.notePosted()
     }
 
     /// The clock ticks only while time can change something.

@@ -1,3 +1,4 @@
+import CacheFill
 import CachePolicy
 import Playlists
 import Presentations
@@ -8,8 +9,11 @@ package struct DownloadOrder: Sendable, Equatable {
     package static let maxConnections = 16
 
     package var url: OriginURL
-    /// The number of bytes from the beginning; nil for the whole.
+    /// The number of bytes from the beginning; nil for the whole. With `last`, which of the whole arrive first.
     package var first: Int64?
+    /// The number of bytes at the end that arrive after the `first` and before the rest; nil for the usual order. The
+    /// whole is then downloaded.
+    package var last: Int64?
     package var priority: DownloadPriority
     /// 1 to `maxConnections`.
     package var connections: Int
@@ -19,23 +23,29 @@ package struct DownloadOrder: Sendable, Equatable {
     package var category: String?
     /// Whether to pin the downloaded resource.
     package var isPinned: Bool
+    /// Whether neither the schedule nor a cap delays it. What it fetches is counted all the same.
+    package var isAtOnce: Bool
     /// The renditions to download of a playlist.
     package var renditions: RenditionChoice
     /// For how many seconds to record a live stream; nil for no recording.
     package var recordFor: Int64?
     /// When the recording began, in seconds since 1970; part of its name. Nil before the order is carried out.
     package var recordedFrom: Int64?
+    /// The episode that it is; nil if no subscription ordered it.
+    package var episode: EpisodeName?
 
     /// A week.
     package static let longestRecording: Int64 = 7 * 86400
 
     package init(
-        url: OriginURL, first: Int64? = nil, priority: DownloadPriority = .normal, connections: Int = 1,
-        limitRate: Int64? = nil, category: String? = nil, isPinned: Bool = true,
-        renditions: RenditionChoice = RenditionChoice(), recordFor: Int64? = nil
+        url: OriginURL, first: Int64? = nil, last: Int64? = nil, priority: DownloadPriority = .normal,
+        connections: Int = 1, limitRate: Int64? = nil, category: String? = nil, isPinned: Bool = true,
+        isAtOnce: Bool = false, renditions: RenditionChoice = RenditionChoice(), recordFor: Int64? = nil
     ) {
         self.url = url
         self.first = first
+        self.last = last
+        self.isAtOnce = isAtOnce
         self.priority = priority
         self.connections = connections
         self.limitRate = limitRate
@@ -44,6 +54,16 @@ package struct DownloadOrder: Sendable, Equatable {
         self.renditions = renditions
         self.recordFor = recordFor
     }
+}
+
+/// Names an episode of a subscribed feed.
+package struct EpisodeName: Sendable, Hashable {
+    /// The URL under which the feed is subscribed.
+    package var feed: String
+    /// The episode's identity within the feed (`FeedItem.identity`).
+    package var identity: String
+
+    package init(feed: String, identity: String) { (self.feed, self.identity) = (feed, identity) }
 }
 
 extension OriginURL {
@@ -59,6 +79,12 @@ extension OriginURL {
 extension DownloadOrder {
     private static let longestCategory = 100
 
+    /// The number of bytes from the beginning if no more than these are wanted; nil for the whole.
+    package var wantedFirst: Int64? { last == nil ? first : nil }
+
+    /// What arrives before the rest of the whole; nil for the usual order.
+    var ends: HeadAndTail? { last.map { HeadAndTail(head: first ?? 0, tail: $0) } }
+
     /// The URL under which the download is cached: a recording is a presentation beside the stream.
     package var subject: OriginURL {
         guard recordFor != nil, let recordedFrom else { return url }
@@ -73,6 +99,11 @@ extension DownloadOrder {
                 "cannot download the first \(first) bytes of \(name): ask for 1 at least, or leave it out for the whole"
             )
         }
+        if let last, last <= 0 {
+            throw .invalid(
+                "cannot download the last \(last) bytes of \(name) before the rest: ask for 1 at least, or leave it out"
+            )
+        }
         guard (1...Self.maxConnections).contains(connections) else {
             throw .invalid(
                 "cannot download \(name) through \(connections) connections: choose 1 to \(Self.maxConnections)")
@@ -82,8 +113,9 @@ extension DownloadOrder {
                 "cannot download \(name) at \(limitRate) bytes per second: ask for 1 at least, or leave the limit out")
         }
         if let recordFor { try check(recordFor, of: name) }
-        guard first == nil || recordFor == nil && renditions == RenditionChoice() else {
-            throw .invalid("cannot download the first bytes of \(name) and its renditions: leave one of them out")
+        guard first == nil && last == nil || recordFor == nil && renditions == RenditionChoice() else {
+            let which = first == nil ? "last" : "first"
+            throw .invalid("cannot download the \(which) bytes of \(name) and its renditions: leave one of them out")
         }
         if let category { try Self.check(category, of: name) }
     }

@@ -52,7 +52,7 @@ extension DownloadQueue {
         var effects: [Effect] = []
         for var job in plan.jobs.values.sorted(by: { $0.id < $1.id }) {
             if let before = self[job.id], before.state == .downloading {
-                if before.order.connections != job.order.connections || before.order.isPinned != job.order.isPinned {
+                if before.order.differsInFetching(from: job.order) {
                     job.rate = TransferRate()
                     effects += [.stop(job.id), .begin(job.id)]
                 } else if before.order.limitRate != job.order.limitRate {
@@ -65,6 +65,14 @@ extension DownloadQueue {
     }
 }
 
+extension DownloadOrder {
+    /// Whether a running attempt has to begin again to be carried out as the other order.
+    fileprivate func differsInFetching(from other: DownloadOrder) -> Bool {
+        connections != other.connections || isPinned != other.isPinned || isAtOnce != other.isAtOnce
+            || ends != other.ends
+    }
+}
+
 extension DownloadJob {
     /// Applies another order for the same bytes, perhaps with other options.
     fileprivate mutating func take(_ order: DownloadOrder, endOfPriority: inout Double) {
@@ -72,7 +80,9 @@ extension DownloadJob {
             place = endOfPriority
             endOfPriority += 1
         }
+        let episode = order.episode ?? self.order.episode
         self.order = order
+        self.order.episode = episode
         if state == .paused { state = .waiting }
         if state == .waiting { forgetFailures() }
     }

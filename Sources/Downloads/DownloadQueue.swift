@@ -29,11 +29,21 @@ struct DownloadQueue {
     private var nextBegun: Int64 = 1
 
     private var lines = DownloadLines()
+    /// What the schedule and the caps allow now.
+    private(set) var allowance = DownloadAllowance()
 
-    /// Downloads with changes that must not get lost, since the last `takeChanges`.
-    private var altered: Set<Int64> = []
-    /// Downloads of which only the progress has changed.
-    private var progressed: Set<Int64> = []
+    /// Since the last `takeChanges`.
+    private var changes = Changes()
+
+    /// Downloads that have changed.
+    struct Changes {
+        /// Those with changes that must not get lost.
+        fileprivate(set) var altered: Set<Int64> = []
+        /// Those of which only the progress has changed.
+        fileprivate(set) var progressed: Set<Int64> = []
+        /// Those that only look different to people, because of the schedule or a cap.
+        fileprivate(set) var repainted: Set<Int64> = []
+    }
 
     init(settings: DownloadSettings = DownloadSettings()) { self.settings = settings.bounded }
 
@@ -63,7 +73,7 @@ struct DownloadQueue {
         if let old = jobs[job.id] { lines.remove(old) }
         jobs[job.id] = job
         lines.insert(job)
-        if isProgress { progressed.insert(job.id) } else { altered.insert(job.id) }
+        if isProgress { changes.progressed.insert(job.id) } else { changes.altered.insert(job.id) }
     }
 
     /// Forgets a download that has ended.
@@ -71,16 +81,17 @@ struct DownloadQueue {
         guard let job = jobs[id], job.state.hasEnded else { return }
         lines.remove(job)
         jobs[id] = nil
-        altered.remove(id)
-        progressed.remove(id)
+        changes.altered.remove(id)
+        changes.progressed.remove(id)
+        changes.repainted.remove(id)
     }
 
-    var isAltered: Bool { !altered.isEmpty }
+    var isAltered: Bool { !changes.altered.isEmpty }
 
     /// Returns the changes since the last call.
-    mutating func takeChanges() -> (altered: Set<Int64>, progressed: Set<Int64>) {
-        defer { (altered, progressed) = ([], []) }
-        return (altered, progressed)
+    mutating func takeChanges() -> Changes {
+        defer { changes = Changes() }
+        return changes
     }
 
     // MARK: Looking up
@@ -100,23 +111,43 @@ struct DownloadQueue {
     /// All waiting downloads of a priority, in order.
     func waiting(_ priority: DownloadPriority) -> [DownloadJob] {
         let delayed = lines.delayed.ids.compactMap { jobs[$0] }.filter { $0.order.priority == priority }
-        return (lines.ready[priority.rank].ids.compactMap { jobs[$0] } + delayed).sorted {
+        return (lines.ready(priority).compactMap { jobs[$0] } + delayed).sorted {
             ($0.place, $0.id) < ($1.place, $1.id)
         }
     }
 
     /// Whether any download only waits for its turn.
-    var hasReady: Bool { lines.ready.contains { !$0.isEmpty } }
+    var hasReady: Bool { lines.readyCount > 0 }
 
     /// Whether time alone can change something.
-    var isWaitingForTime: Bool { !lines.running.isEmpty || !lines.delayed.isEmpty }
+    var isWaitingForTime: Bool {
+        !lines.running.isEmpty || !lines.delayed.isEmpty || lines.readyLanes.contains { allowance.hold(for: $0) != nil }
+    }
 
     var summary: DownloadSummary {
         var summary = lines.summary
         summary.rate = lines.running.ids.reduce(0) { $0 +| (jobs[$1]?.rate.bytesPerSecond ?? 0) }
         summary.eta = TransferRate.seconds(for: summary.total.map { $0 -| summary.bytes }, at: summary.rate)
         summary.settings = settings
+        if summary.waiting > 0 { (summary.hold, summary.heldUntil) = (allowance.hold?.reason, allowance.hold?.until) }
+        summary.scheduledRate = allowance.rate
         return summary
+    }
+
+    /// A download for people.
+    func report(_ id: Int64) -> DownloadReport? { jobs[id].map(report) }
+
+    /// A download as listings show it.
+    func snapshot(_ id: Int64) -> DownloadSnapshots.Entry? {
+        jobs[id].map { .init(report: report($0), url: $0.order.url, place: $0.listingPlace) }
+    }
+
+    private func report(_ job: DownloadJob) -> DownloadReport {
+        var report = job.report
+        if job.state == .waiting, job.due == nil, let hold = allowance.hold(for: job.order.lane) {
+            (report.message, report.heldUntil) = (hold.reason, hold.until)
+        }
+        return report
     }
 
     // MARK: Turns
@@ -124,8 +155,8 @@ struct DownloadQueue {
     /// Begins downloads whose turn it is.
     mutating func begin(now: Double) -> [Effect] {
         var effects: [Effect] = []
-        while lines.running.count < settings.maxActive, let id = lines.ready.lazy.compactMap(\.first).first,
-            var job = jobs[id]
+        while lines.running.count < settings.maxActive,
+            let id = lines.next(where: { allowance.hold(for: $0) == nil }), var job = jobs[id]
         {
             job.state = .downloading
             job.started = job.started ?? now
@@ -144,6 +175,17 @@ struct DownloadQueue {
         var effects: [Effect] = []
         while lines.running.count > self.settings.maxActive, let id = lines.running.last { effects += suspend(id) }
         return effects
+    }
+
+    /// Changes what the schedule and the caps allow. Downloads that may not run any more return to their places.
+    mutating func set(_ allowance: DownloadAllowance) -> [Effect] {
+        let lanes = lines.readyLanes.filter { self.allowance.hold(for: $0) != allowance.hold(for: $0) }
+        changes.repainted.formUnion(lanes.flatMap { lines.ready($0) })
+        self.allowance = allowance
+        let held = lines.running.ids.filter { id in
+            jobs[id].map { allowance.hold(for: $0.order.lane) != nil } ?? false
+        }
+        return held.flatMap { suspend($0) }
     }
 
     /// Stops all downloads, until they begin again.

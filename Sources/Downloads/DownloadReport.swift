@@ -37,13 +37,14 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var state: DownloadState
     package var priority: DownloadPriority
     package var category: String?
+    /// With `last`, which bytes of the whole arrive first; without it, all that is wanted.
     package var first: Int64?
     package var connections: Int
     package var limitRate: Int64?
     package var isPinned: Bool
     /// The cached bytes of what is wanted.
     package var bytes: Int64
-    /// The size of what is wanted: the resource's length, or less with `first`; nil while unknown.
+    /// The size of what is wanted: the resource's length, or less with `first` alone; nil while unknown.
     package var total: Int64?
     /// The recent rate in bytes per second; nil while no bytes arrive.
     package var rate: Int64?
@@ -53,12 +54,14 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var failures: Int
     /// When the next attempt is due; nil if it only waits for its turn.
     package var retryAt: Int64?
+    /// When the schedule or a cap lets it run again; nil if neither holds it back, or for good.
+    package var heldUntil: Int64?
     package var added: Int64
     /// When its first byte was requested; nil before.
     package var started: Int64?
     /// When it ended; nil before.
     package var finished: Int64?
-    /// The last error, or a note on the result.
+    /// The last error, a note on the result, or why it has to wait although it is its turn.
     package var message: String?
     /// The file name that the origin gives, in a field or by its URL; nil while unknown. Not yet safe as the name of a
     /// file.
@@ -73,6 +76,12 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
     package var all: Bool?
     /// Seconds.
     package var recordFor: Int64?
+    /// The bytes at the end that arrive before the rest; nil for the usual order.
+    package var last: Int64?
+    /// Whether neither the schedule nor a cap delays it; nil for false.
+    package var isAtOnce: Bool?
+    /// The URL of the subscription that ordered it; nil if none did.
+    package var feed: String?
     /// The number of cached segments; nil for a file.
     package var segments: Int64?
     /// The number of segments; nil while unknown, and for a recording.
@@ -80,6 +89,9 @@ package struct DownloadReport: Codable, Sendable, Equatable, Identifiable {
 }
 
 extension DownloadReport {
+    /// The number of bytes from the beginning if no more than these are wanted; nil for the whole.
+    package var wantedFirst: Int64? { last == nil ? first : nil }
+
     /// A download of which nothing is known yet.
     package init(id: Int64, url: String, added: Int64) {
         self.init(
@@ -104,6 +116,20 @@ package struct DownloadSummary: Codable, Sendable, Equatable {
     package var settings = DownloadSettings()
     /// Whether nothing begins because the proxy is offline. Up to date while any download has not ended.
     package var isOffline = false
+    /// Why nothing begins although downloads wait, such as `outside of the schedule until 01:00`; nil if they may.
+    package var hold: String?
+    /// When that ends, in seconds since 1970; nil if it does not end by itself.
+    package var heldUntil: Int64?
+    /// The schedule's rate at this time, in bytes per second; nil for no limit.
+    package var scheduledRate: Int64?
+    /// What was fetched from origins; nil if nothing was in this month.
+    package var usage: Usage?
+
+    /// Bytes that downloads have fetched from origins, in local time.
+    package struct Usage: Codable, Sendable, Equatable {
+        package var today: Int64
+        package var thisMonth: Int64
+    }
 
     package init() {}
 }
@@ -116,8 +142,36 @@ package struct DownloadSettings: Codable, Sendable, Equatable {
     package var maxActive = 3
     /// Bytes per second of all together; nil for no limit.
     package var limitRate: Int64?
+    /// When downloads run, and at what rate; nil for always. The lower of its rate and `limitRate` applies.
+    package var schedule: DownloadSchedule?
+    /// The most bytes that downloads may fetch from origins; none for any number.
+    package var caps: [DownloadCap] = []
+    /// Further caps for the downloads of a feed, by the URL under which it is subscribed.
+    package var feedCaps: [String: [DownloadCap]] = [:]
 
     package init() {}
+}
+
+extension DownloadSettings {
+    /// The caps of feeds are those of subscriptions, which report them.
+    private enum CodingKeys: String, CodingKey { case maxActive, limitRate, schedule, caps }
+
+    /// - Throws: `DecodingError`, `RuleError` for a schedule or cap that is malformed.
+    package init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        maxActive = try members.decode(Int.self, forKey: .maxActive)
+        limitRate = try members.decodeIfPresent(Int64.self, forKey: .limitRate)
+        schedule = try DownloadSchedule.parse(members.decodeIfPresent([String].self, forKey: .schedule) ?? [])
+        caps = try DownloadCap.parse(members.decodeIfPresent([String].self, forKey: .caps) ?? [])
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(maxActive, forKey: .maxActive)
+        try members.encodeIfPresent(limitRate, forKey: .limitRate)
+        try members.encodeIfPresent(schedule?.texts, forKey: .schedule)
+        if !caps.isEmpty { try members.encode(caps.map(\.text), forKey: .caps) }
+    }
 }
 
 /// A listing of downloads, in the order in which they run, ended ones last.

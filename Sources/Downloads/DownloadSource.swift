@@ -12,11 +12,17 @@ package protocol DownloadSource: Sendable {
 
     /// Bytes per second of all downloads together; nil for no limit.
     func limitAll(to rate: Int64?)
+
+    /// Bytes per second of all downloads that obey the schedule (not `isAtOnce`); nil for no limit.
+    func limitScheduled(to rate: Int64?)
 }
 
 /// A running download. Can be used from any thread.
 package protocol RunningDownload: Sendable {
     var progress: DownloadProgress { get }
+    /// The bytes that its transfers have delivered: not those that were cached before, nor those that a player's
+    /// transfer delivered. Grows, and is final after `stop`.
+    var fetched: Int64 { get }
     /// Bytes per second; nil for no limit.
     func limit(to rate: Int64?)
     /// Ends it and keeps the bytes that have arrived. `onEnd` need not be called any more; if it is, that is ignored.

@@ -25,10 +25,10 @@ package final class LoopDownloads: DownloadSource {
         -> any RunningDownload
     {
         let loop = loops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % loops.count]
-        let pace = FillPace(line, rate: order.limitRate)
+        let pace = FillPace(line, rate: order.limitRate, isScheduled: !order.isAtOnce)
         let wanted = PresentationFill.Order(
-            url: order.url, first: order.first, connections: order.connections, isPinned: order.isPinned,
-            renditions: order.renditions, recording: order.recording)
+            url: order.url, first: order.wantedFirst, ends: order.ends, connections: order.connections,
+            isPinned: order.isPinned, renditions: order.renditions, recording: order.recording)
         let words = filler.policy.value.adviceWords
         return loop.loop.sync {
             var state: PresentationState?
@@ -48,12 +48,15 @@ package final class LoopDownloads: DownloadSource {
 
     package func limitAll(to rate: Int64?) { line.limit(to: rate) }
 
+    package func limitScheduled(to rate: Int64?) { line.limitScheduled(to: rate) }
+
     private struct Running: RunningDownload {
         let fill: LoopBound<PresentationFill>
         let state: PresentationState
         let pace: FillPace
 
         var progress: DownloadProgress { DownloadProgress(state.progress) }
+        var fetched: Int64 { pace.fetched }
         func limit(to rate: Int64?) { pace.limit(to: rate) }
         func stop() { fill.loop.sync { fill.value.stop() } }
     }
@@ -104,6 +107,7 @@ extension DownloadFault {
                 .final,
                 "there is no room for it in the cache: \(why); raise max_size, free disk space, or unpin something"
             )
+        case .fill(.unlocated(let failure)): self.init(failure.isTransient ? .network : .final, "\(failure)")
         case .fill(.strayPage): self.init(.final, Self.words(.page))
         case .fill(let error): self.init(.network, "\(error)")
         case .status(let code, let seconds): self.init(code: code, retryAfter: seconds)

@@ -2,15 +2,15 @@
 
 /// Runs an actor on a dispatch queue: its work may block without taking a thread from Swift's pool, and other threads
 /// can enter it.
-final class QueueExecutor: SerialExecutor {
-    let queue: DispatchQueue
+package final class QueueExecutor: SerialExecutor {
+    package let queue: DispatchQueue
 
-    init(label: String) { queue = DispatchQueue(label: label) }
+    package init(label: String) { queue = DispatchQueue(label: label) }
 
-    func enqueue(_ job: consuming ExecutorJob) {
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 
-    func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
+    package func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
 }

@@ -35,6 +35,11 @@ package struct ContentDisposition: Sendable, Equatable {
         fileName = extended.flatMap(Self.name) ?? plain.flatMap(Self.name)
     }
 
+    /// The value of a field that lets a file be saved under a name, but does not ask for that (RFC 6266 §4.3, RFC 8187).
+    package static func inline(fileName: String) -> String {
+        "inline; filename*=UTF-8''" + PercentEncoding.encodingReserved(fileName)
+    }
+
     private static let semicolon = UInt8(ascii: ";")
 
     /// A quoted string, or the text up to the next semicolon: origins write names with spaces without quotes, and

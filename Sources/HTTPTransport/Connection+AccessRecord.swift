@@ -24,11 +24,13 @@ extension AccessRecord {
         self.init(
             time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - Double(nanoseconds) / 1e9, client: client,
             method: request.method.name, url: exchange.resourceURL ?? request.target,
-            range: request.combined("Range"), status: exchange.status, bytes: exchange.isAnswered ? bytes : 0,
+            range: request.combined("Range"), version: request.version, status: exchange.status,
+            bytes: exchange.isAnswered ? bytes : 0,
             cacheBytes: exchange.bytesFromCache, originBytes: exchange.bytesFromOrigin,
             firstByteMilliseconds: exchange.firstByteAt.map { Self.milliseconds($0 -| exchange.startedAt) },
             milliseconds: Self.milliseconds(nanoseconds), isComplete: isComplete,
-            userAgent: request.combined("User-Agent"), cacheStatus: exchange.cacheStatus)
+            userAgent: request.combined("User-Agent"), referrer: request.combined("Referer"),
+            cacheStatus: exchange.cacheStatus)
     }
 
     private static func milliseconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds / 1000) / 1000 }

@@ -11,7 +11,9 @@ extension FillError {
         case .upstream(.badURL): 400
         case _ where kind == .proxyBusy: 503
         case .upstream(.timedOut): 504
-        case .upstream, .unusable, .changed, .strayPage: 502
+        case .unlocated where kind == .resolverTimeout: 504
+        case .unlocated(.busy), .unlocated(.closing): 503
+        case .upstream, .unusable, .changed, .strayPage, .unlocated: 502
         case .originStatus(let status): status
         case .notStored, .busy: 503
         case .offline: 504
@@ -19,13 +21,20 @@ extension FillError {
     }
 
     /// Whether no request was sent to the origin.
-    var isUnsent: Bool { kind == .offline || kind == .proxyBusy }
+    var isUnsent: Bool { kind == .offline || kind == .proxyBusy || isResolvers }
 
     var isStrayPage: Bool { kind == .page }
 
+    /// Whether a resolver failed.
+    var isResolvers: Bool { kind == .resolverFailed || kind == .resolverTimeout }
+
     /// Seconds after which a retry is worthwhile; nil if unknown.
     var retryAfter: Int64? {
-        if case .busy(let seconds) = self { seconds } else { kind == .proxyBusy ? Self.ownRetryAfter : nil }
+        switch self {
+        case .busy(let seconds), .unlocated(.refused(_, _, let seconds)): seconds
+        case .unlocated(.busy): Self.ownRetryAfter
+        default: kind == .proxyBusy ? Self.ownRetryAfter : nil
+        }
     }
 
     /// In seconds: by then, another transfer may have ended.

@@ -13,7 +13,7 @@ extension MediaAnswer {
         opening = nil
         let view = view ?? generation.snapshot, head = view.head
         guard head.status == 200 else { return relay(generation, view, following: status) }
-        if !isAsStored, library.isPlaylist(generation, view, at: route.url) {
+        if !isAsStored, library.isPlaylist(generation, view, at: route.url, beginsAtStart: beginsAtStart) {
             return answerPlaylist(from: generation, view, following: status)
         }
         switch Conditional.evaluate(request, against: head.validators) {
@@ -37,6 +37,12 @@ extension MediaAnswer {
             return refuseRange(length, generation, following: status)
         }
         answer(from: generation, view, range: range, length: length, following: status)
+    }
+
+    /// Whether the client requests the bytes from the first one on.
+    private var beginsAtStart: Bool {
+        guard request.method == .get else { return false }
+        return if case .from(0)? = wanted { true } else { wanted == nil }
     }
 
     /// Adds the generation to its presentation, if it was stored before a playlist named it.
@@ -68,6 +74,7 @@ extension MediaAnswer {
             filler: filler,
             follower: follower, following: status)
         self.reader = reader
+        beginItem(generation, at: bytes.lowerBound, length: length)
         filler.keepFilling(resource, generation, demand, from: reader.offset)
         sendFirst(of: reader) { [self] in contentHead(of: generation, view, range: range, length: length) }
     }
@@ -213,6 +220,12 @@ extension MediaAnswer {
 
     // MARK: Error pages and failures
 
+    /// What a program wrote may repeat addresses with secrets that the client has not seen.
+    private func clientText(of error: FillError) -> String {
+        let text = error.clientText(handler.policy.adviceWords)
+        return error.isResolvers ? handler.policy.mask.masked(text) : text
+    }
+
     /// Passes on the origin's own answer, such as its error page.
     private func relay(_ generation: Generation, _ view: Generation.Snapshot, following status: SharedFetch?) {
         classify(.none, generation, isOpening: true)
@@ -237,7 +250,7 @@ extension MediaAnswer {
         if error.isUnsent { outcome = CacheStatus(detail: error.kind.rawValue) }
         exchange.respond(
             status ?? error.status,
-            text: [error.clientText(handler.policy.adviceWords), advice].compactMap(\.self).joined(separator: "; ")
+            text: [clientText(of: error), advice].compactMap(\.self).joined(separator: "; ")
         ) { [outcome] response in
             if let seconds = error.retryAfter { response.field("Retry-After", seconds) }
             response.cacheStatus(outcome.isHit ? .forwarded(.partial) : outcome)

@@ -29,7 +29,9 @@ extension MediaAnswer {
         }
     }
 
-    private var usual: Double { filler.upstream.settings.stallTimeout * Self.stallsWaited }
+    private var usual: Double {
+        filler.upstream.settings.stallTimeout * Self.stallsWaited + (resolvedRule.resolver?.timeout ?? 0)
+    }
 
     /// For a live playlist, the time until players that get the same version again would wait in vain.
     private var untilSilent: Double? {

@@ -6,9 +6,10 @@ import HTTPModel
 import HTTPTransport
 import Playlists
 import Presentations
+import Upstream
 
-/// Answers with playlists, which are read as a whole and rewritten so that every URL in them leads through the
-/// proxy.
+/// Answers with playlists and feeds, which are read as a whole and rewritten so that every URL in them leads through
+/// the proxy.
 extension MediaAnswer {
     var library: PlaylistLibrary { handler.library }
 
@@ -80,10 +81,17 @@ extension MediaAnswer {
         case .refused where generation.isStored: answer(from: generation)
         // The bytes that were read are all that is left of it.
         case .refused(let bytes?, _): respondOriginal(bytes, from: generation)
-        case .refused(nil, let why): fail(.unusable("the playlist cannot be read: \(why)"))
+        case .refused(nil, _): passUnread()
         case .failed(.changed): restart(after: .changed)
         case .failed(let error): doubted == nil ? fail(error) : answerInDoubt(after: error)
         }
+    }
+
+    /// Whether a GET may get a rewritten text, by the header that its origin sends for HEAD.
+    func mayBeRewritten(_ head: UpstreamHead) -> Bool {
+        guard head.status == 200, let type = head.fields["Content-Type"] else { return false }
+        guard head.contentLength.map({ $0 <= PlaylistLimits.bytes }) ?? true else { return false }
+        return Listing.isCertain(type: type) || FeedRecognition.mayBe(type: type)
     }
 
     // MARK: Freshness
@@ -197,6 +205,9 @@ extension MediaAnswer {
     }
 
     private func respond(with text: PlaylistText, of document: PlaylistDocument, from generation: Generation) {
+        if let fault = text.fault {
+            filler.filler.logger.info("not rewritten: \(fault)", metadata: ["resource": "\(document.key.text)"])
+        }
         guard !text.isOriginal else {
             guard !generation.isStored else { return answer(fromFile: generation) }
             // The content coding was removed.
@@ -241,9 +252,23 @@ extension MediaAnswer {
         }
     }
 
-    /// Answers with a playlist that is not stored, byte for byte.
+    /// Answers with a playlist or another text that is not stored, byte for byte.
     private func respondOriginal(_ bytes: [UInt8], from generation: Generation) {
-        respond(200, bytes, from: generation, keepsValidators: true) { _ in }
+        guard let range = wantedPart(of: bytes.count, generation.head.validators) else {
+            return respond(200, bytes, from: generation, keepsValidators: true) { _ in }
+        }
+        let part = Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+        respond(206, part, from: generation, keepsValidators: true) {
+            $0.contentRange(range, total: Int64(bytes.count))
+        }
+    }
+
+    /// The one range that the client wants of a text; nil for all of it.
+    private func wantedPart(of length: Int, _ validators: RepresentationValidators) -> Range<Int64>? {
+        guard let wanted, several.isEmpty, request.method == .get,
+            Conditional.rangeApplies(request, against: validators)
+        else { return nil }
+        return wanted.resolve(length: Int64(length))
     }
 
     private func respond(
@@ -252,7 +277,9 @@ extension MediaAnswer {
     ) {
         isAnswered = true
         endWaiting()
-        handler.metrics.bytesFromCache.add(outcome.isHit ? Int64(bytes?.count ?? 0) : 0)
+        let cached = outcome.isHit ? Int64(bytes?.count ?? 0) : 0
+        handler.metrics.bytesFromCache.add(cached)
+        filler.origin(route.url.host).sentFromCache.add(cached)
         exchange.firstByteTimes = outcome.isHit ? handler.metrics.firstByteOfHits : handler.metrics.firstByteOfMisses
         var response = Response(status, length: bytes.map { Int64($0.count) })
         addFields(of: generation, generation.snapshot, to: &response)

@@ -23,6 +23,14 @@ extension MediaAnswer {
         answer(from: generation, as: stored)
     }
 
+    /// The resolver may have found that another page has the same media, which is cached under that one's key.
+    func lookUnderItsKey() {
+        guard resolvedRule.resolver != nil else { return }
+        let key = handler.policy.resolve(route.url).key
+        guard !resource.key.isOf(key) else { return }
+        (resource, resolver) = (handler.filler.filler.resource(key), ResourceResolver(key))
+    }
+
     // MARK: Validation
 
     func validate(_ generation: Generation, _ freshness: Freshness, _ need: Reuse.Need) {
@@ -36,7 +44,7 @@ extension MediaAnswer {
             return answerInDoubt(
                 after: .upstream(.cannotConnect(host: route.url.host, detail: "it could not be reached a moment ago")))
         }
-        guard request.method != .head else { return validateByHead(generation) }
+        guard !isOriginsHead else { return validateByHead(generation) }
         follow(filler.open(resource, demand, validating: generation, follower: follower, alone: false))
     }
 
@@ -96,7 +104,7 @@ extension MediaAnswer {
     /// Passes on the page that arrived in place of media, without storing it.
     private func passPage() {
         outcome.detail = FailureKind.page.rawValue
-        request.method == .head ? passHead() : open(alone: true)
+        isOriginsHead ? passHead() : open(alone: true)
     }
 
     private func countStale() {
@@ -114,6 +122,10 @@ extension MediaAnswer {
     }
 
     // MARK: HEAD
+
+    /// Whether the request is a HEAD that the origin can answer. The addresses that a resolver finds are often for GET
+    /// alone.
+    var isOriginsHead: Bool { request.method == .head && resolvedRule.resolver == nil }
 
     /// - Parameter validated: the stored generation to validate; nil if there is none.
     func passHead(validating validated: Generation? = nil) {
@@ -150,8 +162,8 @@ extension MediaAnswer {
             default: break
             }
         }
-        // A GET would get the rewritten text of this playlist, so it has to be fetched.
-        if head.status == 200, head.fields["Content-Type"].map({ PlaylistKind(mediaType: $0) != nil }) ?? false {
+        // A GET would get the rewritten text of this playlist or feed, so it has to be fetched.
+        if mayBeRewritten(head) {
             guard let validated, !validated.isRetired else { return open(alone: resolvedRule.bypasses) }
             return follow(
                 filler.open(resource, demand, validating: validated, follower: follower, alone: false))

@@ -37,7 +37,7 @@ final class MediaAnswer: BodySource {
     var doubted: (generation: Generation, freshness: Freshness)?
     /// Why a stored generation is served without the validation that it needs.
     var doubt: FillError?
-    /// Whether the playlist is sent as stored.
+    /// Whether a playlist or feed is sent as its origin has it.
     private(set) var isAsStored = false
     /// Set while a playlist is being read for this answer.
     var playlistWaiter: PlaylistLibrary.Waiter?
@@ -48,6 +48,9 @@ final class MediaAnswer: BodySource {
     var isAnswered = false
     /// The presentation to which the resource belongs, if a playlist names it.
     private(set) lazy var membership = findMembership()
+    /// The item that is delivered, if the next one is fetched after it; and the offset at which most of it was read.
+    var item: NextItems.Reading?
+    var itemMark = Int64.max
     /// The reading for which the next segments are fetched.
     private var reading: Reading?
     /// The remaining wait for the first byte.
@@ -124,10 +127,16 @@ final class MediaAnswer: BodySource {
                 selection: { selection(of: $0) }))
     }
 
-    /// Sends a playlist that needs no rewriting like any file.
+    /// Sends a playlist or feed that needs no rewriting like any file.
     func answer(fromFile generation: Generation) {
         isAsStored = true
         answer(from: generation)
+    }
+
+    /// Requests a playlist or feed again that is too long to be read, and sends it like any file.
+    func passUnread() {
+        isAsStored = true
+        restart(after: .unusable("it is too long to be read"))
     }
 
     private func findMembership() -> Membership? {
@@ -153,10 +162,10 @@ final class MediaAnswer: BodySource {
             proceed()
         case .open where route.isRecording, .bypass where route.isRecording:
             exchange.respond(404, text: "this recording is no longer cached; reelcache ls lists those that are")
-        // The header of a playlist describes its rewritten text.
-        case .open where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: false)
-        case .bypass where request.method == .head && StrayPage.isPlaylist(route.url): open(alone: true)
-        case .open where request.method == .head, .bypass where request.method == .head: passHead()
+        // The header of a playlist or feed describes its rewritten text.
+        case .open where request.method == .head && Listing.isNamed(route.url): open(alone: false)
+        case .bypass where request.method == .head && Listing.isNamed(route.url): open(alone: true)
+        case .open where isOriginsHead, .bypass where isOriginsHead: passHead()
         case .open:
             trace("not cached")
             open(alone: false)
@@ -189,6 +198,7 @@ final class MediaAnswer: BodySource {
         guard restarts < Self.maxRestarts else { return fail(error) }
         restarts += 1
         trace("restarting: \(error)")
+        lookUnderItsKey()
         proceed()
     }
 
@@ -204,20 +214,26 @@ final class MediaAnswer: BodySource {
     /// The range to request when a resource is opened. A client that has a copy probably needs no more than a 304;
     /// the rest is fetched if it does.
     private var openingSpan: ByteRangeSpec? {
-        // A playlist is read as a whole; and a part of one that changes each second would be of no use.
-        guard !isOfPlaylist else { return nil }
+        // A playlist or feed is read as a whole; and a part of one that changes each second would be of no use.
+        guard !isOfListing else { return nil }
+        guard request.method != .head || resolvedRule.resolver == nil else { return beginning }
         guard wanted == nil, request.method == .get,
             request.value(of: "If-None-Match") != nil || request.value(of: "If-Modified-Since") != nil
         else {
             return wanted
         }
-        // no trap: a chunk has at least 4 KiB
-        return .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)
+        return beginning
     }
 
-    /// Whether the request is for a playlist, judging by its URL or by the stored generation.
-    private var isOfPlaylist: Bool {
-        StrayPage.isPlaylist(route.url) || doubted?.generation.head.isCertainPlaylist == true
+    /// The first chunk.
+    private var beginning: ByteRangeSpec {
+        // no trap: a chunk has at least 4 KiB
+        .bounded(first: 0, last: filler.filler.store.configuration.geometry.chunkSize - 1)
+    }
+
+    /// Whether the request is for a playlist or feed, judging by its URL or by the stored generation.
+    private var isOfListing: Bool {
+        Listing.isNamed(route.url) || doubted?.generation.head.isCertainListing == true
     }
 
     // MARK: Opening
@@ -278,7 +294,7 @@ final class MediaAnswer: BodySource {
         case .passing:
             // The response was for the client that requested it.
             leaveOpening()
-            return request.method == .head ? passHead() : open(alone: true)
+            return isOriginsHead ? passHead() : open(alone: true)
         case nil: break
         }
         if case .ended(let end, _) = status.view {
@@ -364,6 +380,7 @@ final class MediaAnswer: BodySource {
             return first
         }
         guard let reader else { return .cut }
+        if reader.offset >= itemMark { noteItem(reader) }
         let step = Self.bodyStep(reader.next(limit: limit))
         if case .wait = step, reader.onReady == nil { reader.onReady = { [exchange] in exchange.resume() } }
         return step
@@ -384,7 +401,10 @@ final class MediaAnswer: BodySource {
     }
 
     func finish() {
-        if let reader { exchange.note(reader) }
+        if let reader {
+            exchange.note(reader)
+            noteItem(reader)
+        }
         if reader?.remaining != 0 { leaveReading() }
         reader?.finish()
         reader = nil

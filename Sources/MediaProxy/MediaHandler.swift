@@ -10,6 +10,7 @@ import Presentations
 package final class MediaHandler: RequestHandler {
     let filler: LoopFiller
     let library: PlaylistLibrary
+    let next: NextItems
     let metrics: ProxyMetrics
     /// Which private origins are allowed.
     let addresses: Current<AddressPolicy>
@@ -20,11 +21,11 @@ package final class MediaHandler: RequestHandler {
     private var acceptedHost: String?
 
     /// - Parameters:
-    ///   - shelf: the playlists, which all loops share, as they do `ahead`.
+    ///   - shelf: the playlists, which all loops share, as they do `ahead` and `next`.
     ///   - via: identifies this proxy among others; the same as in its requests to origins.
     ///   - control: answers requests that are not for media.
     package init(
-        _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, policy: Current<ProxyPolicy>,
+        _ filler: LoopFiller, shelf: PlaylistShelf, ahead: SegmentAhead, next: NextItems, policy: Current<ProxyPolicy>,
         addresses: Current<AddressPolicy>,
         via: Via,
         hosts: HostPolicy, metrics: ProxyMetrics,
@@ -32,6 +33,7 @@ package final class MediaHandler: RequestHandler {
     ) {
         self.filler = filler
         library = PlaylistLibrary(shelf, ahead, on: filler)
+        self.next = next
         self.addresses = addresses
         self.via = via
         self.hosts = hosts

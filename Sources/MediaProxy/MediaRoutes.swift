@@ -33,8 +33,9 @@ struct Route: Sendable {
     /// Whether it is the playlist of a recording, which no origin has.
     let isRecording: Bool
 
-    /// Whether anyone could get the same from the origin: the fields that a rule adds may be what grants access.
-    var isOpen: Bool { resolvedRule.headers.lines.isEmpty }
+    /// Whether anyone could get the same from the origin: the fields that a rule adds, or a resolver that acts for the
+    /// user, may be what grants access.
+    var isOpen: Bool { resolvedRule.headers.lines.isEmpty && resolvedRule.resolver == nil }
 }
 
 /// Finds the resource that a request target names, and remembers recent results. Loop-bound.

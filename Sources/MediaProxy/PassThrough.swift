@@ -3,6 +3,7 @@ import CachePolicy
 import EventIO
 import HTTPModel
 import HTTPTransport
+import Metrics
 import Upstream
 
 /// A request that bypasses the cache: its body is sent to the origin as it arrives, and the origin's answer to the
@@ -31,6 +32,8 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
     private var isOriginHeld = false
     private var isAnswered = false
     private var isWakeDue = false
+
+    private lazy var origin = handler.filler.origin(route.url.host)
 
     private enum End { case complete, broken }
 
@@ -180,6 +183,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         }
         download.append(bytes)
         handler.metrics.upstreamBytes.add(Int64(bytes.count))
+        origin.received.add(Int64(bytes.count))
         wake()
         return true
     }
@@ -214,6 +218,7 @@ final class PassThrough: TransferDelegate, BodySink, BodySource {
         }
         guard bytes.isEmpty else {
             handler.metrics.bytesFromUpstream.add(Int64(bytes.count))
+            origin.sentFromOrigin.add(Int64(bytes.count))
             exchange.bytesFromOrigin +|= Int64(bytes.count)
             return .span(BodySpan(bytes: bytes))
         }

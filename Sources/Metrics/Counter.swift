@@ -24,3 +24,19 @@ package final class Gauge: Sendable {
 
     package var value: Int64 { level.load(ordering: .relaxed) }
 }
+
+/// A number that is measured now and then. Safe to use from any thread.
+package final class Measurement: Sendable {
+    private let level = Atomic<Int64>(0)
+    private let isKnown = Atomic(false)
+
+    package init() {}
+
+    package func set(_ amount: Int64) {
+        level.store(amount, ordering: .relaxed)
+        isKnown.store(true, ordering: .releasing)
+    }
+
+    /// Nil until the first measurement.
+    package var value: Int64? { isKnown.load(ordering: .acquiring) ? level.load(ordering: .relaxed) : nil }
+}

@@ -23,12 +23,22 @@ package final class ProxyMetrics: Sendable {
     package let openFetches = Gauge()
     /// Transfers that broke off and were resumed.
     package let resumedTransfers = Counter()
+    /// Runs of resolvers.
+    package let resolverRuns = Counter()
+    /// Links that had expired and were replaced.
+    package let refreshedLinks = Counter()
+    /// Bytes received from origins, and sent to players, by the host of the media.
+    package let origins = OriginCounters()
 
     // The store
     package let evictedExtents = Counter()
     package let evictedBytes = Counter()
     package let droppedChunks = Counter()
     package let checkpoints = Counter()
+    /// Cached bytes of pinned resources.
+    package let pinnedBytes = Measurement()
+    /// Bytes free on the cache's disk.
+    package let freeBytes = Measurement()
 
     // The server
     package let connections = Gauge()
@@ -64,6 +74,8 @@ package enum FetchReason: String, Sendable, CaseIterable {
     case validation
     /// A client's HEAD for a resource that is not cached.
     case head
+    /// A check of a subscribed feed.
+    case feed
     /// A client's request with another method, through a mount.
     case method
 }

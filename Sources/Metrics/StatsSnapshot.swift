@@ -14,6 +14,7 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
         package var bytes: UInt64
         package var openFetches: Int64
         package var resumedTransfers: UInt64
+        package var resolverRuns, refreshedLinks: UInt64
     }
     package struct Cache: Codable, Sendable, Equatable {
         /// Bytes: allocated on the disk, the limit, and the amount to keep free on the disk.
@@ -76,7 +77,8 @@ package struct StatsSnapshot: Codable, Sendable, Equatable {
             requests: Dictionary(
                 uniqueKeysWithValues: FetchReason.allCases.map { ($0.rawValue, metrics.upstreamReasons[$0].value) }),
             bytes: metrics.upstreamBytes.value, openFetches: metrics.openFetches.value,
-            resumedTransfers: metrics.resumedTransfers.value)
+            resumedTransfers: metrics.resumedTransfers.value, resolverRuns: metrics.resolverRuns.value,
+            refreshedLinks: metrics.refreshedLinks.value)
         cache = Cache(
             size: size, limit: limit, minFree: minFree, evictedExtents: metrics.evictedExtents.value,
             evictedBytes: metrics.evictedBytes.value,

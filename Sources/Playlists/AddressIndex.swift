@@ -73,8 +73,6 @@ struct AddressIndex: Sendable {
 extension OriginURL {
     /// Whether two URLs are equal except for their percent-encoding (RFC 3986 §6.2.2).
     func isEquivalent(to other: OriginURL) -> Bool {
-        self == other
-            || OriginURL.areSameOrigin(self, other)
-                && PercentEncoding.normalized(pathAndQuery) == PercentEncoding.normalized(other.pathAndQuery)
+        self == other || normalized == other.normalized
     }
 }

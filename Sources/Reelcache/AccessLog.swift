@@ -9,7 +9,7 @@ import Logging
 import Metrics
 import Synchronization
 
-/// The access log: one line of JSON for each request, in a file or on standard output.
+/// The access log: one line for each request, in a file or on standard output.
 ///
 /// Loops put their records into a bounded queue; a thread turns them into lines, masks secrets in URLs, and writes
 /// them. If the disk, or the reader of the pipe, is slower than the players, records are dropped and counted
@@ -31,6 +31,9 @@ final class AccessLog: AccessRecorder {
     /// Readable while a caller waits for `thread`, which then does not wait for its destination.
     private let hurry: Int32
 
+    /// The form of lines written from now on.
+    let format: Current<AccessLogFormat>
+
     /// The most waiting records.
     private static let capacity = 8192
 
@@ -40,7 +43,8 @@ final class AccessLog: AccessRecorder {
     }
 
     /// - Throws: `ProxyError` if this process cannot open more files.
-    init(_ policy: Current<ProxyPolicy>, metrics: ProxyMetrics) throws(ProxyError) {
+    init(_ policy: Current<ProxyPolicy>, _ format: AccessLogFormat, metrics: ProxyMetrics) throws(ProxyError) {
+        self.format = Current(format)
         self.policy = policy
         self.metrics = metrics
         hurry = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -126,8 +130,8 @@ final class AccessLog: AccessRecorder {
             }
             guard !records.isEmpty else { return }
             guard let output = output.withLock({ $0 }) else { continue }
-            let mask = policy.value.mask
-            write(records.flatMap { mask.masked($0.line) }, to: output.descriptor)
+            let (mask, format) = (policy.value.mask, format.value)
+            write(records.flatMap { mask.masked($0.line(format)) }, to: output.descriptor)
         }
     }
 
@@ -162,6 +166,15 @@ final class AccessLog: AccessRecorder {
             // Errors show up in the write.
             if count < 0 || entries[0].revents != 0 { return true }
             if entries[1].revents != 0 { return false }
+        }
+    }
+}
+
+extension AccessRecord {
+    fileprivate func line(_ format: AccessLogFormat) -> [UInt8] {
+        switch format {
+        case .json: jsonLine
+        case .combined: combinedLine
         }
     }
 }

@@ -75,7 +75,7 @@ extension CacheDownloads {
     /// Whether everything that a download ordered is cached.
     private func isCached(_ download: Download) -> Bool {
         guard let url = download.url else { return false }
-        guard let first = download.report.first else { return cache.isCached(url) }
+        guard let first = download.report.wantedFirst else { return cache.isCached(url) }
         do {
             guard let coverage = try cache.coverage(of: url) else { return false }
             return coverage.contains(0..<min(first, coverage.length)) // no trap: neither is negative

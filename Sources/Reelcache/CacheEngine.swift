@@ -1,5 +1,6 @@
 import CacheFill
 import CachePolicy
+import ControlAPI
 import DiskCache
 import EventIO
 import Foundation
@@ -17,9 +18,10 @@ struct CacheEngine: Sendable {
     let filler: CacheFiller
     let fillers: [LoopBound<LoopFiller>]
     let metrics = ProxyMetrics()
-    /// The recently served playlists.
+    /// The recently served playlists and feeds.
     let shelf = PlaylistShelf()
     let ahead: SegmentAhead
+    let next: NextItems
     let addresses: Current<AddressPolicy>
     private let networks: LoopBound<NetworkWatch>
     let policy: Current<ProxyPolicy>
@@ -32,6 +34,8 @@ struct CacheEngine: Sendable {
     let accessLog: AccessLog
     /// Returns the current counters.
     let snapshot: @Sendable () -> StatsSnapshot
+    /// The counters over time.
+    let history: HistoryRecorder
 
     /// Opens the store and starts the loops.
     /// - Parameter threads: the number of loops.
@@ -41,8 +45,9 @@ struct CacheEngine: Sendable {
         settled.adviceWords = tuning.adviceWords
         let policy = Current<ProxyPolicy>(settled)
         let logger = logger.guarded(by: policy)
-        (self.policy, self.logger, ahead) = (policy, logger, SegmentAhead(shelf))
-        accessLog = try AccessLog(policy, metrics: metrics)
+        (self.policy, self.logger) = (policy, logger)
+        (ahead, next) = (SegmentAhead(shelf), NextItems(shelf.feeds))
+        accessLog = try AccessLog(policy, configuration.accessLogFormat, metrics: metrics)
         // Early, while nothing needs to be undone on failure.
         try accessLog.open(configuration.accessLog)
         let limit = OpenFileLimit.raise()
@@ -69,6 +74,8 @@ struct CacheEngine: Sendable {
             capacity: descriptors.resources, metrics: metrics,
             logger: logger, now: tuning.now)
         snapshot = Self.snapshot(metrics, store, filler)
+        history = HistoryRecorder(
+            in: configuration.cacheDirectory, store: store, metrics: metrics, logger: logger, now: tuning.now)
         loops.start()
         // Must be first, before anything is fetched.
         let watcher = loops.loops[0]
@@ -84,15 +91,19 @@ struct CacheEngine: Sendable {
         }
         self.filler = filler
         self.addresses = addresses
+        history.start()
     }
 
     /// Ends all transfers and the loops, and closes the store. Blocks.
     func shutDown() throws(StoreError) {
         ahead.stop()
+        // First, as commands take a moment to end; what waits for them is told through the loops.
+        filler.locations.close()
         for filler in fillers {
             filler.loop.sync { filler.value.shutdown() }
         }
         networks.loop.sync { networks.value.stop() }
+        history.stop()
         // The loops must not end before their callbacks have run.
         store.endThreads()
         loops.stop()
@@ -154,5 +165,15 @@ struct CacheEngine: Sendable {
                 size: store.ledger.size, limit: store.ledger.limit, minFree: store.ledger.minFree,
                 openResources: filler.openCount)
         }
+    }
+}
+
+extension ControlNumbers {
+    /// The numbers of an open cache.
+    init(_ engine: CacheEngine) {
+        let (metrics, snapshot, history) = (engine.metrics, engine.snapshot, engine.history)
+        self.init(
+            stats: snapshot, metrics: { MetricsSnapshot(metrics, snapshot(), process: .read()) },
+            history: { history.report($0) })
     }
 }

@@ -20,6 +20,10 @@ public enum CacheError: Error, Sendable, Equatable {
     case validationIsRunning
     /// There is no such download.
     case unknownDownload(Download.ID)
+    /// The feed is not subscribed; with the reason.
+    case unknownFeed(String)
+    /// The feed cannot be fetched, or is not one; with the reason.
+    case unreadableFeed(String)
     /// The download's state does not permit this change; with the reason.
     case conflict(String)
     /// The order or change is invalid; with the reason.
@@ -39,7 +43,9 @@ extension CacheError: CustomStringConvertible, LocalizedError {
     public var description: String {
         switch self {
         case .closed: "the cache has been closed: open it again"
-        case .unsupportedURL(let reason), .conflict(let reason), .invalid(let reason), .disk(let reason): reason
+        case .unsupportedURL(let reason), .unknownFeed(let reason), .unreadableFeed(let reason), .conflict(let reason),
+            .invalid(let reason), .disk(let reason):
+            reason
         case .notServed(let url):
             "\(url.absoluteString) is not below a mounted URL, and servesAnyOrigin is false: mount it, or set servesAnyOrigin"
         case .noProxy: "no proxy is running in this cache: start it with startProxy"

@@ -54,9 +54,10 @@ public struct Download: Sendable, Equatable, Identifiable {
         let seconds = { (date: Date) in Int64(saturating: date.timeIntervalSince1970) }
         var report = DownloadReport(id: id, url: url, added: seconds(added))
         (report.state, report.priority) = (DownloadState(state), DownloadPriority(options.priority))
-        (report.first, report.connections, report.limitRate) = (
-            options.first, options.connections, options.bytesPerSecond
+        (report.first, report.last, report.connections, report.limitRate) = (
+            options.first, options.last, options.connections, options.bytesPerSecond
         )
+        report.isAtOnce = options.isAtOnce ? true : nil
         (report.category, report.isPinned) = (options.category, options.isPinned)
         (report.bytes, report.total, report.rate, report.eta) = (
             bytes, total, bytesPerSecond, timeLeft?.components.seconds
@@ -107,13 +108,17 @@ public struct Download: Sendable, Equatable, Identifiable {
     public var failures: Int { report.failures }
     /// When it is tried again; nil if it only waits for its turn.
     public var retryDate: Date? { report.retryAt.map(Self.date) }
+    /// When the schedule or a cap lets it run; nil if neither holds it back, or for good. `message` then says which.
+    public var heldUntil: Date? { report.heldUntil.map(Self.date) }
+    /// Whether neither the schedule nor a cap delays it.
+    public var isAtOnce: Bool { report.isAtOnce ?? false }
     /// When it was ordered.
     public var added: Date { Self.date(report.added) }
     /// When its first byte was requested; nil before.
     public var started: Date? { report.started.map(Self.date) }
     /// When it ended; nil before.
     public var finished: Date? { report.finished.map(Self.date) }
-    /// The last error, or the outcome: one line.
+    /// The last error, the outcome, or why it has to wait although it is its turn: one line.
     public var message: String? { report.message }
     /// The file name that the origin gives; nil while unknown. Not safe to use as a file's name as it is.
     public var fileName: String? { report.fileName }
@@ -123,8 +128,12 @@ public struct Download: Sendable, Equatable, Identifiable {
 
 /// The options of a download.
 public struct DownloadOptions: Sendable, Equatable {
-    /// The number of bytes to download from the beginning; nil for the whole resource.
+    /// The number of bytes to download from the beginning; nil for the whole resource. With `last`, the number of those
+    /// that arrive first.
     public var first: Int64?
+    /// The number of bytes at the end that arrive right after the `first`, before the rest: a file whose index is at its
+    /// end then plays at once. Nil for the usual order. With it, the whole resource is downloaded.
+    public var last: Int64?
     /// Which waiting downloads go first.
     public var priority = Download.Priority.normal
     /// The most connections to its origin, 1 to 16.
@@ -135,6 +144,8 @@ public struct DownloadOptions: Sendable, Equatable {
     public var category: String?
     /// Whether to pin the downloaded resource.
     public var isPinned = true
+    /// Whether to download now, whatever the schedule and the caps say. The bytes are counted all the same.
+    public var isAtOnce = false
     /// For a playlist (HLS, DASH), the renditions to download.
     public var renditions = Renditions()
     /// How long to record a live stream, up to a week; nil not to record. At the end `Download.message` tells where
@@ -165,12 +176,23 @@ extension CacheDownloads {
         public let bytesPerSecond: Int64
         /// The estimated time until all are completed; nil while unknown.
         public let timeLeft: Duration?
+        /// Why none of the waiting ones begins, such as `outside of the schedule until 01:00`; nil if they may.
+        public let hold: String?
+        /// When that ends; nil if it does not end by itself.
+        public let heldUntil: Date?
+        /// The number of bytes that downloads have fetched from origins in this day of local time.
+        public let fetchedToday: Int64
+        /// The number of bytes that downloads have fetched from origins in this month of local time.
+        public let fetchedThisMonth: Int64
 
         /// For tests of programs that show downloads. Each argument is the property of the same name.
         public init(
             waiting: Int = 0, downloading: Int = 0, paused: Int = 0, bytes: Int64 = 0, total: Int64? = 0,
-            bytesPerSecond: Int64 = 0, timeLeft: Duration? = nil
+            bytesPerSecond: Int64 = 0, timeLeft: Duration? = nil, hold: String? = nil, heldUntil: Date? = nil,
+            fetchedToday: Int64 = 0, fetchedThisMonth: Int64 = 0
         ) {
+            (self.hold, self.heldUntil) = (hold, heldUntil)
+            (self.fetchedToday, self.fetchedThisMonth) = (fetchedToday, fetchedThisMonth)
             (self.waiting, self.downloading, self.paused) = (waiting, downloading, paused)
             (self.bytes, self.total, self.bytesPerSecond, self.timeLeft) = (bytes, total, bytesPerSecond, timeLeft)
         }
@@ -179,6 +201,10 @@ extension CacheDownloads {
             (waiting, downloading, paused) = (summary.waiting, summary.downloading, summary.paused)
             (bytes, total, bytesPerSecond) = (summary.bytes, summary.total, summary.rate)
             timeLeft = summary.eta.map { .seconds($0) }
+            (hold, heldUntil) = (
+                summary.hold, summary.heldUntil.map { Date(timeIntervalSince1970: Double($0)) }
+            )
+            (fetchedToday, fetchedThisMonth) = (summary.usage?.today ?? 0, summary.usage?.thisMonth ?? 0)
         }
 
         /// The cached fraction of all together, 0 to 1; nil while the total is unknown or nothing is ordered.
@@ -254,10 +280,10 @@ extension DownloadPriority {
 extension DownloadOrder {
     init(_ url: OriginURL, _ options: DownloadOptions) {
         self.init(
-            url: url, first: options.first, priority: DownloadPriority(options.priority),
+            url: url, first: options.first, last: options.last, priority: DownloadPriority(options.priority),
             connections: options.connections,
             limitRate: options.bytesPerSecond, category: options.category, isPinned: options.isPinned,
-            renditions: RenditionChoice(options.renditions),
+            isAtOnce: options.isAtOnce, renditions: RenditionChoice(options.renditions),
             recordFor: options.recordingTime.map { Int64(saturating: $0.inSeconds.rounded(.up)) })
     }
 }

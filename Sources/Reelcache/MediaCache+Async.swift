@@ -107,6 +107,20 @@ extension MediaCache {
     public func setDownloadRate(_ rate: Int64?) async throws {
         try await onBlockingThread { try self.setDownloadRate(rate) }
     }
+
+    /// Changes when downloads run and at what rate, in local time, as `downloadSchedule` of `ProxyConfiguration` says;
+    /// none for always.
+    /// - Throws: `ProxyError` for an entry that is malformed, `CacheError.closed`.
+    public func setDownloadSchedule(_ entries: [String]) async throws {
+        try await onBlockingThread { try self.setDownloadSchedule(entries) }
+    }
+
+    /// Changes how many bytes downloads may fetch from origins in a day or month, such as `2GB/day`; none for any
+    /// number.
+    /// - Throws: `ProxyError` for a cap that is malformed, `CacheError.closed`.
+    public func setDownloadCaps(_ caps: [String]) async throws {
+        try await onBlockingThread { try self.setDownloadCaps(caps) }
+    }
 }
 
 extension Proxy {

@@ -1,3 +1,4 @@
+import CachePolicy
 import Downloads
 
 extension MediaCache {
@@ -19,6 +20,24 @@ extension MediaCache {
         setDownloads { $0.limitRate = rate }
     }
 
+    /// Changes when downloads run and at what rate, in local time: `downloadSchedule` of `ProxyConfiguration`, which
+    /// describes the entries; none for always. Downloads that may not run any more wait, and keep their bytes. Blocks.
+    /// - Throws: `ProxyError` for an entry that is malformed, `CacheError.closed`; then nothing changes.
+    public func setDownloadSchedule(_ entries: [String]) throws {
+        try checkOpen()
+        let schedule = try ProxyConfiguration.schedule(entries)
+        setDownloads { $0.schedule = schedule }
+    }
+
+    /// Changes how many bytes downloads may fetch from origins in a day or month: `downloadCaps` of
+    /// `ProxyConfiguration`, such as `2GB/day`; none for any number. Blocks.
+    /// - Throws: `ProxyError` for a cap that is malformed, `CacheError.closed`; then nothing changes.
+    public func setDownloadCaps(_ caps: [String]) throws {
+        try checkOpen()
+        let caps = try ProxyConfiguration.caps(caps)
+        setDownloads { $0.caps = caps }
+    }
+
     private func setDownloads(_ change: @Sendable (inout DownloadSettings) -> Void) {
         manager.perform { manager in
             var settings = manager.snapshots.summary.settings
@@ -34,6 +53,20 @@ extension ProxyConfiguration {
     package func checkDownloads() throws(ProxyError) {
         try Self.check(maxDownloads: maxDownloads)
         try Self.check(downloadRate: downloadRate)
+        _ = try Self.schedule(downloadSchedule)
+        _ = try Self.caps(downloadCaps)
+    }
+
+    static func schedule(_ entries: [String]) throws(ProxyError) -> DownloadSchedule? {
+        do throws(RuleError) { return try DownloadSchedule.parse(entries) } catch {
+            throw .invalidSetting("downloadSchedule cannot work: \(error.reason)")
+        }
+    }
+
+    static func caps(_ caps: [String]) throws(ProxyError) -> [DownloadCap] {
+        do throws(RuleError) { return try DownloadCap.parse(caps) } catch {
+            throw .invalidSetting("downloadCaps cannot work: \(error.reason)")
+        }
     }
 
     static func check(maxDownloads count: Int) throws(ProxyError) {
@@ -52,9 +85,12 @@ extension ProxyConfiguration {
 }
 
 extension DownloadSettings {
-    package init(_ configuration: ProxyConfiguration) {
+    /// - Throws: `.invalidSetting` for a schedule or a cap that is malformed.
+    package init(_ configuration: ProxyConfiguration) throws(ProxyError) {
         self.init()
         maxActive = configuration.maxDownloads
         limitRate = configuration.downloadRate
+        schedule = try ProxyConfiguration.schedule(configuration.downloadSchedule)
+        caps = try ProxyConfiguration.caps(configuration.downloadCaps)
     }
 }

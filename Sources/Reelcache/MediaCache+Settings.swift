@@ -35,6 +35,14 @@ extension MediaCache {
         try engine.accessLog.open(path)
     }
 
+    /// Changes the form of the lines of the access log: `accessLogFormat` of `ProxyConfiguration`. Lines that were
+    /// written stay as they are.
+    /// - Throws: `CacheError.closed`.
+    public func setAccessLogFormat(_ format: AccessLogFormat) throws {
+        try checkOpen()
+        engine.accessLog.format.value = format
+    }
+
     /// Reopens the access log under its name, after the file was renamed.
     package func reopenAccessLog() throws {
         try checkOpen()
@@ -51,6 +59,15 @@ extension MediaCache {
         try checkOpen()
         let rules = try ProxyConfiguration.policy(of: rules)
         engine.policy.change { $0.rules = rules }
+    }
+
+    /// Changes which programs find the media behind pages: the whole list `resolvers` of `ProxyConfiguration`. What was
+    /// found with a former command is found again.
+    /// - Throws: `ProxyError` for an invalid resolver, `CacheError.closed`; then nothing changes.
+    public func setResolvers(_ resolvers: [MediaResolver]) throws {
+        try checkOpen()
+        let resolvers = try ProxyConfiguration.policy(of: resolvers)
+        engine.policy.change { $0.resolvers = resolvers }
     }
 
     /// Changes the mounts: the whole of `mounts` of `ProxyConfiguration`.
@@ -105,6 +122,11 @@ extension MediaCache {
         engine.policy.change { $0.aheadSegments = count }
     }
 
+    /// Changes whether the next item of a feed, list or series is downloaded: `prefetchesNext` of `ProxyConfiguration`.
+    public func setPrefetchesNext(_ prefetchesNext: Bool) {
+        engine.policy.change { $0.prefetchesNext = prefetchesNext }
+    }
+
     /// Changes whether fresh responses are served from the cache even if the player asks to revalidate them:
     /// `ignoresReload` of `ProxyConfiguration`.
     public func setIgnoresReload(_ ignoresReload: Bool?) {
@@ -116,7 +138,13 @@ extension MediaCache {
     public func setPolicy(as configuration: ProxyConfiguration) throws {
         try checkOpen()
         let servedAnyOrigin = engine.policy.value.servesAnyOrigin
-        engine.policy.value = try configuration.policy()
+        let policy = try configuration.policy()
+        engine.policy.change {
+            // Learnt, not configured.
+            let aliases = $0.aliases
+            $0 = policy
+            $0.aliases = aliases
+        }
         if configuration.servesAnyOrigin && !servedAnyOrigin { proxy?.warnOfStrangers() }
     }
 }

@@ -8,6 +8,7 @@ import HTTPModel
 import HTTPTransport
 import Logging
 import Metrics
+import Subscriptions
 import Synchronization
 import Units
 import Upstream
@@ -34,6 +35,7 @@ public final class MediaCache: Sendable {
     let tuning: ProxyTuning
     let engine: CacheEngine
     package let manager: DownloadManager
+    package let subscriptions: SubscriptionManager
     package let source: LoopDownloads
     package let restorePoints: StoreRestorePoints
     let bell: SnapshotBell
@@ -53,8 +55,8 @@ public final class MediaCache: Sendable {
         var isClosed = false
     }
 
-    /// Opens the cache, creating it if it does not exist, and continues interrupted downloads. Does not start the
-    /// proxy.
+    /// Opens the cache, creating it if it does not exist, and continues interrupted downloads, and checks the
+    /// subscribed feeds when they are due. Does not start the proxy.
     /// - Parameters:
     ///   - configuration: the cache directory and all other settings; `startProxy` uses the listen address.
     ///   - logger: receives events such as origin failures; by default they are dropped.
@@ -75,6 +77,7 @@ public final class MediaCache: Sendable {
     init(opening configuration: ProxyConfiguration, tuning: ProxyTuning, logger: Logger) throws {
         do {
             let threads = try Self.check(configuration)
+            let downloads = try DownloadSettings(configuration)
             let engine = try CacheEngine(configuration, tuning: tuning, threads: threads, logger: logger)
             source = LoopDownloads(engine.fillers, of: engine.filler)
             restorePoints = StoreRestorePoints(engine.store) { engine.policy.value }
@@ -82,7 +85,7 @@ public final class MediaCache: Sendable {
                 manager = try DownloadManager(
                     directory: configuration.cacheDirectory, source: tuning.downloads ? source : nil,
                     restorePoints: restorePoints,
-                    settings: DownloadSettings(configuration), clock: SystemDownloadClock(), logger: engine.logger
+                    settings: downloads, clock: SystemDownloadClock(), logger: engine.logger
                 ) { [wants] ids in
                     for id in ids { wants.keep(id) }
                 }
@@ -90,7 +93,16 @@ public final class MediaCache: Sendable {
                 try engine.shutDown()
                 throw error
             }
-            // Includes the database of downloads, which exists by now.
+            do throws(SubscriptionError) {
+                subscriptions = try Self.subscriptions(configuration, tuning, engine, manager)
+            } catch {
+                manager.perform { $0.stop() }
+                try engine.shutDown()
+                throw error
+            }
+            let nextDownloads = NextDownloads(engine, manager)
+            engine.next.connect { nextDownloads.order($0) }
+            // Includes the databases of downloads and feeds, which exist by now.
             engine.store.countIndexNow()
             bell = SnapshotBell(manager.snapshots)
             self.configuration = configuration
@@ -100,6 +112,17 @@ public final class MediaCache: Sendable {
         } catch {
             throw ProxyError(error)
         }
+    }
+
+    private static func subscriptions(
+        _ configuration: ProxyConfiguration, _ tuning: ProxyTuning, _ engine: CacheEngine, _ downloads: DownloadManager
+    ) throws(SubscriptionError) -> SubscriptionManager {
+        try SubscriptionManager(
+            directory: configuration.cacheDirectory, source: LoopFeeds(engine.fillers, of: engine.filler),
+            downloads: downloads,
+            store: StoreEpisodes(
+                engine.store, snapshots: downloads.snapshots, policy: { engine.policy.value }, now: tuning.now),
+            clock: SystemFeedClock(), logger: engine.logger)
     }
 
     /// - Returns: the number of loops.
@@ -201,7 +224,9 @@ public final class MediaCache: Sendable {
             guard isFirst else { return }
             if let proxy { stop(proxy, grace: grace) }
             bell.end()
-            // Must be earlier than the loops' end: stopping downloads needs them.
+            engine.next.stop()
+            // Must be earlier than the loops' end: stopping checks and downloads needs them.
+            subscriptions.perform { $0.stop() }
             manager.perform { $0.stop() }
             do throws(StoreError) { try engine.shutDown() } catch {
                 throw ProxyError.disk("the cache could not be closed in order: \(error)")
@@ -215,8 +240,11 @@ public final class MediaCache: Sendable {
         if isClosed { throw .closed }
     }
 
-    /// Continues interrupted downloads.
-    func startDownloads() { manager.perform { $0.start() } }
+    /// Continues interrupted downloads, and looks after the subscribed feeds.
+    func startDownloads() {
+        manager.perform { $0.start() }
+        if tuning.downloads { subscriptions.perform { [tuning] in $0.start(checksByItself: tuning.checksFeeds) } }
+    }
 }
 
 extension ProxyConfiguration {

@@ -62,7 +62,7 @@ public final class Proxy: Sendable {
             let (engine, configuration, scrubs, downloads, now) = (
                 cache.engine, cache.configuration, cache.scrubs, cache.manager, cache.tuning.now
             )
-            let session = cache.session
+            let (session, feeds, numbers) = (cache.session, cache.subscriptions, ControlNumbers(engine))
             let address = try configuration.address()
             let token = try ControlToken(makingIn: configuration.cacheDirectory)
             let readToken =
@@ -73,14 +73,14 @@ public final class Proxy: Sendable {
                 recorder: engine.accessLog
             ) { loop in
                 MediaHandler(
-                    engine.fillers[loop.index].value, shelf: engine.shelf, ahead: engine.ahead,
+                    engine.fillers[loop.index].value, shelf: engine.shelf, ahead: engine.ahead, next: engine.next,
                     policy: engine.policy,
                     addresses: engine.addresses,
                     via: engine.via, hosts: hosts, metrics: engine.metrics,
                     control: ControlHandler(
                         store: engine.store, policy: engine.policy, token: token, readToken: readToken, scrubs: scrubs,
-                        downloads: downloads, session: session, snapshot: engine.snapshot,
-                        now: now))
+                        downloads: downloads, feeds: feeds, session: session, wantNext: { engine.next.want($0) },
+                        numbers: numbers, now: now))
             }
             baseURL = "http://\(server.address.reachable)"
             do { try cache.began(self) } catch {

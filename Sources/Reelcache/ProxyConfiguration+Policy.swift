@@ -14,9 +14,11 @@ extension ProxyConfiguration {
         policy.largestMountBody = try Self.checked(largestMountBody: largestMountBody)
         policy.fill = try Self.policy(of: fill)
         policy.aheadSegments = try Self.checked(aheadSegments: aheadSegments)
+        policy.prefetchesNext = prefetchesNext
         policy.ignoresReload = ignoresReload
         policy.mounts = try Self.policy(of: mounts)
         policy.rules = try Self.policy(of: rules)
+        policy.resolvers = try Self.policy(of: resolvers)
         policy.mask = try mask
         do throws(RuleError) { policy.webOrigins = try WebOrigins(webOrigins) } catch {
             throw .invalidSetting("web_origins: \(error)")
@@ -73,6 +75,29 @@ extension ProxyConfiguration {
             do throws(RuleError) { return try Rule(rule) } catch { throw .invalidSetting("rules[\(index)]: \(error)") }
         }
     }
+
+    static func policy(of resolvers: [MediaResolver]) throws(ProxyError) -> [Resolver] {
+        try resolvers.enumerated().map { index, resolver throws(ProxyError) in
+            do throws(RuleError) { return try Resolver(resolver) } catch {
+                throw .invalidSetting("resolvers[\(index)]: \(error)")
+            }
+        }
+    }
+}
+
+extension Resolver {
+    package init(_ resolver: MediaResolver) throws(RuleError) {
+        let range = MediaResolver.timeoutRange
+        guard range.contains(resolver.timeout) else {
+            throw RuleError(
+                "a timeout is \(Int(range.lowerBound.inSeconds)) s to \(Int(range.upperBound.inSeconds)) s, not \(resolver.timeout.inSeconds) s",
+                key: "timeout")
+        }
+        try self.init(
+            hosts: try resolver.hosts.map { text throws(RuleError) in try HostPattern(text) },
+            paths: try resolver.paths.map { text throws(RuleError) in try PathPattern(text) },
+            command: resolver.command, timeout: resolver.timeout.inSeconds)
+    }
 }
 
 extension ProxyPolicy {
@@ -104,6 +129,7 @@ extension Rule {
         effects.aheadSegments = try rule.aheadSegments.map { count throws(RuleError) in
             try Self.checked(aheadSegments: count)
         }
+        effects.prefetchesNext = rule.prefetchesNext
         effects.ignoresReload = rule.ignoresReload
         effects.headers = try rule.headers.map { headers throws(RuleError) in try HeaderFields(configured: headers) }
         effects.pins = rule.pin
@@ -112,6 +138,7 @@ extension Rule {
             guard size >= 0 else { throw RuleError("max_object is 0 bytes or more, not \(size)") }
             return size
         }
+        effects.refresh = try rule.refresh.map { text throws(RuleError) in try RefreshTemplate(text) }
         self.init(
             hosts: try rule.hosts.map { text throws(RuleError) in try HostPattern(text) },
             paths: try rule.paths.map { text throws(RuleError) in try PathPattern(text) }, effects: effects)

@@ -41,6 +41,9 @@ public struct ProxyConfiguration: Sendable {
     /// How many segments of an HLS or DASH stream to prefetch beyond the one that a player reads, unless a rule says
     /// otherwise: 0 to 20. With a `fill` of `read`, none are.
     public var aheadSegments = 3
+    /// Whether to download the next item of a feed, list or numbered series when a player has read three quarters of
+    /// one, unless a rule says otherwise. Never on a metered connection. The download is not pinned.
+    public var prefetchesNext = false
     /// Whether to serve fresh responses from the cache even if the player asks to bypass it (`no-cache`, `max-age=0`),
     /// unless a rule says otherwise. Nil does so for segments named by a playlist, whose content does not change.
     public var ignoresReload: Bool?
@@ -60,8 +63,18 @@ public struct ProxyConfiguration: Sendable {
     public var maxDownloads = 3
     /// The rate limit of all downloads together, in bytes per second; nil for no limit. Players are not limited.
     public var downloadRate: Int64?
+    /// When downloads run, in local time, and at what rate: windows of the week such as `01:00-06:30=unlimited`,
+    /// `Sat,Sun 08:00-12:00=2MB` and `else=500kB`, or `off` for no downloads. The first window that contains a time
+    /// counts; without `else`, nothing is downloaded outside of all windows. Empty for no schedule. The lower of its
+    /// rate and `downloadRate` applies.
+    public var downloadSchedule: [String] = []
+    /// The most bytes that downloads may fetch from origins in each day and month of local time: `2GB/day`,
+    /// `40GB/month`. Downloads then wait until the period has ended. Empty for no cap.
+    public var downloadCaps: [String] = []
     /// How to handle certain resources. The first matching rule that sets an effect decides it.
     public var rules: [ResourceRule] = []
+    /// Programs that find the media behind pages. The first that matches a URL is run.
+    public var resolvers: [MediaResolver] = []
     /// Origins of web pages that may read every response of the proxy and learn what is cached, such as
     /// `https://player.example`. Pages of other sites may only read media of public origins.
     public var webOrigins: [String] = []
@@ -72,9 +85,10 @@ public struct ProxyConfiguration: Sendable {
     public var threads: Int?
     /// A PEM file of certificates to trust in place of the system's, for https origins.
     public var certificateFile: String?
-    /// A file for the access log, one line of JSON per request (`docs/guide/http-api.md` lists its members); `-` for standard
-    /// output, nil for no log.
+    /// A file for the access log, one line per request; `-` for standard output, nil for no log.
     public var accessLog: String?
+    /// The form of its lines.
+    public var accessLogFormat = AccessLogFormat.json
     /// How cached bytes get from the page cache to the socket: `mapping` or `sendfile`. For measurements;
     /// `docs/dev/performance.md` compares them.
     public var transmission = "mapping"

@@ -5,6 +5,7 @@ import Downloads
 import EventIO
 import Foundation
 import HTTPTransport
+import Subscriptions
 
 /// A configuration that is invalid, a cache that cannot be opened, or a proxy that cannot start. The description is
 /// one line that tells what to do.
@@ -80,6 +81,8 @@ extension ProxyError {
         case let error as ProxyError: self = error
         case let error as StoreError: self.init(error)
         case let error as DownloadError:
+            self = error.advice == .laterVersion ? .unusableCache(Explanation(error)) : .disk(Explanation(error))
+        case let error as SubscriptionError:
             self = error.advice == .laterVersion ? .unusableCache(Explanation(error)) : .disk(Explanation(error))
         case let error as ListenError:
             self =

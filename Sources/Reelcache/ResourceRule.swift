@@ -39,6 +39,9 @@ public struct ResourceRule: Sendable, Equatable {
     /// How many segments of an HLS or DASH stream to prefetch beyond the one that a player reads: 0 to 20. With a `fill`
     /// of `read`, or on a metered connection, none are.
     public var aheadSegments: Int?
+    /// Whether to download the next item of a feed, list or numbered series when a player has read three quarters of
+    /// one. On a metered connection, none is.
+    public var prefetchesNext: Bool?
     /// Whether to serve fresh responses from the cache even if the player asks to bypass it (`no-cache`, `max-age=0`).
     public var ignoresReload: Bool?
     /// Header fields to send to the origin, by name; they replace the player's. They are never sent to another origin
@@ -50,6 +53,10 @@ public struct ResourceRule: Sendable, Equatable {
     public var storesPages: Bool?
     /// The largest resource to store, in bytes.
     public var maxObject: Int64?
+    /// The address at which a fresh link is obtained when a player's own has expired midway: an http or https URL with
+    /// `{scheme}`, `{host}`, `{path}` and `{query}` for the parts of the requested URL. After a 401, 403, 404 or 410 for
+    /// the rest of a response, the rest is requested there, and a redirect followed.
+    public var refresh: String?
 
     /// Creates a rule for these hosts and paths that has no effect yet.
     public init(hosts: [String] = [], paths: [String] = []) {

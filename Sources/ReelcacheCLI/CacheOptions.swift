@@ -49,9 +49,12 @@ struct ServeOptions: ParsableArguments {
     @Flag(inversion: .prefixedNo, help: .setting("play_pinned")) var playPinned: Bool?
     @Option(help: .setting("fill"), completion: .list(["read", "ahead", "end", "whole"])) var fill: String?
     @Option(help: .setting("ahead_segments")) var aheadSegments: String?
+    @Flag(inversion: .prefixedNo, help: .setting("prefetch_next")) var prefetchNext: Bool?
     @Flag(inversion: .prefixedNo, help: .setting("ignore_reload")) var ignoreReload: Bool?
     @Option(help: .setting("max_downloads")) var maxDownloads: String?
     @Option(help: .setting("download_rate")) var downloadRate: String?
+    @Option(help: .setting("schedule")) var schedule: [String] = []
+    @Option(help: .setting("download_cap")) var downloadCap: [String] = []
     @Option(help: .setting("linger")) var linger: String?
     @Option(help: .setting("connect_timeout")) var connectTimeout: String?
     @Option(help: .setting("stall_timeout")) var stallTimeout: String?
@@ -63,6 +66,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: .setting("ca_file"), completion: .file()) var caFile: String?
     @Option(help: .setting("log_level"), completion: .logLevels) var logLevel: String?
     @Option(help: .setting("access_log"), completion: .file()) var accessLog: String?
+    @Option(help: .setting("access_log_format"), completion: .list(["json", "combined"])) var accessLogFormat: String?
 
     // Names that other programs use. Without these, the parser would suggest the flag with the most similar name.
     @Option(help: .hidden) var port: String?
@@ -80,18 +84,19 @@ struct ServeOptions: ParsableArguments {
             "tunnel": tunnel.map(String.init),
             "max_body": maxBody,
             "offline": offline.map(String.init), "play_pinned": playPinned.map(String.init), "fill": fill,
-            "ahead_segments": aheadSegments, "ignore_reload": ignoreReload.map(String.init),
+            "ahead_segments": aheadSegments, "prefetch_next": prefetchNext.map(String.init),
+            "ignore_reload": ignoreReload.map(String.init),
             "max_downloads": maxDownloads, "download_rate": downloadRate,
             "linger": linger, "connect_timeout": connectTimeout, "stall_timeout": stallTimeout,
             "max_fetches": maxFetches, "max_fetches_per_host": maxFetchesPerHost, "threads": threads, "ca_file": caFile,
             "log_level": logLevel,
-            "access_log": accessLog,
+            "access_log": accessLog, "access_log_format": accessLogFormat,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         let lists = [
             ("names", name), ("allow", allow), ("mounts", mount), ("tunnel_ports", tunnelPort),
             ("web_origins", webOrigin),
-            ("secret_parameters", secretParameter),
+            ("secret_parameters", secretParameter), ("schedule", schedule), ("download_cap", downloadCap),
         ]
         for (key, texts) in lists where !texts.isEmpty { flags[key] = texts }
         return cache.sources(flags)

@@ -25,4 +25,9 @@ extension DownloadsMove: JSONCommand {}
 extension DownloadsSet: JSONCommand {}
 extension DownloadsClear: JSONCommand {}
 extension History: JSONCommand {}
+extension FeedsList: JSONCommand {}
+extension FeedsAdd: JSONCommand {}
+extension FeedsShow: JSONCommand {}
+extension FeedsRemove: JSONCommand {}
+extension FeedsImport: JSONCommand {}
 extension DoctorCommand: JSONCommand {}

@@ -1,26 +1,40 @@
 import Administration
 import ArgumentParser
-import CachePolicy
 import ControlAPI
+import Downloads
 import Foundation
-import HTTPModel
 import Metrics
 import Reelcache
-import Units
+import TerminalText
 
 struct Stats: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the counters of the running proxy.",
         discussion: """
-            They begin at zero when the proxy starts.
+            They begin at zero when the proxy starts. With --watch, prints a line with the rates of each interval, until \
+            Ctrl-C.
 
               reelcache stats
               reelcache stats --json
+              reelcache stats --watch 5
             """)
 
     @Flag(help: "Print the JSON of GET /stats.")
     var json = false
+    @Flag(help: "Print a line with rates at each interval.")
+    var watch = false
+    @Argument(help: "With --watch, the interval in seconds, 1 to 3600. (default: 1)")
+    var seconds: Int?
     @OptionGroup var cache: CacheOptions
+
+    func validate() throws {
+        guard !(watch && json) else { throw ValidationError("--watch prints lines for people: leave out --json") }
+        guard let seconds else { return }
+        guard watch else { throw ValidationError("the interval \(seconds) is for --watch: write --watch \(seconds)") }
+        guard (1...3600).contains(seconds) else {
+            throw ValidationError("the interval is 1 to 3600 seconds, not \(seconds)")
+        }
+    }
 
     func run() throws {
         let directory = try cache.path
@@ -29,57 +43,53 @@ struct Stats: ParsableCommand {
                 "no proxy is running for the cache \(directory); start one with reelcache serve, or name its --cache-dir"
             )
         }
+        if watch { return try StatsWatch(proxy).run(every: seconds ?? 1) }
         let data = try proxy.get("/stats")
         guard !json else { return print(String(decoding: data, as: UTF8.self), terminator: "") }
-        print(Self.table(try StatsJSON.read(data), baseURL: proxy.baseURL))
+        let text = StatsText(try StatsJSON.read(data), try proxy.downloadSummary(), baseURL: proxy.baseURL)
+        print(text.lines.joined(separator: "\n"))
+    }
+}
+
+/// Prints a line with the rates of each interval.
+private struct StatsWatch {
+    private let proxy: RunningProxy
+    /// The header stands again above so many lines.
+    private static let linesPerHeader = 20
+
+    init(_ proxy: RunningProxy) { self.proxy = proxy }
+
+    /// Ends at SIGINT or SIGTERM.
+    /// - Throws: if the proxy has stopped.
+    func run(every seconds: Int) throws {
+        let signals = Signals()
+        // Ends with the reader of a pipe.
+        signal(SIGPIPE, SIG_DFL)
+        StandardOutput.useLines()
+        var before = try look().stats
+        for number in 0... {
+            if number % Self.linesPerHeader == 0 { print(StatsRates.header) }
+            while true {
+                guard let event = signals.wait(seconds: seconds) else { break }
+                if case .stop = event { return }
+            }
+            let (now, downloads) = try look()
+            print(StatsRates(from: before, to: now, downloads).line)
+            before = now
+        }
     }
 
-    static func table(_ stats: StatsSnapshot, baseURL: String) -> String {
-        let upstream = stats.upstream.requests.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map {
-            "\($0.value) \($0.key)"
+    private func look() throws -> (stats: StatsSnapshot, downloads: DownloadSummary) {
+        do { return (try StatsJSON.read(try proxy.get("/stats")), try proxy.downloadSummary()) } catch {
+            guard (try? proxy.get("/healthz")) == nil else { throw error }
+            throw CacheAccessError("the proxy at \(proxy.baseURL) has ended")
         }
-        var rows: [(String, String)] = [
-            (
-                "proxy",
-                "\(baseURL), version \(stats.version), up \(Int(saturating: stats.uptimeSeconds)) s, \(stats.connections) connections"
-            ),
-            (
-                "requests",
-                "\(stats.requests.total): \(stats.requests.hits) hits, \(stats.requests.partialHits) partial, \(stats.requests.misses) misses, "
-                    + "\(stats.requests.bypasses) bypassed; \(stats.requests.collapsed) collapsed"
-            ),
-            (
-                "bytes",
-                "\(size(stats.bytes.fromCache)) from the cache, \(size(stats.bytes.fromUpstream)) from upstream"
-                    + (stats.bytes.hitRatio.map { " (\(Int(saturating: ($0 * 100).rounded())) % from the cache)" } ?? "")
-            ),
-            (
-                "upstream",
-                "\(size(Int64(clamping: stats.upstream.bytes))) fetched, \(stats.upstream.openFetches) running"
-                    + (upstream.isEmpty ? "" : "; requests: \(upstream.joined(separator: ", "))")
-            ),
-            (
-                "cache",
-                "\(size(stats.cache.size)) of \(size(stats.cache.limit)); \(stats.cache.evictedExtents) extents (\(size(stats.cache.evictedBytes))) evicted"
-            ),
-            ("first byte", "hits \(time(stats.firstByteOfHits)); misses \(time(stats.firstByteOfMisses))"),
-        ]
-        if !stats.errors.isEmpty {
-            rows.append(
-                (
-                    "errors",
-                    stats.errors.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
-                ))
-        }
-        return rows.map { name, value in name.padding(toLength: 12, withPad: " ", startingAt: 0) + value }.joined(
-            separator: "\n")
     }
+}
 
-    private static func size(_ bytes: UInt64) -> String { size(Int64(clamping: bytes)) }
-    private static func size(_ bytes: Int64) -> String { ByteSize(bytes: bytes).description }
-
-    private static func time(_ times: StatsSnapshot.FirstByte) -> String {
-        guard let p50 = times.p50, let p90 = times.p90, let p99 = times.p99 else { return "none yet" }
-        return "p50 \(p50) ms, p90 \(p90) ms, p99 \(p99) ms"
+private extension RunningProxy {
+    /// All downloads together.
+    func downloadSummary() throws -> DownloadSummary {
+        try ControlJSON.decode(DownloadListing.self, from: try get("/api/v1/downloads?limit=1")).summary
     }
 }

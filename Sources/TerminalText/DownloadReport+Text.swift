@@ -56,6 +56,13 @@ extension DownloadReport {
         return "\(reason); next attempt " + (retryAt > now ? "in \(TimeSpan(seconds: retryAt -| now))" : "now")
     }
 
+    /// Why the download has to wait although it is its turn, such as a cap of its feed; nil if it need not.
+    /// - Parameter known: a reason to leave out.
+    func hold(besides known: String?) -> String? {
+        guard state == .waiting, heldUntil != nil, let message, message != known else { return nil }
+        return message.printable
+    }
+
     /// A remark about a completed stream, such as its renditions; nil for none.
     var note: String? { state == .completed && segments != nil ? message?.printable : nil }
 

@@ -19,7 +19,8 @@ package struct DownloadTable {
     }
 
     /// Each download, with its reason below if it has one.
-    package func list(_ reports: [DownloadReport]) -> [String] {
+    /// - Parameter hold: why all wait, which is not repeated for each.
+    package func list(_ reports: [DownloadReport], hold: String? = nil) -> [String] {
         let rows = reports.map { report in
             TerminalTable.Row(
                 [
@@ -27,7 +28,8 @@ package struct DownloadTable {
                     report.rate.map(ProgressText.rate) ?? "",
                     report.eta.map(ProgressText.time) ?? "",
                 ], url: report.url,
-                below: report.attempt(now: now) ?? (report.state == .failed ? report.reason : report.note))
+                below: report.attempt(now: now) ?? report.hold(besides: hold)
+                    ?? (report.state == .failed ? report.reason : report.note))
         }
         return lines(
             [

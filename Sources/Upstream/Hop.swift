@@ -7,8 +7,9 @@ struct Hop {
     static let discardLimit = 64 * 1024
 
     var collector = HeadCollector()
-    /// The target of a redirect.
+    /// The target of a redirect, and its status.
     var location = ""
+    var redirectStatus = 0
     /// Bytes of the redirect's body read so far.
     private var discarded = 0
     /// An address that the policy does not permit.

@@ -7,6 +7,8 @@ struct Route {
     private(set) var fields: HeaderFields
     /// The number of redirects followed so far.
     private(set) var redirects = 0
+    /// Whether all redirects so far were permanent (RFC 9110 §15.4.2, §15.4.9), and there was one at least.
+    private(set) var hasMoved = false
     /// The last redirect's `Location`; nil before the first.
     private(set) var location: String?
     private let confined: [String]
@@ -18,10 +20,13 @@ struct Route {
     }
 
     /// Follows a redirect to `location`.
-    /// - Parameter limit: the most redirects to follow in all.
-    mutating func follow(_ location: String, limit: Int) throws(UpstreamError) {
+    /// - Parameters:
+    ///   - status: the redirect's.
+    ///   - limit: the most redirects to follow in all.
+    mutating func follow(_ location: String, status: Int, limit: Int) throws(UpstreamError) {
         guard redirects < limit else { throw .tooManyRedirects(limit: limit) }
         guard let next = url.resolving(location) else { throw .badRedirect(location: location) }
+        hasMoved = (hasMoved || redirects == 0) && [301, 308].contains(status)
         redirects += 1
         self.location = location
         if !next.hasSameOrigin(as: url) {

@@ -112,7 +112,7 @@ extension Transfer {
         if request.method.followsRedirects, let location = fields["Location"],
             [301, 302, 303, 307, 308].contains(status)
         {
-            hop.location = location
+            (hop.location, hop.redirectStatus) = (location, status)
             stage = .redirect
             return true
         }
@@ -120,7 +120,7 @@ extension Transfer {
             let head = UpstreamHead(
                 status: status, fields: fields, finalURL: route?.url.text ?? request.url,
                 contentLength: try fields.declaredLength(),
-                isFromPublicAddress: isPublic, receivedAt: Int64(time(nil)))
+                isFromPublicAddress: isPublic, hasMoved: route?.hasMoved ?? false, receivedAt: Int64(time(nil)))
             stage = .body
             isRefused = status >= 300
             // After an error answer, curl stops sending the body, and ends at once if it is not paused.

@@ -276,7 +276,7 @@ package final class Transfer {
     private func follow() {
         guard let client else { return }
         do throws(UpstreamError) {
-            try route?.follow(hop.location, limit: client.settings.maxRedirects)
+            try route?.follow(hop.location, status: hop.redirectStatus, limit: client.settings.maxRedirects)
         } catch {
             return finish(with: error)
         }

@@ -14,12 +14,14 @@ package struct UpstreamHead: Sendable {
     package let contentRange: ContentRange?
     /// Whether all servers involved, redirects included, have public addresses.
     package let isFromPublicAddress: Bool
+    /// Whether redirects led to `finalURL`, all of them permanent (301, 308).
+    package let hasMoved: Bool
     /// Unix seconds.
     package let receivedAt: Int64
 
     package init(
         status: Int, fields: HeaderFields, finalURL: String, contentLength: Int64?, isFromPublicAddress: Bool = false,
-        receivedAt: Int64
+        hasMoved: Bool = false, receivedAt: Int64
     ) {
         self.status = status
         self.fields = fields
@@ -28,6 +30,7 @@ package struct UpstreamHead: Sendable {
         let ranges = Set(fields.all("Content-Range"))
         contentRange = ranges.count == 1 ? ranges.first.flatMap(ContentRange.init(parsing:)) : nil
         self.isFromPublicAddress = isFromPublicAddress
+        self.hasMoved = hasMoved
         self.receivedAt = receivedAt
     }
 }

@@ -6,13 +6,13 @@ import Testing
     private static let mebi: Int64 = 1 << 20
 
     @Test func oneConnectionFetchesItAsOne() {
-        var plan = BlockPlan(of: 5..<1 << 40, for: 1)
+        var plan = BlockPlan(of: [5..<1 << 40], for: 1)
         #expect(plan.next() == 5..<1 << 40)
         #expect(plan.next() == nil && plan.isEmpty)
     }
 
     @Test func blocksComeInOrderAndAsLongAsTheirConnectionTakesSomeSecondsFor() {
-        var plan = BlockPlan(of: 0..<1 << 34, for: 4)
+        var plan = BlockPlan(of: [0..<1 << 34], for: 4)
         #expect(plan.next(upTo: 4 << 20) == 0..<4 << 20)
         #expect(plan.next() == 4 << 20..<20 << 20)
         #expect(plan.next(rate: 1e6) == 20 << 20..<24 << 20)
@@ -21,13 +21,13 @@ import Testing
     }
 
     @Test func lastBlocksEndTogether() {
-        var plan = BlockPlan(of: 0..<100 << 20, for: 4)
+        var plan = BlockPlan(of: [0..<100 << 20], for: 4)
         #expect(plan.next(rate: 1e9, beside: 60 << 20) == 0..<40 << 20)
         #expect(plan.next(rate: 1e9, beside: 40 << 20) == 40 << 20..<65 << 20)
     }
 
     @Test func whatIsGivenBackGoesFirst() {
-        var plan = BlockPlan(of: 0..<100, for: 2)
+        var plan = BlockPlan(of: [0..<100], for: 2)
         #expect(plan.next() == 0..<100)
         plan.giveBack(40..<100)
         plan.giveBack(7..<7)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func halfOfTheSlowestIsTakenOver() throws {
-        let plan = BlockPlan(of: 0..<0, for: 3)
+        let plan = BlockPlan(of: [0..<0], for: 3)
         let quick = BlockPlan.Running(id: "quick", rest: 0..<100 << 20, rate: 100e6)
         let slow = BlockPlan.Running(id: "slow", rest: 200 << 20..<210 << 20, rate: 1e6)
         let silent = BlockPlan.Running(id: "silent", rest: 300 << 20..<308 << 20, rate: nil as Double?)
@@ -56,7 +56,7 @@ import Testing
     @Test func numbersAtTheEdgeTrapNowhere() {
         for rate in [nil, 0, -1, .infinity, .greatestFiniteMagnitude] as [Double?] {
             for others in [Int64.min, -1, 0, .max] {
-                var plan = BlockPlan(of: 0..<Int64.max, for: 16)
+                var plan = BlockPlan(of: [0..<Int64.max], for: 16)
                 while let block = plan.next(rate: rate, beside: others), block.upperBound < 1 << 30 {
                     #expect(!block.isEmpty)
                 }
@@ -75,7 +75,7 @@ import Testing
     func allEndAtNearlyTheSameTime(rates: [Double]) {
         let (size, step, latency) = (Int64(1 << 30) / (rates.max()! < 10e6 ? 8 : 1), 0.01, 0.02)
         struct Connection { var block: Range<Int64>?; var done = 0.0; var wait = 0.0; var began = 0.0 }
-        var plan = BlockPlan(of: 0..<size, for: rates.count)
+        var plan = BlockPlan(of: [0..<size], for: rates.count)
         var connections = rates.map { _ in Connection(block: plan.next(), wait: latency) }
         var (time, requests, idle) = (0.0, rates.count, 0.0)
         while connections.contains(where: { $0.block != nil }) {

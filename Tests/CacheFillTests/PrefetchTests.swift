@@ -129,6 +129,30 @@ private let path = "/film.mp4"
 
 /// Who follows a fetch, and what that means for downloads.
 @Suite struct FollowerKindTests {
+    @Test func bytesThatArriveForDownloadsAloneAreCountedOnce() {
+        let reach = ResourceState.Reach(window: ReadAheadWindow(limit: 1 << 20), furthest: 1 << 20)
+        var fetch = FetchState(range: 0..<film.size, reach, isShared: true)
+        let (one, other, reader) = (FollowerID(.download), FollowerID(.download), FollowerID())
+        func arrive(_ count: Int) {
+            let pauses = fetch.pauses(received: 0, writtenTo: 0, before: count)
+            #expect(!pauses)
+        }
+        func taken() -> Int64 { fetch.takeForDownloads() }
+        arrive(1)
+        fetch.enter(one, at: FetchState.Place(start: 0, offset: 0))
+        fetch.enter(other, at: FetchState.Place(start: 0, offset: 0))
+        arrive(10)
+        fetch.enter(reader, at: FetchState.Place(start: 0, offset: 0))
+        arrive(100)
+        #expect([taken(), taken()] == [10, 0])
+        _ = (fetch.leave(reader), fetch.leave(one))
+        arrive(1000)
+        #expect(taken() == 1000)
+        // What does not fit the window is offered again later.
+        let pauses = fetch.pauses(received: 1 << 20, writtenTo: 0, before: 5)
+        #expect(pauses && taken() == 0)
+    }
+
     @Test(
         arguments: [(.reader, true, false), (.fill, false, false), (.download, false, true), (.ahead, true, true)]
             as [(FollowerID.Kind, Bool, Bool)])

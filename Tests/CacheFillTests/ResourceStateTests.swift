@@ -314,8 +314,8 @@ import Testing
     @Test mutating func pausedFetchGoesOnForWhoComesFurther() throws {
         let many = 4 * Int(ReadAheadWindow.first / chunk),
             id = try fetching(0..<Int64(many), in: String(repeating: "-", count: many), for: reader)
-        #expect(state.pauses(id, received: ReadAheadWindow.first - 1, writtenTo: 0) == false)
-        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first) == true)
+        #expect(state.pauses(id, received: ReadAheadWindow.first - 1, writtenTo: 0, before: 0) == false)
+        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first, before: 0) == true)
         #expect(state.fetches[id]?.isBeingRead == false)
         state.advance(reader, id, to: 1000)
         #expect(state.takeActions().isEmpty)
@@ -332,9 +332,9 @@ import Testing
         let id = try fetching(0..<Int64(many), in: picture, for: reader)
         #expect(locate(0, in: picture, for: other) == .coming(id))
         state.advance(other, id, to: ReadAheadWindow.first)
-        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first) == false)
+        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first, before: 0) == false)
         let spill = try PassThroughBuffer()
         state.ring(id) { $0.spill = FetchState.Spill(buffer: spill.generation, start: 0) }
-        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first) == true)
+        #expect(state.pauses(id, received: ReadAheadWindow.first, writtenTo: ReadAheadWindow.first, before: 0) == true)
     }
 }

@@ -407,6 +407,24 @@ import Testing
     }
 
     @Test(
+        arguments: [
+            // The rule's, the policy's, and what holds.
+            (nil, false, false), (nil, true, true), (false, true, false), (true, false, true),
+        ] as [(Bool?, Bool, Bool)])
+    func theNextItemIsFetchedUnlessBytesCostOrNothingIsStored(rule first: Bool?, standard: Bool, holds: Bool) throws {
+        for change in [{ _ in }, { $0.isMetered = true }, { $0.bypasses = true }] as [(inout RuleEffects) -> Void] {
+            var effects = RuleEffects()
+            change(&effects)
+            let isCheap = effects == RuleEffects()
+            effects.prefetchesNext = first
+            var policy = ProxyPolicy()
+            (policy.prefetchesNext, policy.rules) = (standard, [Rule(effects: effects)])
+            let resolved = policy.resolve(try OriginURL(url: "https://a.example/1.mp4")).resolvedRule
+            #expect(resolved.prefetchesNext == (holds && isCheap))
+        }
+    }
+
+    @Test(
         arguments: [(nil, nil, nil, nil), (nil, nil, true, true), (nil, false, true, false), (true, false, nil, true)]
             as [(Bool?, Bool?, Bool?, Bool?)])
     func reloadIsIgnoredAsTheFirstThatNamesItSays(first: Bool?, second: Bool?, standard: Bool?, holds: Bool?) throws {

@@ -113,13 +113,14 @@ import Testing
         ("mounts", "/tv/=https://o.example/"), ("any_origin", "false"), ("any_origin", "true"), ("tunnel", "true"),
         ("tunnel_ports", "8443"), ("max_body", "100MB"), ("offline", "true"),
         ("play_pinned", "false"),
-        ("offline", "false"), ("fill", "whole"), ("ahead_segments", "5"), ("ignore_reload", "true"),
+        ("offline", "false"), ("fill", "whole"), ("ahead_segments", "5"), ("prefetch_next", "true"),
+        ("ignore_reload", "true"),
         ("ignore_reload", "false"),
         ("max_downloads", "5"), ("download_rate", "2MB"),
         ("download_rate", "none"),
         ("linger", "1m"), ("connect_timeout", "2s"), ("stall_timeout", "3m"), ("max_fetches", "9"),
         ("max_fetches_per_host", "8"), ("threads", "3"), ("ca_file", "/own.pem"), ("log_level", "debug"),
-        ("access_log", "/own.log"),
+        ("access_log", "/own.log"), ("access_log_format", "combined"),
     ])
     func eachKeyIsAFlagAndAVariable(key: String, value: String) throws {
         let
@@ -175,6 +176,7 @@ import Testing
                 "play_pinned  true  default",
                 "fill  ahead 32MiB  default",
                 "ahead_segments  3  default",
+                "prefetch_next  false  default",
                 "ignore_reload  (only segments that a playlist names)  default",
                 "max_downloads  3  default",
                 "download_rate  none  default",
@@ -189,6 +191,7 @@ import Testing
                 "ca_file  (the system's)  default",
                 "log_level  info  REELCACHE_LOG_LEVEL",
                 "access_log  (no log)  default",
+                "access_log_format  json  default",
                 "player  (mpv, vlc or ffplay, the first that is installed)  default",
                 "rules  2 rules  \(file):4",
             ])

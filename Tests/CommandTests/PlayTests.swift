@@ -100,11 +100,46 @@ import Testing
                 ["play", url, "--cache-dir", cache, "--listen", "127.0.0.1:\(proxy.port)"], environment: environment)
             #expect(outcome.exit == .exited(3) && outcome.stdout == "mpv \(proxy.url(url))\n", "\(outcome)")
             #expect(outcome.stderr == "")
-            // One that refuses the URL is not.
+            // It also says why it refuses a URL.
             let refused = try ReelcacheCommand.run(
                 ["play", "http://192.168.1.9/a.mp4", "--cache-dir", cache, "--listen", "127.0.0.1:\(proxy.port)"],
                 environment: environment)
-            #expect(refused.exit == .exited(1) && refused.stdout == "", "\(refused)")
+            #expect(refused.exit == .exited(3) && refused.stdout.hasPrefix("mpv "), "\(refused)")
+            #expect(refused.stderr.hasPrefix("reelcache: the proxy at \(proxy.baseURL) answers 403"), "\(refused)")
+        }
+    }
+
+    /// By a proxy of the command's own, and by one that runs already.
+    @Test(arguments: [false, true]) func theNextEpisodeIsDownloadedWhileOnePlays(isRunning: Bool) async throws {
+        try await blocking {
+            let size: Int64 = 2_000_000
+            for number in 1...2 { origin.serve("/e-\(number).mp4", Media(seed: UInt64(number), size: size)) }
+            try install("mpv", "curl -s -o /dev/null \"$1\"; \(Self.waits)")
+            let proxy = try isRunning ? ProxyProcess(cacheDirectory: cache) : nil
+            let command = try ReelcacheCommand.start(
+                [
+                    "play", "--prefetch-next", origin.url("/e-1.mp4"), "--cache-dir", cache, "--listen", "127.0.0.1:0",
+                    "--allow", "127.0.0.1",
+                ], environment: environment.merging(["GATE": directory.file("gate")]) { $1 })
+            _ = try command.waitForLine(containing: "mpv ")
+            try origin.waitUntil("the next episode") { $0.bytesSent("/e-2.mp4") == size }
+            try release(0)
+            #expect(try command.waitForExit() == .exited(0), "\(command.stderr)")
+            let shown = try ReelcacheCommand.run(["ls", "--cache-dir", cache])
+            #expect(shown.stdout.contains("/e-2.mp4"), "\(shown)")
+            withExtendedLifetime(proxy) {}
+        }
+    }
+
+    @Test func aProxyOfSomeoneElseDecidesAboutTheNextEpisodeItself() async throws {
+        try await blocking {
+            try install("mpv")
+            let proxy = try ProxyProcess(cacheDirectory: directory.file("household"))
+            let outcome = try ReelcacheCommand.run(
+                ["play", url, "--prefetch-next", "--cache-dir", cache, "--listen", "127.0.0.1:\(proxy.port)"],
+                environment: environment)
+            #expect(outcome.exit == .exited(0) && outcome.stdout == "mpv \(proxy.url(url))\n", "\(outcome)")
+            #expect(outcome.stderr.contains("its own setting prefetch_next decides"), "\(outcome)")
         }
     }
 
@@ -197,9 +232,10 @@ import Testing
         async throws
     {
         try await blocking {
-            try install("mpv", "exec sleep 1000")
+            // It writes its own text and waits. Bash itself ignores SIGQUIT.
+            try install("mpv", "exec tail -f \"$0\"")
             let command = try start()
-            try command.waitForLine(containing: "mpv ")
+            try command.waitForLine(containing: "exec tail")
             command.signal(signal)
             #expect(try command.waitForExit() == .exited(128 + signal))
         }

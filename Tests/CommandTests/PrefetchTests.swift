@@ -39,7 +39,8 @@ import Testing
 
     @Test(arguments: [
         [], ["film.mp4"], ["ftp://a/b"], ["http://a/b", "nonsense"], ["http://a/b", "--first", "0"],
-        ["http://a/b", "--first", "some"], ["http://a/b", "--connections", "0"],
+        ["http://a/b", "--first", "some"], ["http://a/b", "--last", "0"], ["http://a/b", "--last", "1MB", "--all"],
+        ["http://a/b", "--last", "1MB", "--for", "1h"], ["http://a/b", "--connections", "0"],
         ["http://a/b", "--connections", "17"], ["http://a/b", "--limit-rate", "fast"],
         ["http://a/b", "--limit-rate", "0/s"], ["http://a/b", "--priority", "urgent"],
         ["http://a/b", "--category", " "], ["http://a/b", "-o", ""], ["http://a/b", "-o", "/tmp", "--first", "1MB"],
@@ -53,6 +54,19 @@ import Testing
         let outcome = try ReelcacheCommand.run(["prefetch"] + arguments + ["--cache-dir", directory.file("cache")])
         #expect(outcome.exit == .exited(2) && outcome.stdout == "" && outcome.stderr.hasPrefix("Error: "), "\(outcome)")
         #expect(try names == [])
+    }
+
+    @Test func whatHasToWaitIsToldAndItGoesOnAtOnce() throws {
+        let shelf = try Shelf(.running, configuration: "schedule: {else: off}\n")
+        shelf.origin.serve("/a.mp4", Media(seed: 1, size: 1000))
+        let waiting = try ReelcacheCommand.start(arguments(shelf, ["/a.mp4"], ["--json"]))
+        try waiting.waitForLine(containing: "\"event\":\"hold\",\"hold\":\"the schedule lets no download run\"")
+        try waiting.waitForLine(
+            containing: "waiting: the schedule lets no download run; to download now, use --at-once", on: .stderr)
+        let done = try prefetch(shelf, ["/a.mp4"], ["--at-once", "--last", "100", "--first", "200"])
+        #expect(done.exit == .exited(0) && done.stderr == "", "\(done)")
+        #expect(try waiting.waitForExit() == .exited(0))
+        try shelf.close()
     }
 
     @Test func linesThatAreNoURLsAreNamed() throws {

@@ -57,6 +57,40 @@ import Testing
         #expect(try proxy.process.terminate() == .exited(0))
     }
 
+    @Test func theScheduleAndTheCapsChangeAtOnce() throws {
+        let origin = try ScriptedOrigin()
+        origin.serve("/a.mp4", Media(seed: 1, size: 100_000))
+        let proxy = try serve("schedule: {else: off}\ndownload_cap: 1GB/day")
+        func run(_ arguments: String...) throws -> ChildProcess.Outcome {
+            try ReelcacheCommand.run(arguments + ["--cache-dir", cache])
+        }
+        _ = try run("prefetch", origin.url("/a.mp4"), "--detach")
+        #expect(try run("downloads").lines.last == "1 waiting, the schedule lets no download run")
+        #expect(origin.requestCount("/a.mp4") == 0)
+
+        let done = try run("prefetch", origin.url("/a.mp4"), "--at-once")
+        #expect(done.exit == .exited(0) && !done.stderr.contains("schedule"), "\(done)")
+        #expect(origin.requestCount("/a.mp4") == 1)
+
+        try reload(
+            proxy, "schedule: {00:00-24:00: 1MB}\ndownload_cap: 1000/day",
+            until: "download_cap is now 1kB/day (\(file):2); it was 1GB/day")
+        #expect(
+            proxy.process.stderr.contains("schedule is now 00:00-24:00=1MB (\(file):1); it was else=off"))
+        origin.serve("/b.mp4", Media(seed: 2, size: 1000))
+        _ = try run("prefetch", origin.url("/b.mp4"), "--detach")
+        let listed = try run("downloads").lines.last ?? ""
+        #expect(
+            listed.firstMatch(
+                of: /^1 waiting, 1kB\/day used up until (... )?00:00, fetched 100 kB today, \d+ kB this month$/) != nil,
+            "\(listed)")
+
+        try reload(proxy, "", until: "download_cap is now (any number of bytes) (default)")
+        let end = try run("prefetch", origin.url("/b.mp4"))
+        #expect(end.exit == .exited(0), "\(end)")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
     @Test func aPrivateOriginIsAllowedAndForbiddenAgain() throws {
         let origin = try ScriptedOrigin()
         for path in ["/a.mp4", "/b.mp4"] { origin.serve(path, Media(seed: 1, size: 1000)) }

@@ -79,16 +79,72 @@ import Testing
         let outcome = try stats()
 
         #expect(outcome.exit == .exited(0) && outcome.stderr == "")
+        let lines = outcome.stdout.split(separator: "\n")
         for line in [
-            "proxy       \(proxy.baseURL), version", "requests    2: 1 hits, 0 partial, 1 misses",
-            "bytes       3.00 MB from the cache, 3.00 MB from upstream (50 %",
-            "upstream    3.00 MB fetched, 0 running", "cache       ", "first byte  hits p50 ",
+            "proxy       \(proxy.baseURL), version",
+            "requests    2: 1 hits (50 %), 0 partial (0 %), 1 misses (50 %), 0",
+            "sent        6.00 MB: 3.00 MB from the cache (50 %), 3.00 MB from origins",
+            "first byte   median     90 %     99 %  answers", "  hits  ", "  misses  ",
+            "origins     3.00 MB received, 0 running", "            requests: 1 uri-miss", "cache       ",
         ] {
-            #expect(
-                outcome.stdout.split(separator: "\n").contains { $0.hasPrefix(line) },
-                "\(line) is not in:\n\(outcome.stdout)")
+            #expect(lines.contains { $0.hasPrefix(line) }, "\(line) is not in:\n\(outcome.stdout)")
         }
+        #expect(lines.allSatisfy { $0.count < 120 })
         #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    // MARK: Watching
+
+    private func watch(_ arguments: String...) throws -> ChildProcess {
+        try ReelcacheCommand.start(["stats", "--cache-dir", cache.path, "--watch"] + arguments)
+    }
+
+    @Test func watchPrintsALineOfRatesUntilItIsInterrupted() throws {
+        let proxy = try usedProxy(Media(seed: 4, size: 3_000_000))
+        let watch = try watch()
+        let header = try watch.waitForLine(containing: "requests")
+        #expect(
+            header.split(separator: "  ", omittingEmptySubsequences: true).map { $0.drop { $0 == " " } } == [
+                "requests", "hit ratio", "from cache", "from origins", "received", "fetches", "downloads",
+                "connections",
+                "cache",
+            ])
+        let line = try watch.waitForLine(containing: "/s")
+        #expect(line.contains("0.0/s") && line.contains("MB"), "\(line)")
+        #expect(line.count == header.count)
+        watch.signal(SIGINT)
+        #expect(try watch.waitForExit() == .exited(0))
+        #expect(watch.stderr == "")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test func watchSaysThatTheProxyHasEnded() throws {
+        let proxy = try ProxyProcess(cacheDirectory: cache.path)
+        let watch = try watch("1")
+        try watch.waitForLine(containing: "/s")
+        #expect(try proxy.process.terminate() == .exited(0))
+        #expect(try watch.waitForExit() == .exited(1))
+        #expect(watch.stderr == "reelcache: the proxy at \(proxy.baseURL) has ended\n")
+    }
+
+    @Test func watchEndsWithWhoReadsIt() throws {
+        let proxy = try ProxyProcess(cacheDirectory: cache.path)
+        let outcome = try ChildProcess.run(
+            "/bin/sh",
+            ["-c", "\"$0\" stats --watch --cache-dir '\(cache.path)' | head -n 1", try ReelcacheCommand.path()],
+            environment: ReelcacheCommand.neutral)
+        #expect(
+            outcome.exit == .exited(0) && outcome.stdout.contains("hit ratio") && outcome.stderr == "", "\(outcome)")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test(arguments: [
+        (["--watch", "0"], "the interval is 1 to 3600 seconds, not 0"),
+        (["--watch", "3601"], "the interval is 1 to 3600 seconds"), (["--watch", "soon"], "soon"),
+        (["5"], "the interval 5 is for --watch: write --watch 5"), (["--watch", "--json"], "leave out --json"),
+    ]) func watchRefusesOtherIntervals(arguments: [String], words: String) throws {
+        let outcome = try ReelcacheCommand.run(["stats", "--cache-dir", cache.path] + arguments)
+        #expect(outcome.exit == .exited(2) && (outcome.stderr + outcome.stdout).contains(words), "\(outcome)")
     }
 
     @Test(arguments: [[], ["--json"]]) func withoutAProxyItSaysHowToGetOne(arguments: [String]) throws {

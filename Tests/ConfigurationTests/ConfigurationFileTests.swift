@@ -29,9 +29,12 @@ import TestSupport
             play_pinned: false
             fill: whole
             ahead_segments: 7
+            prefetch_next: true
             ignore_reload: false
             max_downloads: 5
             download_rate: 2MB
+            schedule: {"01:00-06:30": unlimited, "Sat, Sun 8:00-12:00": 2 MB, else: off}
+            download_cap: [2GB/day, 40 GB/month]
             linger: 2m
             connect_timeout: 3s
             stall_timeout: 1h
@@ -43,7 +46,9 @@ import TestSupport
             ca_file: /etc/own.pem
             log_level: debug
             access_log: "-"
+            access_log_format: combined
             player: [mpv, --fs]
+            resolvers: [{host: site.example, command: [find]}]
             rules:
               - host: example.org
                 ttl: 1d
@@ -59,18 +64,23 @@ import TestSupport
                 && all.proxy.isOffline)
         #expect(all.proxy.largestMountBody == 7_000_000)
         #expect(all.proxy.tunnels && all.proxy.tunnelPorts == [443, 8443] && all.proxy.accessLog == "-")
-        #expect(all.proxy.aheadSegments == 7 && all.proxy.ignoresReload == false)
+        #expect(all.proxy.accessLogFormat == .combined)
+        #expect(all.proxy.aheadSegments == 7 && all.proxy.prefetchesNext && all.proxy.ignoresReload == false)
         #expect(all.proxy.fill == .whole && all.proxy.linger == .seconds(120))
         #expect(all.proxy.maxDownloads == 5 && all.proxy.downloadRate == 2_000_000)
+        #expect(
+            all.proxy.downloadSchedule == ["01:00-06:30=unlimited", "Sat,Sun 08:00-12:00=2MB", "else=off"]
+                && all.proxy.downloadCaps == ["2GB/day", "40GB/month"])
         #expect(all.proxy.connectTimeout == .seconds(3) && all.proxy.stallTimeout == .seconds(3600))
         #expect(all.proxy.maxFetches == 100 && all.proxy.maxFetchesPerHost == 10)
         #expect(
             !all.proxy.playsPinned && all.proxy.webOrigins == ["https://player.example"]
                 && all.proxy.secretParameters == ["viewer"])
         #expect(all.logLevel == .debug && all.player == ["mpv", "--fs"])
+        #expect(all.proxy.resolvers == [MediaResolver(hosts: ["site.example"], command: ["find"])])
         #expect(all.proxy.rules.map(\.hosts) == [["example.org"]] && all.proxy.rules.map(\.ttl) == [.seconds(86400)])
         #expect(
-            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...34)).map { "r.yaml:\($0)" })
+            Setting.all.map { "\(all.origin(of: $0))" } == ([1, 2, 3, 4, 5, 6, 9] + (11...39)).map { "r.yaml:\($0)" })
     }
 
     @Test func pathsInItMayBeginWithTheHomeDirectory() throws {

@@ -23,10 +23,12 @@ import Testing
                 fill: ahead 1MiB
                 metered: true
                 ahead_segments: 5
+                prefetch_next: true
                 ignore_reload: false
                 headers: {Referer: https://example.org/, X-Number: 7}
                 pin: true
                 max_object: 2GB
+                refresh: https://{host}/again{path}
               - {bypass: false, ttl: 0s, ignore_query: true, fill: whole}
               - ignore_query: false
             """
@@ -36,7 +38,8 @@ import Testing
         (first.ignoredQuery, first.key) = (.parameters(["token", "utm_*"]), "https://all.example/{host}{path}")
         (first.fill, first.headers) = (.ahead(bytes: 1 << 20), ["Referer": "https://example.org/", "X-Number": "7"])
         (first.isMetered, first.pin, first.maxObject) = (true, true, 2_000_000_000)
-        (first.aheadSegments, first.ignoresReload) = (5, false)
+        (first.aheadSegments, first.prefetchesNext, first.ignoresReload) = (5, true, false)
+        first.refresh = "https://{host}/again{path}"
         var second = ResourceRule()
         (second.bypass, second.ttl, second.ignoredQuery, second.fill) = (false, .zero, .all, .whole)
         var third = ResourceRule()
@@ -75,7 +78,7 @@ import Testing
     // MARK: Mistakes
 
     private static let effects =
-        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, ignore_reload, headers, pin, store_pages, max_object"
+        "bypass, ttl, ignore_no_store, play_stale, ignore_query, key, fill, metered, ahead_segments, prefetch_next, ignore_reload, headers, pin, store_pages, max_object, refresh"
 
     @Test(arguments: [
         // The list
@@ -226,6 +229,52 @@ import Testing
         (
             "mounts:\n  /tv/: https://o/\n  /tv/: https://p/",
             "r.yaml:3:3: mounts./tv/: is repeated, first on line 2; remove one of them"
+        ),
+        // Bandwidth
+        (
+            "schedule: 01:00-06:30",
+            "r.yaml:1:11: schedule: takes keys of its own; write schedule: {\"01:00-06:30\": unlimited, else: 500kB}"
+        ),
+        (
+            "schedule: [01:00-06:30=1MB]",
+            "r.yaml:1:11: schedule: takes keys of its own; write schedule: {\"01:00-06:30\": unlimited, else: 500kB}"
+        ),
+        (
+            "schedule:",
+            "r.yaml:1:1: schedule: has no value; write schedule: {\"01:00-06:30\": unlimited, else: 500kB}, or remove the line"
+        ),
+        (
+            "schedule:\n  01:00-06:30: 1MB\n  nightly: 2MB",
+            "r.yaml:3:3: schedule: 'nightly' is not a window of time; write it like 01:00-06:30, Sat,Sun 08:00-12:00 or Mon-Fri"
+        ),
+        (
+            "schedule:\n  else: none",
+            "r.yaml:2:3: schedule: 'none' is not a rate; write unlimited, off, or bytes per second like 500kB"
+        ),
+        ("schedule:\n  else:", "r.yaml:2:3: schedule.else: has no value; write else: 500kB, or remove the line"),
+        (
+            "schedule:\n  else: [1MB]",
+            "r.yaml:2:9: schedule.else: takes one value, not a list; write else: 500kB"
+        ),
+        (
+            "schedule:\n  else: 1MB\n  Else: 2MB", "r.yaml:2:3: schedule: else is written twice; remove one of them"
+        ),
+        (
+            "schedule:\n  01:00-06:30: 1MB\n  01:00-06:30: 2MB",
+            "r.yaml:3:3: schedule.01:00-06:30: is repeated, first on line 2; remove one of them"
+        ),
+        ("download_cap: 2GB/day", ""), ("download_cap: []", ""),
+        (
+            "download_cap: 2GB",
+            "r.yaml:1:15: download_cap: '2GB' is not a cap; write it like 2GB/day or 40GB/month"
+        ),
+        (
+            "download_cap: [2GB/day, 3GB/day]",
+            "r.yaml:1:15: download_cap: there are two caps for each day; remove one of them"
+        ),
+        (
+            "download_cap: {day: 2GB}",
+            "r.yaml:1:15: download_cap: takes no keys of its own; write download_cap: 2GB/day, or download_cap: [2GB/day, 40GB/month]"
         ),
         // The rest
         ("offline: yes", "r.yaml:1:10: offline: 'yes' is neither true nor false; write one of them"),

@@ -35,12 +35,13 @@ import TestSupport
         where ![
             "names", "cache_dir", "allow", "mounts", "max_body", "ignore_reload", "web_origins", "secret_parameters",
             "threads",
-            "ca_file", "access_log", "player", "rules",
+            "ca_file", "access_log", "player", "resolvers", "rules", "schedule", "download_cap",
         ].contains(setting.key) {
             #expect(setting.isEqual(shown, Settings()), "\(setting.key): \(setting.texts(in: shown))")
         }
         for standard in [
             "cache_dir", "max_body", "ignore_reload", "secret_parameters", "threads", "ca_file", "access_log", "player",
+            "schedule", "download_cap",
         ].compactMap({
             Setting[$0]?.standard
         }) {
@@ -49,7 +50,7 @@ import TestSupport
         #expect(
             Settings().proxy.names == [] && Settings().proxy.allow == [] && Settings().proxy.mounts == [:]
                 && Settings().proxy.rules == [] && Settings().proxy.webOrigins == [])
-        #expect(text.split(separator: "Default: none.").count == 6)
+        #expect(text.split(separator: "Default: none.").count == 7)
     }
 
     @Test func itHasEveryKeyOfARule() throws {

@@ -37,13 +37,15 @@ import TestSupport
         "any_origin": ("false", "true"),
         "tunnel": ("true", "false"), "tunnel_ports": ("444", "8443"), "access_log": ("/one.log", "-"),
         "max_body": ("0", "5MB"), "offline": ("true", "false"), "play_pinned": ("false", "true"),
-        "ahead_segments": ("0", "20"), "ignore_reload": ("true", "false"), "fill": ("ahead 1MiB", "whole"),
+        "ahead_segments": ("0", "20"), "prefetch_next": ("true", "false"), "ignore_reload": ("true", "false"),
+        "fill": ("ahead 1MiB", "whole"),
         "max_downloads": ("1", "64"),
         "download_rate": ("2MB", "none"), "linger": ("1s", "2m"), "connect_timeout": ("2s", "1m"),
         "stall_timeout": ("3s", "1h"), "max_fetches": ("1", "300"), "max_fetches_per_host": ("2", "300"),
         "web_origins": ("https://a.example", "http://b.example:8080"), "secret_parameters": ("ticket_of", "member"),
         "threads": ("1", "2"), "ca_file": ("/one.pem", "/two.pem"), "log_level": ("info", "error"),
-        "player": ("mpv", "/opt/player"),
+        "schedule": ("01:00-06:30=unlimited", "else=500kB"), "download_cap": ("2GB/day", "40GB/month"),
+        "access_log_format": ("combined", "json"), "player": ("mpv", "/opt/player"),
     ]
 
     @Test(arguments: Setting.all.filter { !$0.isFileOnly }.map(\.key)) func eachSettingIsTakenFromTheFirstThatSaysIt(
@@ -58,7 +60,8 @@ import TestSupport
         }
         var sources = sources()
         try check(sources, nil, "default")
-        let inFile = key == "mounts" ? "{\(one.replacing("=", with: ": "))}" : setting.isList ? "[\(one)]" : one
+        let isMapping = ["mounts", "schedule"].contains(key)
+        let inFile = isMapping ? "{\(one.replacing("=", with: ": "))}" : setting.isList ? "[\(one)]" : one
         sources.configFlag = try write("\(key): \(inFile)\n", to: "r.yaml")
         try check(sources, one, "\(directory.file("r.yaml")):1")
         sources.environment[setting.variable] = other
@@ -71,7 +74,7 @@ import TestSupport
     }
 
     @Test func rulesAreForTheFileAlone() throws {
-        #expect(Setting.all.filter(\.isFileOnly).map(\.key) == ["rules"])
+        #expect(Setting.all.filter(\.isFileOnly).map(\.key) == ["resolvers", "rules"])
         let error = try #require(throws: SettingsError.self) { try sources(["REELCACHE_RULES": "{ttl: 1d}"]).read() }
         #expect(error.lines == ["REELCACHE_RULES: rules can be set in the configuration file only; write them there"])
     }
@@ -89,6 +92,21 @@ import TestSupport
             ])
         sources.flags["mounts"] = ["/c/=https://c.example/", "/c/=https://d.example/"]
         #expect(sources.flagProblems.map(\.description) == ["--mount: '/c/' is mounted twice; remove one of them"])
+    }
+
+    @Test func windowsOfAVariableMayNameSeveralDays() throws {
+        var sources = sources(["REELCACHE_SCHEDULE": "Sat, Sun 08:00-12:00=2MB, else=500kB"])
+        #expect(try sources.read().proxy.downloadSchedule == ["Sat,Sun 08:00-12:00=2MB", "else=500kB"])
+        sources.flags["schedule"] = ["Sat,Sun 08:00-12:00=2MB", "22:00-06:00=off"]
+        #expect(try sources.read().proxy.downloadSchedule == ["Sat,Sun 08:00-12:00=2MB", "22:00-06:00=off"])
+        sources.flags["schedule"] = ["else=1MB", "always"]
+        sources.environment = [:]
+        #expect(
+            sources.flagProblems.map(\.description) == [
+                "--schedule: 'always' has no rate; write it like 01:00-06:30=unlimited or else=500kB"
+            ])
+        sources.flags["schedule"] = ["else=1MB", "else=2MB"]
+        #expect(sources.flagProblems.map(\.description) == ["--schedule: else is written twice; remove one of them"])
     }
 
     @Test func namesFollowTheKey() throws {

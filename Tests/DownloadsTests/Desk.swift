@@ -22,18 +22,19 @@ final class Desk: Sendable {
     ///   - isStarted: whether it goes on with what it finds.
     ///   - hasSource: whether anything can be fetched.
     init(
-        after other: Desk? = nil, maxActive: Int = 3, limitRate: Int64? = nil, hasSource: Bool = true,
-        isStarted: Bool = true
+        after other: Desk? = nil, maxActive: Int = 3, limitRate: Int64? = nil, schedule: [String] = [],
+        caps: [String] = [], clock: ManualClock? = nil, hasSource: Bool = true, isStarted: Bool = true
     ) throws {
         directory = try other?.directory ?? TemporaryDirectory()
-        (source, restorePoints, clock) = (
-            FakeSource(), other?.restorePoints ?? FakeRestorePoints(), other?.clock ?? ManualClock()
+        (source, restorePoints, self.clock) = (
+            FakeSource(), other?.restorePoints ?? FakeRestorePoints(), clock ?? other?.clock ?? ManualClock()
         )
         var settings = DownloadSettings()
         (settings.maxActive, settings.limitRate) = (maxActive, limitRate)
+        (settings.schedule, settings.caps) = (try DownloadSchedule.parse(schedule), try DownloadCap.parse(caps))
         manager = try DownloadManager(
             directory: directory.path, source: hasSource ? source : nil, restorePoints: restorePoints,
-            settings: settings, clock: clock, logger: log.logger)
+            settings: settings, clock: self.clock, logger: log.logger)
         if isStarted { manager.perform { $0.start() } }
     }
 

@@ -8,6 +8,7 @@ final class FakeSource: DownloadSource {
         var isOffline = false
         var transfers: [FakeTransfer] = []
         var limits: [Int64?] = []
+        var scheduledLimits: [Int64?] = []
         var begins: (@Sendable (FakeTransfer) -> Void)?
     }
 
@@ -32,6 +33,8 @@ final class FakeSource: DownloadSource {
 
     func limitAll(to rate: Int64?) { state.withLock { $0.limits.append(rate) } }
 
+    func limitScheduled(to rate: Int64?) { state.withLock { $0.scheduledLimits.append(rate) } }
+
     /// What is done at each beginning, before it returns.
     func onBegin(_ body: @escaping @Sendable (FakeTransfer) -> Void) { state.withLock { $0.begins = body } }
 
@@ -40,6 +43,7 @@ final class FakeSource: DownloadSource {
     /// Those that neither ended nor were stopped.
     var running: [FakeTransfer] { transfers.filter(\.isRunning) }
     var limits: [Int64?] { state.withLock { $0.limits } }
+    var scheduledLimits: [Int64?] { state.withLock { $0.scheduledLimits } }
 }
 
 /// A transfer of which a test says how far it is and how it ends.
@@ -48,6 +52,9 @@ final class FakeTransfer: RunningDownload {
         var progress = DownloadProgress()
         var isRunning = true
         var isStopped = false
+        var fetched: Int64 = 0
+        /// What arrives just before it stops.
+        var fetchedAtStop: Int64 = 0
         var limit: Int64??
     }
 
@@ -71,13 +78,27 @@ final class FakeTransfer: RunningDownload {
     var name: String { String(order.url.pathAndQuery.dropFirst()) }
 
     var progress: DownloadProgress { state.withLock { $0.progress } }
+    var fetched: Int64 { state.withLock { $0.fetched } }
     var isRunning: Bool { state.withLock { $0.isRunning } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
     /// What its limit was changed to; the outer nil where it was not.
     var limit: Int64?? { state.withLock { $0.limit } }
 
     func limit(to rate: Int64?) { state.withLock { $0.limit = .some(rate) } }
-    func stop() { state.withLock { ($0.isRunning, $0.isStopped) = (false, true) } }
+    func stop() {
+        state.withLock { state in
+            (state.isRunning, state.isStopped) = (false, true)
+            state.fetched += state.fetchedAtStop
+        }
+    }
+
+    /// - Parameter late: further bytes that arrive just before it stops.
+    func fetches(_ bytes: Int64, late: Int64 = 0) {
+        state.withLock { state in
+            state.fetched += bytes
+            state.fetchedAtStop = late
+        }
+    }
 
     func has(_ bytes: Int64, of total: Int64? = nil, fileName: String? = nil) {
         state.withLock { ($0.progress.bytes, $0.progress.total, $0.progress.fileName) = (bytes, total, fileName) }

@@ -42,16 +42,19 @@ import Testing
         #expect(next.source.transfers.map(\.order.renditions) == orders.map(\.renditions))
     }
 
-    // What one before this one has left: the tables get the new columns, and its downloads go on.
-    @Test func aDatabaseOfTheVersionBeforeIsTakenOver() throws {
+    // What the first version has left: the tables get the new columns, and its downloads go on.
+    @Test func aDatabaseOfTheFirstVersionIsTakenOver() throws {
         let desk = try Desk(maxActive: 1)
         try desk.add("a", "b")
         desk.manager.perform { $0.stop() }
         try desk.inDatabase { db in
             for column in [
-                "quality", "audio", "subtitles", "everything", "record_for", "segments", "total_segments",
+                "quality", "audio", "subtitles", "everything", "record_for", "segments", "total_segments", "feed",
+                "episode",
+                "last", "at_once",
             ] { try db.execute(sql: "ALTER TABLE download DROP COLUMN \(column)") }
-            try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier LIKE '2:%'; PRAGMA user_version = 1")
+            try db.execute(sql: "DROP TABLE usage")
+            try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier NOT LIKE '1:%'; PRAGMA user_version = 1")
         }
         let next = try Desk(after: desk, maxActive: 1)
         #expect(next.log.lines(.error).isEmpty)

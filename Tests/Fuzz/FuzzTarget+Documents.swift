@@ -7,6 +7,7 @@ import HTTPModel
 @testable import ControlAPI
 @testable import DiskCache
 @testable import Downloads
+@testable import Locating
 
 extension FuzzTarget {
     static let documents = [
@@ -28,6 +29,15 @@ extension FuzzTarget {
             ],
             run: json),
         FuzzTarget(
+            name: "resolver-output",
+            seeds: [
+                "https://cdn.example/film.mp4?expire=1800000100&sig=a\n",
+                "{\"url\": \"https://cdn.example/a\", \"http_headers\": {\"User-Agent\": \"x\"}, \"expires\": 1e300, \"title\": \"a/b\", \"ext\": \"mp4\"}",
+                "{\"url\": \"http://a/\", \"expires_in\": \"-9e18\", \"key\": \"\\u0000\"}\n{",
+                "{\"requested_formats\": []}",
+            ],
+            run: resolverOutput),
+        FuzzTarget(
             name: "download-rows", seeds: ["0123456789abcdef0123456789abcdef", "\u{1}\u{2}\u{3}\u{4}"],
             run: downloadRows),
         FuzzTarget(
@@ -42,6 +52,20 @@ extension FuzzTarget {
         guard problems.isEmpty else { return }
         try hold(settings.proxy.maxSize >= 0 && settings.proxy.minFree >= 0, "sizes below 0")
         _ = SettingReport.all(settings)
+    }
+
+    private static func resolverOutput(_ input: [UInt8]) throws {
+        switch Result(catching: { () throws(ResolverOutput.Problem) in
+            try ResolverOutput.read(input, at: 1_800_000_000)
+        }) {
+        case .success(let location):
+            for line in location.headers.lines {
+                try hold(line.value.utf8.allSatisfy { $0 >= 0x20 || $0 == 0x09 }, "a line end in \(line.name)")
+            }
+            try hold(location.fileName.map { !$0.isEmpty && !$0.contains("/") } ?? true, "a path as a name")
+        case .failure(let problem):
+            try hold(!problem.reason.isEmpty && !problem.reason.contains("\n"), "a problem without a line")
+        }
     }
 
     private static func json(_ input: [UInt8]) throws {

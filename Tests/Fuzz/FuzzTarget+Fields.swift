@@ -1,5 +1,6 @@
 import CachePolicy
 import HTTPModel
+import Metrics
 import TerminalText
 import Units
 
@@ -10,6 +11,11 @@ extension FuzzTarget {
             seeds: [
                 "bytes=0-", "bytes=0-9", "bytes=-5", "bytes=1-2, 4-6 ,-7,9-", "items=0-1", "bytes=9223372036854775807-",
             ], run: range),
+        FuzzTarget(
+            name: "accept",
+            seeds: [
+                "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", ";q=\"1\",,=;",
+            ], run: { _ = ExpositionFormat(accept: $0.text) }),
         FuzzTarget(
             name: "content-range",
             seeds: ["bytes 0-9/100", "bytes */100", "bytes 5-5/*", "bytes 9223372036854775806-9223372036854775806/*"],

@@ -32,7 +32,7 @@ import Testing
                     }
                 }
             }
-            for page in ["GET /stats", "GET /healthz"] { #expect(sections[page] != nil, "\(Self.path): \(page)") }
+            for page in ["GET /stats", "GET /metrics", "GET /healthz"] { #expect(sections[page] != nil, "\(Self.path): \(page)") }
         }
     }
 

@@ -60,7 +60,7 @@ import Testing
         #expect([requests.validated, requests.stale] == [17, 18])
         #expect(
             stats.upstream.requests == [
-                "uri-miss": 0, "gap": 7, "resume": 0, "bypass": 0, "validation": 0, "head": 0, "method": 0,
+                "uri-miss": 0, "gap": 7, "resume": 0, "bypass": 0, "validation": 0, "head": 0, "feed": 0, "method": 0,
             ])
         #expect(stats.upstream.bytes == 8 && stats.upstream.openFetches == 9 && stats.upstream.resumedTransfers == 10)
         let cache = stats.cache

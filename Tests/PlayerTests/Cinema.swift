@@ -22,6 +22,20 @@ final class Cinema {
     var originURL: String { origin.url(film.path) }
     var proxyURL: String { proxy.url(originURL) }
 
+    var cachePath: String { cache.path }
+
+    /// Waits until so many bytes of the film are cached by a download.
+    func waitForDownload(bytes: Int64) throws {
+        let end = ContinuousClock.now + .patience
+        while ContinuousClock.now < end {
+            let answer = try JSONSerialization.jsonObject(
+                with: Data(try proxy.get("/api/v1/downloads?state=all").body))
+            let downloads = (answer as? [String: Any])?["downloads"] as? [[String: Any]]
+            if let cached = downloads?.first?["bytes"] as? Int64, cached >= bytes { return }
+        }
+        throw DeadlinePassed(what: "\(bytes) bytes of \(film.path)")
+    }
+
     /// How many bytes the origin has sent until now.
     var bytesFromOrigin: Int64 { origin.bytesSent(film.path) }
 

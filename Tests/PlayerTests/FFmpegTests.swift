@@ -43,6 +43,30 @@ struct FFmpegTests {
         try cinema.close()
     }
 
+    /// The index at its end is there with its beginning: players start although the middle has not arrived.
+    @Test func aFilmWithItsIndexAtTheEndStartsWithHeadAndTail() throws {
+        let cinema = try Cinema(.mp4MoovEnd)
+        let expected = try Frames(of: cinema.originURL, length: 1)
+        #expect(expected.lines.count > 20 && expected.ending == "exited(0) ")
+        // More than the beginning and the end have, and less than what is between them.
+        cinema.origin.script(cinema.film.path) { $0.stallAfter = 1_100_000 }
+        let order = try ReelcacheCommand.run([
+            "prefetch", cinema.originURL, "--first", "1MB", "--last", "100kB", "--detach", "--cache-dir",
+            cinema.cachePath,
+        ])
+        #expect(order.exit == .exited(0), "\(order)")
+        try cinema.waitForDownload(bytes: 1_100_000)
+
+        try Frames(of: cinema.proxyURL, length: 1).expect(toBe: expected, "before the middle has arrived")
+
+        cinema.origin.release(cinema.film.path)
+        try cinema.waitForDownload(bytes: Int64(cinema.bytes.count))
+        let sent = cinema.bytesFromOrigin
+        try cinema.expectTheOriginsBytes()
+        #expect(cinema.bytesFromOrigin == sent)
+        try cinema.close()
+    }
+
     /// An origin that breaks off in the middle is not seen by the player.
     @Test(arguments: Film.allCases) func framesAreEqualWhereTheOriginBreaksOff(film: Film) throws {
         let cinema = try Cinema(film)

@@ -8,11 +8,15 @@ struct Frames {
     /// How ffmpeg ended, and what it complained about.
     let ending: String
 
-    /// - Parameter tracks: as ffmpeg writes it: `0` for all, `0:v:0` for the first picture.
-    init(of url: String, from seconds: Int? = nil, tracks: String = "0") throws {
+    /// - Parameters:
+    ///   - length: how many seconds to decode; nil for all.
+    ///   - tracks: as ffmpeg writes it: `0` for all, `0:v:0` for the first picture.
+    init(of url: String, from seconds: Int? = nil, length: Int? = nil, tracks: String = "0") throws {
         let seek = seconds.map { ["-ss", "\($0)"] } ?? []
         let outcome = try Player.ffmpeg.run(
-            ["-nostdin", "-v", "error"] + seek + ["-i", url, "-map", tracks, "-f", "framemd5", "-"])
+            ["-nostdin", "-v", "error"] + seek + (length.map { ["-t", "\($0)"] } ?? []) + [
+                "-i", url, "-map", tracks, "-f", "framemd5", "-",
+            ])
         lines = outcome.stdout.split(separator: "\n")
         ending = "\(outcome.exit) \(outcome.stderr)"
     }

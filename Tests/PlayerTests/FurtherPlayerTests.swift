@@ -35,7 +35,7 @@ enum FurtherPlayer: String, CaseIterable, CustomTestStringConvertible {
         switch self {
         case .vlc:
             let file = directory.file("film.ts")
-            return (try vlc(url, directory, into: file), file)
+            return (try Self.vlc(url, directory, into: file), file)
         case .gstreamer:
             return (try gstreamer(url), nil)
         case .streamlink:
@@ -72,7 +72,7 @@ enum FurtherPlayer: String, CaseIterable, CustomTestStringConvertible {
     }
 
     /// It refuses to run as root.
-    private func vlc(_ url: String, _ directory: TemporaryDirectory, into file: String) throws -> ChildProcess.Outcome {
+    static func vlc(_ url: String, _ directory: TemporaryDirectory, into file: String) throws -> ChildProcess.Outcome {
         chmod(directory.path, 0o777)
         let arguments = [
             "-q", "-I", "dummy", "--play-and-exit", "--sout", "#std{access=file,mux=ts,dst=\(file)}", url, "vlc://quit",

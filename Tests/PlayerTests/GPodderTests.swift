@@ -2,21 +2,30 @@ import Foundation
 import TestSupport
 import Testing
 
-/// gPodder downloads episodes through the proxy from a feed whose enclosures name the proxy's URLs.
+/// gPodder subscribes to a feed through the proxy, and downloads its episodes through it.
 @Suite(Player.areExpected(.gpodder))
 struct GPodderTests {
-    private static let episodes = ["/episode-1.mp3", "/episode-2.mp3"]
+    private static let episodes = ["/episode-1.mp3", "/episode-2.mp3", "/episode-3.mp3"]
     private static let size: Int64 = 300_000
+    private static let media = episodes.indices.map { Media(seed: UInt64($0), size: size) }
+    /// What is on the disk after everything was downloaded, by file name.
+    private static let expected = Dictionary(uniqueKeysWithValues: zip(episodes, media.map { Data($0.allBytes) }))
 
-    /// An RSS feed with one item for each enclosure.
-    private func feed(_ enclosures: [String]) -> String {
-        let items = enclosures.enumerated().map { index, url in
+    /// An origin with three episodes, and the feed that names them on another one, as hosters have it.
+    private func publish() throws -> (media: ScriptedOrigin, feed: ScriptedOrigin) {
+        let (origin, publisher) = (try ScriptedOrigin(), try ScriptedOrigin())
+        for (path, media) in zip(Self.episodes, Self.media) { origin.serve(path, media, contentType: "audio/mpeg") }
+        let items = Self.episodes.enumerated().map { index, path in
             """
             <item><title>Episode \(index + 1)</title><guid>episode-\(index + 1)</guid>\
-            <enclosure url="\(url)" length="\(Self.size)" type="audio/mpeg"/></item>
+            <pubDate>0\(index + 1) Oct 2024 10:00:00 GMT</pubDate>\
+            <enclosure url="\(origin.url(path))" length="\(Self.size)" type="audio/mpeg"/></item>
             """
         }
-        return "<rss version=\"2.0\"><channel><title>Podcast</title>\(items.joined())</channel></rss>"
+        let text =
+            "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>Podcast</title>\(items.joined())</channel></rss>"
+        publisher.serve("/feed.xml", bytes: [UInt8](text.utf8), contentType: "text/xml")
+        return (origin, publisher)
     }
 
     /// What somebody who subscribes to the feed and downloads everything then has on the disk, by file name.
@@ -34,27 +43,34 @@ struct GPodderTests {
             .reduce(into: [:]) { try $0["/\($1.lastPathComponent)"] = Data(contentsOf: $1) }
     }
 
-    /// The first episode was prefetched, the second one was not; a second subscriber comes when the origin has gone.
-    @Test func prefetchedEpisodeIsNotFetchedAgainAndAnotherOnlyOnce() throws {
-        let (origin, publisher, cache) = (try ScriptedOrigin(), try ScriptedOrigin(), try TemporaryDirectory())
-        let media = Self.episodes.indices.map { Media(seed: UInt64($0), size: Self.size) }
-        for (path, media) in zip(Self.episodes, media) { origin.serve(path, media, contentType: "audio/mpeg") }
-        let expected = Dictionary(uniqueKeysWithValues: zip(Self.episodes, media.map { Data($0.allBytes) }))
+    @Test func prefetchedEpisodesAreNotFetchedAgain() throws {
+        let ((origin, publisher), cache) = (try publish(), try TemporaryDirectory())
         let proxy = try ProxyProcess(cacheDirectory: cache.path)
-        let text = feed(Self.episodes.map { proxy.url(origin.url($0)) })
-        publisher.serve("/feed.xml", bytes: [UInt8](text.utf8), contentType: "application/rss+xml")
-        let prefetch = try ReelcacheCommand.run([
-            "prefetch", origin.url(Self.episodes[0]), "--quiet", "--cache-dir", cache.path,
-        ])
+        let prefetch = try ReelcacheCommand.run(
+            ["prefetch", "--quiet", "--cache-dir", cache.path] + Self.episodes.map { origin.url($0) })
         #expect(prefetch.exit == .exited(0), "\(prefetch)")
-        let prefetched = origin.requestCount(Self.episodes[0])
+        let sent = Self.episodes.map { origin.bytesSent($0) }
 
-        #expect(try downloads(subscribingTo: publisher.url("/feed.xml")) == expected, "the first subscriber")
-        #expect(origin.requestCount(Self.episodes[0]) == prefetched, "a prefetched episode was fetched again")
-        let requests = origin.requests(Self.episodes[1])
-        #expect(!requests.isEmpty && requests.allSatisfy { $0.headers["Via"] != nil }, "past the proxy")
+        #expect(try downloads(subscribingTo: proxy.url(publisher.url("/feed.xml"))) == Self.expected)
+        #expect(Self.episodes.map { origin.bytesSent($0) } == sent, "bytes of media came from the origin")
+        #expect(publisher.requests("/feed.xml").allSatisfy { $0.headers["Via"] != nil }, "past the proxy")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    /// The second subscriber comes when the origin of the media has gone.
+    @Test func eachEpisodeIsFetchedOnceForAllSubscribers() throws {
+        let ((origin, publisher), cache) = (try publish(), try TemporaryDirectory())
+        let proxy = try ProxyProcess(cacheDirectory: cache.path)
+        let feed = proxy.url(publisher.url("/feed.xml"))
+        #expect(try downloads(subscribingTo: feed) == Self.expected, "the first subscriber")
+        for path in Self.episodes {
+            let requests = origin.requests(path)
+            #expect(
+                !requests.isEmpty && requests.allSatisfy { $0.headers["Via"] != nil }, "past the proxy: \(requests)")
+            #expect(origin.bytesSent(path) == Self.size)
+        }
         origin.stop()
-        #expect(try downloads(subscribingTo: publisher.url("/feed.xml")) == expected, "without the origin")
+        #expect(try downloads(subscribingTo: feed) == Self.expected, "without the origin")
         #expect(try proxy.process.terminate() == .exited(0))
     }
 }

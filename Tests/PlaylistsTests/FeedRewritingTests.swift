@@ -73,6 +73,16 @@ import Testing
         #expect(try Self.rewritten(text) == expected)
     }
 
+    /// Where the value has no quotes, the slash of the rewritten address would end the element.
+    @Test(arguments: ["url=http://m", "url=\"http://m\"", "url='http://m' "])
+    func aHostWithoutAPathDoesNotEndTheElement(attribute: String) throws {
+        let text = FeedSamples.rss("<item><enclosure \(attribute)><title>T</title></item>")
+        let written = try Self.rewritten(text)
+        #expect(written == text.replacing("http://m", with: Self.proxied("m&#47;")))
+        let item = try #require(try Feed(written).items.first)
+        #expect(item.enclosure.url.absolute == Self.proxied("m/"))
+    }
+
     @Test func aLinkThatCountsAsTheMediaIsRewritten() throws {
         let text = FeedSamples.rss("<item><link>http://m/a.mp3</link></item>")
         #expect(try Self.rewritten(text) == text.replacing("http://m/a.mp3", with: Self.proxied("m/a.mp3")))

@@ -15,6 +15,32 @@ import Testing
         }
     }
 
+    @Test func downloadsWaitForTheScheduleUnlessTheyAreOrderedAtOnce() async throws {
+        try await cacheStory { stage in
+            stage.origin.serve("/a.mp4", Media(seed: 1, size: 100_000))
+            try await stage.cache.setDownloadSchedule(["else=off"])
+            try await stage.cache.setDownloadCaps(["1GB/day"])
+            let url = try #require(URL(string: stage.origin.url("/a.mp4")))
+            let waiting = try await stage.cache.downloads.add(url)
+            #expect(waiting.state == .waiting && waiting.message == "the schedule lets no download run")
+            #expect(waiting.heldUntil == nil && !waiting.isAtOnce)
+            #expect(stage.cache.downloads.totals.hold == "the schedule lets no download run")
+            let options = DownloadOptions { ($0.first, $0.last, $0.isAtOnce) = (50_000, 10_000, true) }
+            #expect(try await stage.cache.downloads.add(url, options: options).isAtOnce)
+            try await stage.cache.download(url, options: options)
+            #expect(stage.cache.downloads.totals.fetchedToday == 100_000)
+            #expect(try await stage.cache.coverage(of: url)?.isComplete == true)
+        }
+        #expect(throws: ProxyError.self) { try MediaCache(Self.configuration { $0.downloadSchedule = ["always"] }) }
+        #expect(throws: ProxyError.self) { try MediaCache(Self.configuration { $0.downloadCaps = ["2GB"] }) }
+    }
+
+    private static func configuration(_ change: (inout ProxyConfiguration) -> Void) -> ProxyConfiguration {
+        var configuration = ProxyConfiguration()
+        change(&configuration)
+        return configuration
+    }
+
     /// From its main actor: nothing of it waits there.
     @MainActor @Test func aProgramWithAWindowOpensPlaysAndCloses() async throws {
         let directory = try TemporaryDirectory()

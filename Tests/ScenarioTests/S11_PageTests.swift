@@ -165,7 +165,8 @@ extension Scenarios {
         // MARK: The control interface
 
         private static let places = [
-            "/stats", "/api/v1/resources", "/api/v1/downloads", "/api/v1/cache", "/api/v1/downloads/history",
+            "/stats", "/metrics", "/api/v1/history", "/api/v1/resources", "/api/v1/downloads", "/api/v1/cache",
+            "/api/v1/downloads/history",
             "/api/v1/downloads/settings",
         ]
 

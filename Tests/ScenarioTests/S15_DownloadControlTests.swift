@@ -471,9 +471,10 @@ extension Scenarios {
                 try configuration.withProxy(carriesOutDownloads: true) { proxy in
                     #expect(proxy.processID == getpid() && proxy.isFetching)
                     let listing = try proxy.downloads()
+                    let settings = try DownloadSettings(configuration)
                     #expect(
                         listing.downloads.map(\.id) == ids
-                            && listing.summary.settings == DownloadSettings(configuration))
+                            && listing.summary.settings == settings)
                     #expect(try proxy.change(.all, DownloadChange(action: .pause)).count == 2)
                 }
                 #expect(

@@ -134,6 +134,162 @@ extension Scenarios {
             }
         }
 
+        // MARK: The beginning and the end first
+
+        private static let (head, tail): (Int64, Int64) = (1_000_000, 500_000)
+        private static let headEnd = (head + chunk - 1) / chunk * chunk
+        private static let tailStart = (film.size - tail) / chunk * chunk
+
+        @Test(arguments: [1, 2]) func beginningAndEndArriveBeforeTheRest(connections: Int) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                // More than either has, and less than what is between them.
+                stage.origin.script(path) { $0.stallAfter = 1_200_000 }
+                let download = try stage.download(path, first: Self.head, last: Self.tail, connections: connections)
+                try download.wait(forBytes: Self.head + Self.tail)
+                let first = try stage.get(path, range: "bytes=0-\(Self.head - 1)")
+                let last = try stage.get(path, range: "bytes=-\(Self.tail)")
+                #expect(first.isHit && last.isHit && first.status == 206 && last.status == 206)
+                #expect(first.body == film.bytes(0..<Self.head))
+                #expect(last.body == film.bytes(film.size - Self.tail..<film.size))
+                #expect(download.progress.total == film.size)
+                stage.origin.release(path)
+                let progress = try download.complete()
+                #expect(progress.bytes == film.size && progress.total == film.size)
+                if connections == 1 {
+                    #expect(
+                        stage.origin.ranges(path, of: film) == [
+                            0..<Self.headEnd, Self.tailStart..<film.size, Self.headEnd..<Self.tailStart,
+                        ])
+                }
+                #expect(download.fetched == film.size)
+                try expectCached(stage)
+            }
+        }
+
+        @Test func theEndAloneMayComeFirst() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                _ = try stage.download(path, last: Self.tail).complete()
+                #expect(
+                    stage.origin.ranges(path, of: film) == [
+                        0..<chunk, Self.tailStart..<film.size, chunk..<Self.tailStart,
+                    ])
+                try expectCached(stage)
+            }
+        }
+
+        @Test func whatHeadAndTailLackIsFetchedAfterAnInterruption() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.stallAfter = 1_200_000 }
+                let former = try stage.download(path, first: Self.head, last: Self.tail)
+                try former.wait(forBytes: Self.head + Self.tail)
+                try former.wait(forFetched: Self.headEnd + film.size - Self.tailStart + 1_200_000)
+                former.stop()
+                try stage.settle()
+                stage.origin.script(path) { $0.stallAfter = nil }
+                let next = try stage.download(path, first: Self.head, last: Self.tail)
+                _ = try next.complete()
+                #expect(former.fetched + next.fetched == stage.origin.bytesSent(path))
+                #expect(stage.origin.ranges(path, of: film).last?.upperBound == Self.tailStart)
+                try expectCached(stage)
+            }
+        }
+
+        @Test(
+            arguments: [
+                (film.size, film.size), (10 * film.size, 1), (1, 10 * film.size), (2_500_000, 2_500_000),
+            ] as [(Int64, Int64)])
+        func headsAndTailsThatMeetAreTheWhole(head: Int64, tail: Int64) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                let download = try stage.download(path, first: head, last: tail)
+                #expect(try download.complete().bytes == film.size)
+                #expect(download.fetched == film.size)
+                try expectCached(stage)
+            }
+        }
+
+        @Test func originsWithoutRangesSendTheWholeOnce() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.ignoresRange = true }
+                let download = try stage.download(path, first: Self.head, last: Self.tail)
+                _ = try download.complete()
+                #expect(stage.origin.bytesSent(path) == film.size)
+                #expect(download.fetched == film.size)
+                try expectCached(stage)
+            }
+        }
+
+        @Test func aPlaylistHasNoBeginningAndEnd() async throws {
+            try await scenario { stage in
+                stage.origin.serve("/main.m3u8", bytes: Array("#EXTM3U\n#EXT-X-ENDLIST\n".utf8))
+                let fault = try stage.download("/main.m3u8", first: 5, last: 5).fault()
+                #expect(
+                    fault?.message
+                        == "it is a playlist, whose first or last bytes cannot be played: leave out --first and --last")
+            }
+        }
+
+        // MARK: What counts as fetched
+
+        @Test(arguments: [1, 4]) func onlyWhatArrivesForADownloadCounts(connections: Int) async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                _ = try stage.get(path, range: "bytes=1000000-1999999")
+                try stage.settle()
+                let sent = stage.origin.bytesSent(path)
+                let download = try stage.download(path, connections: connections)
+                _ = try download.complete()
+                #expect(download.fetched == film.size - sent)
+                let again = try stage.download(path)
+                _ = try again.complete()
+                #expect(again.fetched == 0)
+            }
+        }
+
+        @Test(arguments: [100, 70_000, 5_000_000]) func smallAndLargeFilesAreCountedInFull(size: Int64) async throws {
+            try await scenario { stage in
+                let media = Media(seed: 164, size: size)
+                stage.origin.serve("/one.mp4", media)
+                stage.origin.serve("/unknown.mp4", media)
+                stage.origin.script("/unknown.mp4") { $0.chunkedEncoding = true }
+                for name in ["/one.mp4", "/unknown.mp4"] {
+                    let download = try stage.download(name)
+                    _ = try download.complete()
+                    #expect(download.fetched == size, "\(name)")
+                }
+            }
+        }
+
+        @Test func whatArrivesForAPlayerTooDoesNotCount() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.script(path) { $0.stallAfter = 1_000_000 }
+                let (player, _) = try stage.playerOf(path)
+                let download = try stage.download(path)
+                try download.wait(forBytes: 1_000_000 / chunk * chunk)
+                #expect(download.fetched == 0)
+                player.close()
+                download.stop()
+            }
+        }
+
+        @Test func ofTwoDownloadsOneCounts() async throws {
+            try await scenario { stage in
+                stage.origin.serve(path, film)
+                stage.origin.hold(path)
+                let one = try stage.download(path)
+                try stage.origin.waitForRequests(path, count: 1)
+                let other = try stage.download(path)
+                stage.origin.release(path)
+                _ = (try one.complete(), try other.complete())
+                #expect(one.fetched + other.fetched == stage.origin.bytesSent(path))
+            }
+        }
+
         @Test(arguments: [2, 8]) func severalConnectionsShareItInBlocks(connections: Int) async throws {
             try await scenario { stage in
                 stage.origin.serve("/long.mp4", long)

@@ -11,18 +11,22 @@ final class StageDownload: Sendable {
     private let running: any RunningDownload
 
     init(
-        _ stage: Stage, _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true,
+        _ stage: Stage, _ path: String, first: Int64? = nil, last: Int64? = nil, connections: Int = 1,
+        isPinned: Bool = true,
         limitRate: Int64? = nil, renditions: RenditionChoice = RenditionChoice(), recordFor: Int64? = nil,
         recordedFrom: Int64? = nil
     ) throws {
         var order = DownloadOrder(
-            url: try OriginURL(url: stage.origin.url(path)), first: first, connections: connections,
+            url: try OriginURL(url: stage.origin.url(path)), first: first, last: last, connections: connections,
             limitRate: limitRate, isPinned: isPinned, renditions: renditions, recordFor: recordFor)
         order.recordedFrom = recordedFrom ?? stage.clock.now
         running = stage.proxy.cache.source.begin(order) { [end] result in end.update { $0 = result } }
     }
 
     var progress: DownloadProgress { running.progress }
+
+    /// How many bytes its transfers have delivered.
+    var fetched: Int64 { running.fetched }
 
     func stop() { running.stop() }
 
@@ -48,6 +52,15 @@ final class StageDownload: Sendable {
         return nil
     }
 
+    /// Waits until its transfers have delivered so much.
+    func wait(forFetched count: Int64) throws {
+        let end = ContinuousClock.now + .patience
+        while fetched < count {
+            guard ContinuousClock.now < end else { throw DeadlinePassed("\(count) bytes; there are \(fetched)") }
+            sched_yield()
+        }
+    }
+
     /// Waits until so much is there.
     func wait(forBytes count: Int64) throws {
         let end = ContinuousClock.now + .patience
@@ -61,11 +74,12 @@ final class StageDownload: Sendable {
 extension Stage {
     /// Downloads a path of the origin.
     func download(
-        _ path: String, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true, limitRate: Int64? = nil,
-        renditions: RenditionChoice = RenditionChoice(), recordFor: Int64? = nil, recordedFrom: Int64? = nil
+        _ path: String, first: Int64? = nil, last: Int64? = nil, connections: Int = 1, isPinned: Bool = true,
+        limitRate: Int64? = nil, renditions: RenditionChoice = RenditionChoice(), recordFor: Int64? = nil,
+        recordedFrom: Int64? = nil
     ) throws -> StageDownload {
         try StageDownload(
-            self, path, first: first, connections: connections, isPinned: isPinned, limitRate: limitRate,
+            self, path, first: first, last: last, connections: connections, isPinned: isPinned, limitRate: limitRate,
             renditions: renditions, recordFor: recordFor, recordedFrom: recordedFrom)
     }
 

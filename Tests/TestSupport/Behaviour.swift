@@ -76,6 +76,10 @@ extension ScriptedOrigin {
         /// Cuts by a reset instead of an orderly end. The client may lose bytes that were sent before it.
         package var cutsWithReset = false
 
+        /// A signed link: the first response with more body bytes than this is cut after so many, and all requests from
+        /// then on get 403.
+        package var expiresAfter: Int64?
+
         // MARK: Time
 
         /// The head is sent so long after the request.

@@ -7,6 +7,8 @@ struct OriginState: Sendable {
     struct Path: Sendable {
         var behaviour = ScriptedOrigin.Behaviour()
         var requestCount = 0
+        /// Whether its link has expired.
+        var hasExpired = false
         /// How often the path was released. A response is held only as long as this is what it was at its request.
         var releases = 0
     }
@@ -116,14 +118,20 @@ struct OriginState: Sendable {
             if times <= 0 { behaviour.clearStatus() }
             paths[path]?.behaviour.statusTimes = max(0, times - 1)
         }
+        if paths[path]?.hasExpired == true { (behaviour.status, behaviour.body) = (403, Array("expired\n".utf8)) }
         paths[path]?.requestCount += 1
         return behaviour
     }
 
     /// Where the response is cut, if it is, and whether it is dropped without an answer.
     private mutating func takeCut(_ path: String, _ response: OriginResponse) -> (after: Int64?, isDropped: Bool) {
-        guard let behaviour = paths[path]?.behaviour, behaviour.cutTimes > 0 else { return (nil, false) }
+        guard let behaviour = paths[path]?.behaviour else { return (nil, false) }
         let length = Int64(response.body.count)
+        if let limit = behaviour.expiresAfter, response.hasBody, length > limit, paths[path]?.hasExpired == false {
+            paths[path]?.hasExpired = true
+            return (limit, false)
+        }
+        guard behaviour.cutTimes > 0 else { return (nil, false) }
         // Cut at its very end, a chunked body still lacks its last chunk.
         let cut = behaviour.cutAfter.flatMap {
             response.hasBody && ($0 < length || $0 == length && response.framing == .chunked) ? $0 : nil

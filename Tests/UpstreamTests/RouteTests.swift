@@ -23,7 +23,7 @@ import Testing
     ])
     func whatIsMeantForOneOriginIsNotToldToAnother(location: String, url: String, isToldAll: Bool) throws {
         var route = try route()
-        try route.follow(location, limit: 1)
+        try route.follow(location, status: 302, limit: 1)
         #expect(route.url == UpstreamURL(url) && route.redirects == 1 && route.location == location)
         #expect(
             ["Authorization", "Cookie", "X-Key"].map { route.fields[$0] != nil } == [isToldAll, isToldAll, isToldAll])
@@ -33,22 +33,24 @@ import Testing
 
     @Test func whatWasLeftOutDoesNotComeBackWithTheFirstOrigin() throws {
         var route = try route()
-        try route.follow("https://b.test/", limit: 2)
-        try route.follow("https://a.test/", limit: 2)
+        try route.follow("https://b.test/", status: 302, limit: 2)
+        try route.follow("https://a.test/", status: 302, limit: 2)
         #expect(route.fields["Authorization"] == nil && route.fields["X-Key"] == nil)
     }
 
     @Test func redirectsAreCounted() throws {
         var route = try route()
-        try route.follow("a", limit: 1)
-        #expect(throws: UpstreamError.tooManyRedirects(limit: 1)) { try route.follow("b", limit: 1) }
+        try route.follow("a", status: 302, limit: 1)
+        #expect(throws: UpstreamError.tooManyRedirects(limit: 1)) { try route.follow("b", status: 302, limit: 1) }
         #expect(route.url == UpstreamURL("https://a.test/a"), "it stays where it was")
     }
 
     @Test(arguments: ["ftp://a.test/", "data:,x", "http://"])
     func whatCannotBeFetchedIsNoRedirect(location: String) throws {
         var route = try route()
-        #expect(throws: UpstreamError.badRedirect(location: location)) { try route.follow(location, limit: 5) }
+        #expect(throws: UpstreamError.badRedirect(location: location)) {
+            try route.follow(location, status: 302, limit: 5)
+        }
     }
 
     @Test func urlThatIsNoneHasNoRoute() {

@@ -9,14 +9,44 @@ package enum Listing {
     }
 
     package static func isListing(type: String) -> Bool {
-        let essence = ASCII.lowercased(ASCII.trimmed(type.prefix { $0 != ";" }))
-        return types.contains(essence) || PlaylistKind(mediaType: essence) != nil
+        let essence = essence(of: type)
+        return types.contains(essence) || isCertain(type: essence)
     }
+
+    /// Whether a media type is used for playlists, feeds and lists of files only.
+    package static func isCertain(type: String) -> Bool {
+        PlaylistKind(mediaType: type) != nil || FeedRecognition.isCertain(type: type)
+    }
+
+    /// Whether a URL names a listing, or an XML document that may be one, by its extension.
+    package static func isNamed(_ url: OriginURL) -> Bool {
+        StrayPage.isPlaylist(url) || url.fileExtension.map(feedExtensions.contains) ?? false
+    }
+
+    /// Whether the beginning of a text is that of a playlist, feed or list.
+    /// - Parameters:
+    ///   - beginning: decoded (no content coding); only the first `PlaylistKind.sniffedBytes` are examined.
+    ///   - type: the `Content-Type` of the response; nil if it has none.
+    package static func begins(_ beginning: some Collection<UInt8>, type: String?) -> Bool {
+        PlaylistKind.sniff(beginning) != nil || FeedRecognition.isFeed(beginning, type: type)
+    }
+
+    /// Whether a listing whose media type leaves it open can begin with a byte. If not, nothing more needs to be
+    /// examined.
+    package static func mayBegin(with byte: UInt8) -> Bool {
+        PlaylistKind.mayBegin(with: byte) || FeedRecognition.mayBegin(with: byte)
+    }
+
+    /// A media type in lower case and without its parameters.
+    static func essence(of type: String) -> String {
+        ASCII.lowercased(ASCII.trimmed(type.prefix { $0 != ";" }))
+    }
+
+    private static let feedExtensions: Set<String> = ["rss", "atom", "rdf", "xml"]
 
     /// Feeds are also served as plain XML or JSON.
     private static let types: Set<String> = [
-        "audio/x-mpegurl", "audio/x-scpls", "application/pls+xml", "application/xspf+xml",
-        "application/vnd.ms-sstr+xml", "application/rss+xml", "application/atom+xml", "application/feed+json",
-        "application/xml", "text/xml", "application/json", "text/x-opml",
+        "application/vnd.ms-sstr+xml", "application/feed+json", "application/xml", "text/xml", "application/json",
+        "text/x-opml",
     ]
 }

@@ -29,14 +29,22 @@ package struct Rule: Sendable, Equatable {
             }
         }
         if let key = effects.key, !key.namesHost {
-            let host = hosts.first(where: \.isForAnybody)?.text
-            guard !hosts.isEmpty && host == nil else {
-                let anybody =
-                    host.map { "anybody can run a host like '\($0)', and so" } ?? "this is for all hosts: anybody can"
-                throw RuleError(
-                    "\(anybody) choose what others get; name the hosts that serve the same, \(instead), or put {host} into the key",
-                    key: "key")
-            }
+            try checkHosts("choose what others get", "key", instead)
+        }
+        if let refresh = effects.refresh, !refresh.namesHost {
+            try checkHosts("have that address requested", "refresh", instead)
+        }
+    }
+
+    /// Checks that a shared address is for hosts that somebody in particular runs.
+    private func checkHosts(_ abuse: String, _ effect: String, _ instead: String) throws(RuleError) {
+        let host = hosts.first(where: \.isForAnybody)?.text
+        guard !hosts.isEmpty && host == nil else {
+            let anybody =
+                host.map { "anybody can run a host like '\($0)', and so" } ?? "this is for all hosts: anybody can"
+            throw RuleError(
+                "\(anybody) \(abuse); name the hosts that serve the same, \(instead), or put {host} into the \(effect)",
+                key: effect)
         }
     }
 

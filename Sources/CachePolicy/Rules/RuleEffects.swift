@@ -12,12 +12,14 @@ package struct RuleEffects: Sendable, Equatable {
     package var fill: FillPolicy?
     package var isMetered: Bool?
     package var aheadSegments: Int?
+    package var prefetchesNext: Bool?
     package var ignoresReload: Bool?
     package var headers: HeaderFields?
     package var pins: Bool?
     package var storesPages: Bool?
     /// Bytes.
     package var largestStored: Int64?
+    package var refresh: RefreshTemplate?
 
     package init() {}
 
@@ -32,11 +34,13 @@ package struct RuleEffects: Sendable, Equatable {
         fill = fill ?? other.fill
         isMetered = isMetered ?? other.isMetered
         aheadSegments = aheadSegments ?? other.aheadSegments
+        prefetchesNext = prefetchesNext ?? other.prefetchesNext
         ignoresReload = ignoresReload ?? other.ignoresReload
         headers = headers ?? other.headers
         pins = pins ?? other.pins
         storesPages = storesPages ?? other.storesPages
         largestStored = largestStored ?? other.largestStored
+        refresh = refresh ?? other.refresh
     }
 
     func key(of url: OriginURL) -> CacheKey {
@@ -58,6 +62,8 @@ package struct RuleEffects: Sendable, Equatable {
         resolvedRule.fill = fill ?? policy.fill
         resolvedRule.isMetered = isMetered ?? false
         resolvedRule.aheadSegments = min(max(0, aheadSegments ?? policy.aheadSegments), ResolvedRule.mostAheadSegments)
+        resolvedRule.prefetchesNext =
+            (prefetchesNext ?? policy.prefetchesNext) && !resolvedRule.isMetered && !resolvedRule.bypasses
         resolvedRule.ignoresReload = ignoresReload ?? policy.ignoresReload
         resolvedRule.headers = headers ?? HeaderFields()
         resolvedRule.pins = pins ?? false

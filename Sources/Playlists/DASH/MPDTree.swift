@@ -1,13 +1,11 @@
-import CExpat
 import HTTPModel
 
-/// Parses an MPD's XML with libexpat, and keeps the elements that matter.
+/// Parses an MPD's XML, and keeps the elements that matter.
 ///
-/// External entities are never read; a document type is rejected, since entities are defined there. Depth and
-/// number of elements are bounded. This is a class because libexpat's callbacks reach it through a pointer.
-final class MPDTree {
+/// A document type is rejected, since entities are defined there. Depth and number of elements are bounded.
+final class MPDTree: XMLEventReceiver {
     private let bytes: [UInt8]
-    private let parser: XML_Parser
+    private let reader: XMLEventReader
     private var root: MPDElement?
     /// The elements that have begun but not ended, from the root.
     private var open: [MPDElement] = []
@@ -17,8 +15,6 @@ final class MPDTree {
     private var elements = 0, rows = 0
     /// The prefix of the root's name, with its colon: elements with another prefix belong to another vocabulary.
     private var prefix = ""
-    /// How far the parser has reported the text.
-    private var reached = 0
     private var failure: PlaylistError?
 
     /// - Throws: if the text is not well-formed XML in an encoding that contains ASCII, is not an MPD, or exceeds a
@@ -30,87 +26,52 @@ final class MPDTree {
         guard !bytes.prefix(4).contains(where: { $0 == 0 || $0 >= 0xFE }) else {
             throw PlaylistError(.encoding, "the MPD is in UTF-16: only UTF-8 is supported")
         }
-        guard let parser = XML_ParserCreate(nil) else { throw .tooLarge("not enough memory for the MPD") }
-        defer { XML_ParserFree(parser) }
-        let tree = MPDTree(bytes, parser)
+        guard let reader = XMLEventReader(bytes, .declared, piece: PlaylistLimits.line) else {
+            throw .tooLarge("not enough memory for the MPD")
+        }
+        let tree = MPDTree(bytes, reader)
         try tree.parse()
         guard let root = tree.root else { throw PlaylistError(.notAPlaylist, "the text is not an MPD") }
         return root
     }
 
-    private init(_ bytes: [UInt8], _ parser: XML_Parser) {
+    private init(_ bytes: [UInt8], _ reader: XMLEventReader) {
         self.bytes = bytes
-        self.parser = parser
+        self.reader = reader
     }
 
     // MARK: - The parser
 
     private func parse() throws(PlaylistError) {
-        XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
-        XML_SetElementHandler(
-            parser, { MPDTree.of($0)?.begin($1, $2) }, { context, _ in MPDTree.of(context)?.end() })
-        XML_SetCharacterDataHandler(parser) { MPDTree.of($0)?.take($1, $2) }
-        XML_SetDefaultHandler(parser) { context, _, _ in MPDTree.of(context)?.pass() }
-        XML_SetStartDoctypeDeclHandler(parser) { context, _, _, _, _ in
-            MPDTree.of(context)?.fail(PlaylistError(.documentType, "the MPD has a document type, which is not allowed"))
-        }
-        var place = 0
-        repeat {
-            place = try parse(from: place)
-            guard place - reached <= PlaylistLimits.line * 2 else { throw .tooLarge("a tag of the MPD is too long") }
-        } while place < bytes.count
-    }
-
-    /// Parses a piece: the parser buffers a tag with all its attributes before it reports it, and must not buffer a
-    /// long one.
-    /// - Returns: the end of the piece.
-    private func parse(from start: Int) throws(PlaylistError) -> Int {
-        let count = min(PlaylistLimits.line, bytes.count - start), end = start + count
-        let status = bytes.withUnsafeBytes { buffer in
-            // no trap: a piece is far smaller than the range of 32 bits
-            XML_Parse(parser, buffer.baseAddress.map { $0 + start }, Int32(count), end == bytes.count ? 1 : 0)
-        }
+        let outcome = reader.read(to: self)
         if let failure { throw failure }
-        guard status == XML_STATUS_OK else { throw error }
-        return end
-    }
-
-    private static func of(_ context: UnsafeMutableRawPointer?) -> MPDTree? {
-        context.map { Unmanaged<MPDTree>.fromOpaque($0).takeUnretainedValue() }
-    }
-
-    private var error: PlaylistError {
-        let code = XML_GetErrorCode(parser), line = Int(clamping: XML_GetCurrentLineNumber(parser))
-        let reason = XML_ErrorString(code).map { String(cString: $0) } ?? "it is not XML"
-        let isEncoding = code == XML_ERROR_UNKNOWN_ENCODING || code == XML_ERROR_INCORRECT_ENCODING
-        return PlaylistError(isEncoding ? .encoding : .malformed, "the MPD cannot be read: \(reason)", line: line)
+        switch outcome {
+        case .complete, .stopped: return
+        case .tooLong: throw .tooLarge("a tag of the MPD is too long")
+        case .malformed(let reason, let line, let isEncoding):
+            throw PlaylistError(isEncoding ? .encoding : .malformed, "the MPD cannot be read: \(reason)", line: line)
+        }
     }
 
     private func fail(_ error: PlaylistError) {
         failure = failure ?? error
-        XML_StopParser(parser, 0)
+        reader.stop()
     }
 
-    /// The range of the parser's current event: for elements, a tag.
-    private var event: Range<Int> {
-        let start = Int(clamping: XML_GetCurrentByteIndex(parser)), count = Int(XML_GetCurrentByteCount(parser))
-        return max(0, start)..<max(0, start, min(bytes.count, start + count))
+    func beginDocumentType() {
+        fail(PlaylistError(.documentType, "the MPD has a document type, which is not allowed"))
     }
-
-    /// Skips what does not matter: comments, processing instructions, the declaration.
-    private func pass() { reached = event.upperBound }
 
     // MARK: - Elements
 
-    private func begin(_ name: UnsafePointer<CChar>?, _ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
-        pass()
-        guard failure == nil, let name else { return }
+    func begin(_ name: UnsafePointer<CChar>, _ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
+        guard failure == nil else { return }
         guard passedOver == 0, let known = known(String(cString: name)) else {
             passedOver += 1
             if open.count + passedOver > PlaylistLimits.depth { fail(.tooLarge("elements are nested too deeply")) }
             return
         }
-        let element = MPDElement(known, Self.pairs(attributes), tag: event, in: bytes)
+        let element = MPDElement(known, Self.pairs(attributes), tag: reader.event, in: bytes)
         guard element.addresses.values.allSatisfy({ $0.range.count <= PlaylistLimits.line }) else {
             return fail(.tooLarge("an address in the MPD is too long"))
         }
@@ -148,15 +109,14 @@ final class MPDTree {
         return pairs
     }
 
-    private func end() {
-        pass()
+    func end() {
         guard failure == nil else { return }
         guard passedOver == 0 else {
             passedOver -= 1
             return
         }
         guard var element = open.popLast() else { return }
-        let tag = event
+        let tag = reader.event
         element.whole = element.tag.lowerBound..<max(element.tag.upperBound, tag.upperBound)
         // An empty-element tag ends at the end of its tag, and is empty.
         if !tag.isEmpty, tag.lowerBound >= element.tag.upperBound {
@@ -193,14 +153,12 @@ final class MPDTree {
 
     // MARK: - Text
 
-    private func take(_ characters: UnsafePointer<CChar>?, _ count: Int32) {
-        pass()
-        guard failure == nil, passedOver == 0, open.last?.name.hasText == true, let characters else { return }
-        guard text.utf8.count + Int(count) <= PlaylistLimits.line else {
+    func take(_ piece: UnsafeRawBufferPointer) {
+        guard failure == nil, passedOver == 0, open.last?.name.hasText == true else { return }
+        guard text.utf8.count + piece.count <= PlaylistLimits.line else {
             return fail(.tooLarge("an address in the MPD is too long"))
         }
-        let bytes = UnsafeRawBufferPointer(start: characters, count: Int(count))
-        text += String(decoding: bytes, as: UTF8.self)
+        text += String(decoding: piece, as: UTF8.self)
     }
 }
 

@@ -50,7 +50,11 @@ private struct FeedRewriting {
             address.hasOwnBase
             ? rewriter.absolute(address.reference) : rewriter.replacement(for: address.reference)
         guard let written else { return }
-        let replacement = isXML ? XMLCharacter.escaped(written) : written
+        var replacement = isXML ? XMLCharacter.escaped(written) : written
+        // A slash before the end of a tag would end the element too, where the value has no quotes.
+        if isXML, replacement.hasSuffix("/"), !address.reference.hasSuffix("/") {
+            replacement = replacement.dropLast() + "&#47;"
+        }
         added += replacement.utf8.count
         if added <= PlaylistLimits.expansion {
             edits.append(AddressEdit(range: address.range, replacement: replacement))

@@ -110,18 +110,8 @@ extension OriginURL {
 
     var hasQuery: Bool { pathAndQuery.utf8.contains(UInt8(ascii: "?")) }
 
-    /// The text after the last dot of the path, in lower case.
-    var pathExtension: String {
-        let path = path.utf8
-        guard let dot = path.lastIndex(of: UInt8(ascii: ".")), path.distance(from: dot, to: path.endIndex) <= 8 else {
-            return ""
-        }
-        let name = ASCII.lowercased(Substring(path[path.index(after: dot)...]))
-        return name.utf8.contains(UInt8(ascii: "/")) ? "" : name
-    }
-
     /// Whether the name ends like those of audio and video files.
-    var hasMediaName: Bool { Self.mediaNames.contains(pathExtension) }
+    var hasMediaName: Bool { fileExtension.map(Self.mediaNames.contains) ?? false }
 
     private static let mediaNames: Set<String> = [
         "mp3", "m4a", "m4b", "m4v", "mp4", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "wma", "wmv", "webm",

@@ -86,11 +86,12 @@ private struct MediaOffer {
         return .success(Enclosure(url: url, length: isKnown ? bytes : nil, type: type, isDefault: isDefault))
     }
 
+    private static let otherNames: Set<String> = ["jpg", "jpeg", "png", "gif", "webp", "html", "htm"]
+
     /// The kind of an offer that is not media, by its type, or by its name if the type is missing.
     private static func other(_ type: String?, _ url: OriginURL) -> String? {
         if let type { return type.hasPrefix("image/") || type == "text/html" ? type : nil }
-        return ["jpg", "jpeg", "png", "gif", "webp", "html", "htm"].contains(url.pathExtension)
-            ? url.pathExtension : nil
+        return url.fileExtension.flatMap { otherNames.contains($0) ? $0 : nil }
     }
 }
 

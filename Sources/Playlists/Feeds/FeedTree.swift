@@ -1,15 +1,13 @@
-import CExpat
 import CachePolicy
 import HTTPModel
 
-/// Reads the XML of a feed with libexpat, and keeps the known elements, one item at a time.
+/// Reads the XML of a feed, and keeps the known elements, one item at a time.
 ///
-/// Never reads external entities, and never expands entities that could grow. Depth, elements and sizes are bounded.
-/// It is a class because libexpat's callbacks receive it as a pointer.
-final class FeedTree {
+/// Never expands entities that could grow. Depth, elements and sizes are bounded.
+final class FeedTree: XMLEventReceiver {
     private let text: FeedText
     private let url: OriginURL
-    private let parser: XML_Parser
+    private let reader: XMLEventReader
     /// Receives each item when it ends.
     private let onItem: (FeedElement, _ isCut: Bool) -> Void
     private(set) var root: FeedElement?
@@ -25,20 +23,18 @@ final class FeedTree {
     /// The depth of each element that declares vocabularies, and those that apply again after it.
     private var outerVocabularies: [(depth: Int, vocabulary: FeedVocabulary)] = []
     private var elements = 0, elementsOfItem = 0
-    /// The offset up to which the parser has reported.
-    private var reached = 0
 
     /// - Returns: nil if memory is exhausted.
     init?(_ text: FeedText, at url: OriginURL, onItem: @escaping (FeedElement, _ isCut: Bool) -> Void) {
-        let name = text.isTable ? Self.tableName : "UTF-8"
-        guard let parser = XML_ParserCreate(name) else { return nil }
-        self.parser = parser
+        let encoding = text.xmlEncoding
+        guard let reader = XMLEventReader(text.bytes, from: text.start, encoding, piece: FeedLimits.tag) else {
+            return nil
+        }
+        self.reader = reader
         self.text = text
         self.url = url
         self.onItem = onItem
     }
-
-    deinit { XML_ParserFree(parser) }
 
     /// The root element, even if the text could not be read to its end.
     var outermost: FeedElement? { root ?? open.first.map(withChildren) }
@@ -52,119 +48,49 @@ final class FeedTree {
 
     // MARK: - The parser
 
-    private static let tableName = "x-reelcache-table"
-
     /// Reads the whole text, or up to `failure`.
     func read() {
-        setHandlers()
-        var place = text.start
-        reached = place
-        repeat {
-            place = parse(from: place)
-            if place - reached > FeedLimits.tag * 2 { fail(tooLong) }
-        } while place < text.bytes.count && failure == nil
+        switch reader.read(to: self) {
+        case .complete, .stopped: return
+        case .tooLong: failure = failure ?? tooLong
+        case .malformed(let reason, let line, _):
+            failure = failure ?? FeedError(.malformed, "the XML cannot be read: \(reason) in line \(line)")
+        }
     }
 
     /// The error for markup that the parser would have to hold in memory. A repair leaves out comments and processing
     /// instructions, and so reads the text behind them.
     private var tooLong: FeedError {
-        let rest = text.bytes[min(reached, text.bytes.count)...].drop(while: ASCII.isXMLSpace)
+        let rest = text.bytes[min(reader.reached, text.bytes.count)...].drop(while: ASCII.isXMLSpace)
         guard rest.starts(with: "<!--".utf8) || rest.starts(with: "<?".utf8) else {
             return .tooLarge("a tag of more than \(FeedLimits.tag) bytes")
         }
         return FeedError(.malformed, "the XML cannot be read: a comment of more than \(FeedLimits.tag) bytes")
     }
 
-    private func setHandlers() {
-        XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
-        XML_SetElementHandler(
-            parser, { FeedTree.of($0)?.begin($1, $2) }, { context, _ in FeedTree.of(context)?.end() })
-        XML_SetCharacterDataHandler(parser) { FeedTree.of($0)?.take($1, $2) }
-        // A default handler, and none for external entities: libexpat then reads no external entities.
-        XML_SetDefaultHandler(parser) { FeedTree.of($0)?.takeOther($1, $2) }
-        XML_SetEntityDeclHandler(parser) { context, _, isParameter, value, length, _, _, _, _ in
-            FeedTree.of(context)?.declare(value, length, isParameter: isParameter != 0)
-        }
-        XML_SetUnknownEncodingHandler(
-            parser, { FeedTree.of($0)?.fill($2) ?? 0 }, Unmanaged.passUnretained(self).toOpaque())
-    }
-
-    /// Parses one piece: the parser buffers a whole tag before it reports it, and must not buffer a long one.
-    /// - Returns: the end of the piece.
-    private func parse(from start: Int) -> Int {
-        let count = min(FeedLimits.tag, text.bytes.count - start), end = start + count
-        let status = text.bytes.withUnsafeBytes { buffer in
-            // no trap: a piece is far smaller than 2 GiB
-            XML_Parse(parser, buffer.baseAddress.map { $0 + start }, Int32(count), end == text.bytes.count ? 1 : 0)
-        }
-        if status != XML_STATUS_OK { fail(error) }
-        return end
-    }
-
-    private static func of(_ context: UnsafeMutableRawPointer?) -> FeedTree? {
-        context.map { Unmanaged<FeedTree>.fromOpaque($0).takeUnretainedValue() }
-    }
-
-    private var error: FeedError {
-        let code = XML_GetErrorCode(parser), line = Int(clamping: XML_GetCurrentLineNumber(parser))
-        let reason = XML_ErrorString(code).map { String(cString: $0) } ?? "no XML"
-        return FeedError(.malformed, "the XML cannot be read: \(reason) in line \(line)")
-    }
-
     private func fail(_ error: FeedError) {
         guard failure == nil else { return }
         failure = error
-        XML_StopParser(parser, 0)
+        reader.stop()
     }
 
-    /// The position of the parser's current event: for elements, of the tag.
-    private var event: Range<Int> {
-        let start = text.start + Int(clamping: XML_GetCurrentByteIndex(parser))
-        let count = Int(XML_GetCurrentByteCount(parser))
-        return max(0, start)..<max(0, start, min(text.bytes.count, start + count))
-    }
-
-    private func pass() { reached = event.upperBound }
-
-    // MARK: - Encoding and entities
-
-    private func fill(_ encoding: UnsafeMutablePointer<XML_Encoding>?) -> Int32 {
-        guard let encoding, case .table(let table) = text.encoding else { return 0 }
-        withUnsafeMutableBytes(of: &encoding.pointee.map) { buffer in
-            let map = buffer.bindMemory(to: Int32.self)
-            for place in map.indices {
-                map[place] = Int32(
-                    bitPattern: place < 128 ? UInt32(truncatingIfNeeded: place) : table.characters[place - 128])
-            }
-        }
-        encoding.pointee.data = nil
-        encoding.pointee.convert = nil
-        encoding.pointee.release = nil
-        return 1
-    }
+    // MARK: - Entities
 
     /// Accepts an entity that stands for a character, such as `nbsp` in old feeds: it cannot grow. All others could.
-    private func declare(_ value: UnsafePointer<CChar>?, _ length: Int32, isParameter: Bool) {
-        pass()
+    func declareEntity(_ value: UnsafeRawBufferPointer?, isParameter: Bool) {
         guard !isParameter, let value else { return }
-        let bytes = UnsafeRawBufferPointer(start: value, count: max(0, Int(length)))
-        if bytes.count > 8 || bytes.contains(XMLByte.ampersand) { fail(.entities) }
+        if value.count > 8 || value.contains(XMLByte.ampersand) { fail(.entities) }
     }
 
-    /// Takes comments, processing instructions, and references to entities as they are written.
-    private func takeOther(_ characters: UnsafePointer<CChar>?, _ count: Int32) {
-        pass()
-        guard let characters, count > 2, UInt8(bitPattern: characters.pointee) == XMLByte.ampersand, hasText else {
-            return
-        }
-        append(HTMLEntities.decoded(Self.string(characters, count)))
+    func takeOther(_ other: UnsafeRawBufferPointer) {
+        guard other.count > 2, other.first == XMLByte.ampersand, hasText else { return }
+        append(HTMLEntities.decoded(String(decoding: other, as: UTF8.self)))
     }
 
     // MARK: - Elements
 
-    private func begin(_ name: UnsafePointer<CChar>?, _ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
-        pass()
-        guard failure == nil, let name else { return }
+    func begin(_ name: UnsafePointer<CChar>, _ attributes: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
+        guard failure == nil else { return }
         if open.count + passedOver >= FeedLimits.depth { return fail(.tooDeep) }
         if let last = open.indices.last { open[last].content = nil }
         let written = TagAttributes(attributes)
@@ -197,7 +123,7 @@ final class FeedTree {
     }
 
     private func element(_ name: FeedElement.Name, _ written: TagAttributes) -> FeedElement {
-        let tag = event, base = self.base(written)
+        let tag = reader.event, base = self.base(written)
         let wanted = name.addresses.compactMap { written.spelling[$0] }
         let ranges = wanted.isEmpty ? [:] : StartTag.values(of: wanted, in: text.bytes, tag)
         var places: [String: Range<Int>] = [:]
@@ -229,8 +155,7 @@ final class FeedTree {
         return failure == nil
     }
 
-    private func end() {
-        pass()
+    func end() {
         guard failure == nil else { return }
         guard passedOver == 0 else {
             passedOver -= 1
@@ -238,7 +163,7 @@ final class FeedTree {
         }
         guard var element = open.popLast() else { return }
         leaveVocabulary()
-        let tag = event
+        let tag = reader.event
         if let start = element.content?.lowerBound, !tag.isEmpty, tag.lowerBound >= start {
             element.content = start..<tag.lowerBound
         } else {
@@ -262,22 +187,19 @@ final class FeedTree {
     /// Whether the text is read here. Most text in a feed is notes, and is skipped.
     private var hasText: Bool { failure == nil && open.last?.name.hasText == true }
 
-    private func take(_ characters: UnsafePointer<CChar>?, _ count: Int32) {
-        pass()
-        guard hasText, let characters else { return }
-        append(Self.string(characters, count))
+    func take(_ piece: UnsafeRawBufferPointer) {
+        guard hasText else { return }
+        append(String(decoding: piece, as: UTF8.self))
     }
 
     private func append(_ more: String) {
         guard let last = open.indices.last, open[last].text.utf8.count < FeedLimits.text else { return }
         open[last].text += more
     }
-
-    private static func string(_ characters: UnsafePointer<CChar>, _ count: Int32) -> String {
-        String(decoding: UnsafeRawBufferPointer(start: characters, count: max(0, Int(count))), as: UTF8.self)
-    }
 }
 
 extension FeedText {
-    fileprivate var isTable: Bool { if case .table = encoding { true } else { false } }
+    fileprivate var xmlEncoding: XMLEventReader.Encoding {
+        if case .table(let table) = encoding { .table(table.characters) } else { .utf8 }
+    }
 }

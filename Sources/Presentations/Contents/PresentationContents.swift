@@ -53,6 +53,7 @@ package struct PresentationContents: Sendable {
         case .dash(let mpd):
             let complete = Set(complete.compactMap(\.id.representation))
             return complete.isEmpty ? nil : .representations(mpd.filtered(by: complete))
+        case .feed: return nil
         }
     }
 
@@ -70,6 +71,7 @@ package struct PresentationContents: Sendable {
             switch document.content {
             case .hls(let playlist): ("hls", playlist.multivariant?.title)
             case .dash(let mpd): ("dash", mpd.title)
+            case .feed: ("feed", nil)
             }
         return PresentationReport(
             kind: kind, title: title, isPlayable: isPlayable, isLive: document.isLive,
@@ -154,6 +156,7 @@ private struct RenditionSurvey {
                 .init(id: RenditionID(playlist: document.key), url: document.url, report: report, segments: segments)
             ]
         case .dash(let mpd): return try renditions(of: mpd)
+        case .feed: return []
         }
     }
 

@@ -3,12 +3,14 @@ import DiskCache
 import Playlists
 import Synchronization
 
-/// A playlist that was read: its text, its content, and its source. The document of one version of a resource does
-/// not change.
+/// A playlist or feed that was read: its text, its content, and its source. The document of one version of a resource
+/// does not change.
 package final class PlaylistDocument: Sendable {
     package enum Content: Sendable {
         case hls(HLSPlaylist)
         case dash(MPD)
+        /// A feed, or a list of files that does not begin as HLS does. Its items are in `order`.
+        case feed(Feed)
     }
 
     /// The cache key of its resource.
@@ -20,6 +22,8 @@ package final class PlaylistDocument: Sendable {
     /// Decoded: without a content coding.
     package let text: [UInt8]
     package let content: Content
+    /// The order in which people play what it lists; empty for a presentation.
+    package let order: PlaybackOrder
     /// The generation from which it was read; nil if unknown.
     package let generation: GenerationID?
     /// Its text for clients, by form.
@@ -29,19 +33,46 @@ package final class PlaylistDocument: Sendable {
     /// - Parameter variables: the variables that the multivariant playlist which led here defines
     ///   (`EXT-X-DEFINE`); nil if none is known.
     /// - Throws: if it is neither kind of playlist, or cannot be parsed.
-    package init(
+    package convenience init(
         _ text: [UInt8], key: CacheKey, url: OriginURL, base: OriginURL, generation: GenerationID? = nil,
         importing variables: [String: String]? = nil
     ) throws(PlaylistError) {
-        content =
-            switch PlaylistKind.sniff(text) {
-            case .hls: .hls(try HLSPlaylist(text, at: base, importing: variables))
-            case .dash: .dash(try MPD(text, at: base))
-            case nil:
-                throw PlaylistError(.notAPlaylist, "the text begins neither with #EXTM3U nor with an MPD element")
-            }
-        (self.key, self.url, self.base, self.text, self.generation) = (key, url, base, text, generation)
+        let content: Content, order: PlaybackOrder
+        switch PlaylistKind.sniff(text) {
+        case .hls:
+            let playlist = try HLSPlaylist(text, at: base, importing: variables)
+            (content, order) = (.hls(playlist), PlaybackOrder(ofList: playlist.listedFiles))
+        case .dash: (content, order) = (.dash(try MPD(text, at: base)), PlaybackOrder(ofList: []))
+        case nil:
+            throw PlaylistError(.notAPlaylist, "the text begins neither with #EXTM3U nor with an MPD element")
+        }
+        self.init(content, order, text, key: key, url: url, base: base, generation: generation)
     }
+
+    /// Parses a feed, or a list of files. Large ones take a while: not for loops.
+    /// - Parameter type: the `Content-Type` of the response.
+    /// - Throws: if it is not a feed, or cannot be read.
+    package convenience init(
+        feed text: [UInt8], type: String?, key: CacheKey, url: OriginURL, base: OriginURL,
+        generation: GenerationID? = nil
+    ) throws(FeedError) {
+        var feed = try Feed(reading: text, at: base, type: type)
+        let order = PlaybackOrder(of: feed)
+        // Only the addresses are needed any more.
+        (feed.items, feed.skipped) = ([], [])
+        self.init(.feed(feed), order, text, key: key, url: url, base: base, generation: generation)
+    }
+
+    private init(
+        _ content: Content, _ order: PlaybackOrder, _ text: [UInt8], key: CacheKey, url: OriginURL, base: OriginURL,
+        generation: GenerationID?
+    ) {
+        (self.content, self.order, self.text) = (content, order, text)
+        (self.key, self.url, self.base, self.generation) = (key, url, base, generation)
+    }
+
+    /// Whether it is a feed, or a list of files that does not begin as HLS does.
+    package var isFeed: Bool { if case .feed = content { true } else { false } }
 
     /// The further playlists of the presentation, each once: those of a multivariant playlist.
     package var playlists: [OriginURL] {
@@ -53,6 +84,7 @@ package final class PlaylistDocument: Sendable {
         switch content {
         case .hls(let playlist): playlist.multivariant != nil
         case .dash: true
+        case .feed: false
         }
     }
 
@@ -66,6 +98,7 @@ package final class PlaylistDocument: Sendable {
         switch content {
         case .hls(let playlist): playlist.refreshRule
         case .dash(let mpd): mpd.refreshRule
+        case .feed: nil
         }
     }
 
@@ -74,6 +107,7 @@ package final class PlaylistDocument: Sendable {
         switch content {
         case .hls(let playlist): playlist.media.map { !$0.hasEnd } ?? false
         case .dash(let mpd): mpd.isDynamic
+        case .feed: false
         }
     }
 
@@ -99,8 +133,19 @@ package final class PlaylistDocument: Sendable {
     }
 
     private func makeText(for form: PlaylistForm) throws(PlaylistError) -> PlaylistText {
+        if case .feed(let feed) = content { return makeText(of: feed, for: form) }
         let edits = try edits(for: form.proxyForm, at: form.client) + filterEdits(keeping: form.kept)
         return PlaylistText(edits.isEmpty ? text : edits.applied(to: text), isOriginal: edits.isEmpty)
+    }
+
+    /// A feed that cannot be rewritten stays as it is: its clients can still use it.
+    private func makeText(of feed: Feed, for form: PlaylistForm) -> PlaylistText {
+        // References below an xml:base would become absolute although nothing else changes.
+        guard form.style != .absolute || form.client != base else { return PlaylistText(text, isOriginal: true) }
+        do throws(FeedError) {
+            let edits = try feed.edits(for: form.proxyForm, at: form.client)
+            return PlaylistText(edits.isEmpty ? text : edits.applied(to: text), isOriginal: edits.isEmpty)
+        } catch { return PlaylistText(text, isOriginal: true, fault: error.description) }
     }
 
     private func filterEdits(keeping kept: PlaylistForm.Kept?) -> [AddressEdit] {
@@ -117,7 +162,16 @@ package final class PlaylistDocument: Sendable {
         switch content {
         case .hls(let playlist): try playlist.edits(for: form, at: client)
         case .dash(let mpd): try mpd.edits(for: form, at: client)
+        case .feed: []
         }
+    }
+}
+
+extension HLSPlaylist {
+    /// The files of a plain list; empty for a presentation.
+    fileprivate var listedFiles: [OriginURL] {
+        guard case .list = content else { return [] }
+        return addresses.prefix(FeedLimits.items).compactMap { url(of: $0) }
     }
 }
 
@@ -151,6 +205,7 @@ extension PlaylistDocument {
                     (RenditionID(playlist: key, representation: id), $0)
                 }
             }
+        case .feed: return []
         }
     }
 
@@ -182,6 +237,7 @@ extension PlaylistDocument {
         case .dash:
             let first = renditions.compactMap { $0.segments.isEmpty ? nil : $0.segments[0].initialization?.url }
             return Set(first)
+        case .feed: return []
         }
     }
 }

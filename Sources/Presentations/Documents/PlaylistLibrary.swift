@@ -5,13 +5,13 @@ import HTTPModel
 import Logging
 import Playlists
 
-/// The playlists that one loop serves: each version is read once, and put on the shelf that all loops share.
+/// The playlists and feeds that one loop serves: each version is read once, and put on the shelf that all loops share.
 /// Loop-bound.
 package final class PlaylistLibrary {
     /// The result of reading a generation as a playlist.
     package enum Outcome: Sendable {
         case document(PlaylistDocument)
-        /// It is not a readable playlist, and its bytes are to be sent as they arrived. The bytes are nil if they
+        /// It is not a readable playlist or feed, and its bytes are to be sent as they arrived. The bytes are nil if they
         /// exceed the size limit of playlists.
         case refused([UInt8]?, String)
         case failed(FillError)
@@ -22,7 +22,7 @@ package final class PlaylistLibrary {
     private let loop: LoopFiller
     private var readers: [GenerationID: Readers] = [:]
     private var waiters: UInt64 = 0
-    /// Generations that look like playlists, but are not.
+    /// Generations that look like playlists or feeds, but are not.
     private var refused: Set<GenerationID> = []
     private static let mostRefused = 1024
     private static let mostDelivered = 64
@@ -40,29 +40,41 @@ package final class PlaylistLibrary {
 
     /// The document of a generation, if it has been read.
     package func document(of generation: Generation, at url: OriginURL) -> PlaylistDocument? {
-        let document = shelf.document(documentKey(generation.key, url))
-        return document?.generation == generation.id ? document : nil
+        let key = documentKey(generation.key, url)
+        // A resource may have been a playlist before it became a feed.
+        let known = [shelf.document(key), shelf.feeds.document(key)].compactMap(\.self)
+        return known.first { $0.generation == generation.id }
     }
 
-    /// Whether a generation is to be answered as a playlist, as far as this can be determined without waiting: by
-    /// its type, or by its first bytes.
-    package func isPlaylist(_ generation: Generation, _ view: Generation.Snapshot, at url: OriginURL) -> Bool {
+    /// Whether a generation is to be answered as a playlist or feed, as far as this can be determined without
+    /// waiting: by its type, or by its first bytes.
+    /// - Parameter beginsAtStart: whether the answer begins with the first byte. If not, XML whose beginning is not
+    ///   known yet has to be read before it is.
+    package func isPlaylist(
+        _ generation: Generation, _ view: Generation.Snapshot, at url: OriginURL, beginsAtStart: Bool
+    ) -> Bool {
         if let length = view.length, length > PlaylistLimits.bytes { return false }
-        guard !view.head.isCertainPlaylist else { return !refused.contains(generation.id) }
-        if view.head.isListing, ContentEncoding.isCodedPlaylist(view.head.fields, at: url) {
+        guard !view.head.isCertainListing else { return !refused.contains(generation.id) }
+        if view.head.isListing, ContentEncoding.isCodedListing(view.head.fields, at: url) {
             return !refused.contains(generation.id)
         }
         if generation.beginning == .unknown, generation.isStored { lookAtBeginning(of: generation, view.length) }
+        if generation.beginning == .unknown, !beginsAtStart, ContentEncoding.isUncoded(view.head.fields),
+            FeedRecognition.mayBe(type: view.head.fields["Content-Type"] ?? "")
+        {
+            return !refused.contains(generation.id)
+        }
         guard generation.beginning == .text, !refused.contains(generation.id) else { return false }
         return ContentEncoding.isUncoded(view.head.fields) && sniff(generation, view.length)
     }
 
-    /// Whether the first bytes of an answer, which were not cached before, are those of a playlist.
+    /// Whether the first bytes of an answer, which were not cached before, are those of a playlist or feed.
     package func isPlaylist(_ beginning: UnsafeRawBufferPointer, of generation: Generation) -> Bool {
-        guard let first = beginning.first, PlaylistKind.mayBegin(with: first), !refused.contains(generation.id) else {
+        guard let first = beginning.first, Listing.mayBegin(with: first), !refused.contains(generation.id) else {
             return false
         }
-        return ContentEncoding.isUncoded(generation.head.fields) && PlaylistKind.sniff(beginning) != nil
+        let fields = generation.head.fields
+        return ContentEncoding.isUncoded(fields) && Listing.begins(beginning, type: fields["Content-Type"])
     }
 
     private func lookAtBeginning(of generation: Generation, _ length: Int64?) {
@@ -71,8 +83,9 @@ package final class PlaylistLibrary {
 
     private func sniff(_ generation: Generation, _ length: Int64?) -> Bool {
         var isPlaylist = false
+        let type = generation.head.fields["Content-Type"]
         withBeginning(of: generation, length, count: PlaylistKind.sniffedBytes) {
-            isPlaylist = PlaylistKind.sniff($0) != nil
+            isPlaylist = Listing.begins($0, type: type)
         }
         return isPlaylist
     }
@@ -172,11 +185,13 @@ package final class PlaylistLibrary {
         refused.insert(generation.id)
         // Its lifetime depends on its fields alone.
         if generation.head.live != nil { generation.setHead { $0.ofPlaylist(nil) } }
-        loop.filler.logger.info("not read as a playlist: \(why)", metadata: ["resource": "\(generation.key.text)"])
+        loop.filler.logger.info(
+            "not read as a playlist or feed: \(why)", metadata: ["resource": "\(generation.key.text)"])
     }
 
     private func put(_ news: PlaylistReading.News, _ generation: Generation, _ resource: OpenResource) {
         let key = news.document.key
+        guard !news.document.isFeed else { return }
         ahead.renewed(key, at: .seconds(loop.filler.now()))
         if news.whole != key { join([generation.key], to: news.whole) }
         join(news.joined, to: news.whole)
@@ -233,6 +248,7 @@ package final class PlaylistLibrary {
     static func reason(_ error: any Error) -> String {
         switch error {
         case let error as PlaylistError: error.description
+        case let error as FeedError: error.description
         case ContentCoding.Problem.unknown(let coding): "its content coding \(coding.prefix(20)) is unknown"
         case ContentCoding.Problem.tooLong: "it is longer than \(PlaylistLimits.bytes >> 20) MiB"
         default: "its content coding is broken"

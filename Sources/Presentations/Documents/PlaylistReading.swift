@@ -5,7 +5,7 @@ import EventIO
 import HTTPModel
 import Playlists
 
-/// Reads a whole playlist into memory, and parses it on another thread; once for all waiters on its loop.
+/// Reads a whole playlist or feed into memory, and parses it on another thread; once for all waiters on its loop.
 /// Loop-bound.
 final class PlaylistReading {
     private let generation: Generation
@@ -78,9 +78,16 @@ final class PlaylistReading {
         let parse: @Sendable () -> (PlaylistLibrary.Outcome, News?) = {
             do {
                 let text = try ContentCoding.decoded(bytes, head.fields)
-                let document = try PlaylistDocument(
-                    text, key: key, url: url, base: base, generation: id,
-                    importing: shelf.parent(of: url)?.variables)
+                let type = head.fields["Content-Type"]
+                let document =
+                    if PlaylistKind.sniff(text) == nil, FeedRecognition.isFeed(text, type: type) {
+                        try PlaylistDocument(
+                            feed: text, type: type, key: key, url: url, base: base, generation: id)
+                    } else {
+                        try PlaylistDocument(
+                            text, key: key, url: url, base: base, generation: id,
+                            importing: shelf.parent(of: url)?.variables)
+                    }
                 return (.document(document), Self.put(document, partOf: whole, on: shelf, at: now))
             } catch { return (.refused(bytes, PlaylistLibrary.reason(error)), nil) }
         }
@@ -99,6 +106,10 @@ final class PlaylistReading {
     private static func put(
         _ document: PlaylistDocument, partOf whole: CacheKey?, on shelf: PlaylistShelf, at now: Duration
     ) -> News {
+        if !document.order.isEmpty || document.isFeed { shelf.feeds.put(document) }
+        guard !document.isFeed else {
+            return News(document: document, whole: document.key, joined: [], left: [])
+        }
         let former = document.isLive ? shelf.document(document.key) : nil
         let (whole, joined) = shelf.put(document, partOf: whole, at: now)
         let left = former.map { document.left(since: $0, at: now) } ?? []

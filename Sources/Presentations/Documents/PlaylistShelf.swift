@@ -24,6 +24,8 @@ package struct Membership: Sendable {
 
 /// The recently served playlists, which tell which segment a request is for, and what follows it. From any thread.
 package final class PlaylistShelf: Sendable {
+    /// The feeds and lists of files, which have no segments.
+    package let feeds = FeedShelf()
     private let state = Mutex(State())
     /// While no streams are played, this spares requests the lock.
     private let isEmpty = Atomic<Bool>(true)

@@ -3,7 +3,7 @@ import CachePolicy
 import HTTPModel
 import Playlists
 
-/// How a client reaches the URLs in a playlist: everything that its text depends on besides the origin's text.
+/// How a client reaches the URLs in a playlist or feed: everything that its text depends on besides the origin's text.
 package struct PlaylistForm: Sendable, Hashable {
     /// How URLs of origins are written.
     package enum Style: Sendable, Hashable {
@@ -45,16 +45,18 @@ package struct PlaylistForm: Sendable, Hashable {
     }
 }
 
-/// The text of a playlist for a client. The same input gives the same bytes.
+/// The text of a playlist or feed for a client. The same input gives the same bytes.
 package struct PlaylistText: Sendable {
     package let bytes: [UInt8]
     /// Whether it is the origin's text, byte for byte.
     package let isOriginal: Bool
+    /// Why it was not rewritten although it needs it; nil if nothing went wrong.
+    package let fault: String?
     /// A strong validator, derived from the bytes (RFC 9110 §8.8.3).
     package let etag: EntityTag
 
-    init(_ bytes: [UInt8], isOriginal: Bool) {
-        (self.bytes, self.isOriginal) = (bytes, isOriginal)
+    init(_ bytes: [UInt8], isOriginal: Bool, fault: String? = nil) {
+        (self.bytes, self.isOriginal, self.fault) = (bytes, isOriginal, fault)
         let hash = bytes.withUnsafeBytes { XXH3_128bits($0.baseAddress, $0.count) }
         etag = EntityTag(opaque: [hash.high64, hash.low64].map { String($0, radix: 16) }.joined(separator: "-"))
     }

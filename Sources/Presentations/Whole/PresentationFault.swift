@@ -9,7 +9,7 @@ package enum PresentationFault: Error, Sendable, CustomStringConvertible {
     case live
     /// A recording was ordered of something that cannot be recorded.
     case notRecordable(String)
-    /// Only its first bytes were ordered.
+    /// Its first or last bytes were ordered.
     case firstBytes
     /// Nothing in it can be fetched.
     case empty
@@ -28,7 +28,7 @@ package enum PresentationFault: Error, Sendable, CustomStringConvertible {
         switch self {
         case .live: "it is a live stream, which has no end: set how long to record it, such as --for 30m"
         case .notRecordable(let reason): reason
-        case .firstBytes: "it is a playlist, whose first bytes cannot be played: leave out --first"
+        case .firstBytes: "it is a playlist, whose first or last bytes cannot be played: leave out --first and --last"
         case .empty: "the playlist names nothing that can be fetched over HTTP"
         case .remote: "a part of it is described in another document (xlink), which is not supported"
         case .unreadable(let url, let error): "the playlist \(url.absolute.printable) cannot be read: \(error)"

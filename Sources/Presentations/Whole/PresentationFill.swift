@@ -18,6 +18,9 @@ package final class PresentationFill {
         package let url: OriginURL
         /// How many bytes of its beginning; nil for all. Only for resources that are not playlists.
         package let first: Int64?
+        /// What is fetched of it before the rest; nil for all in order. Only for resources that are not playlists, and
+        /// without `first`.
+        package let ends: HeadAndTail?
         /// The number of simultaneous transfers.
         package let connections: Int
         package let isPinned: Bool
@@ -26,9 +29,10 @@ package final class PresentationFill {
         package let recording: RecordingOrder?
 
         package init(
-            url: OriginURL, first: Int64? = nil, connections: Int = 1, isPinned: Bool = true,
+            url: OriginURL, first: Int64? = nil, ends: HeadAndTail? = nil, connections: Int = 1, isPinned: Bool = true,
             renditions: RenditionChoice = RenditionChoice(), recording: RecordingOrder? = nil
         ) {
+            self.ends = ends
             (self.url, self.first, self.connections, self.isPinned) = (url, first, connections, isPinned)
             (self.renditions, self.recording) = (renditions, recording)
         }
@@ -83,8 +87,9 @@ package final class PresentationFill {
     private func fetchFirst(isFresh: Bool) {
         let wanted = Prefetch.Order(
             // no trap: not below 0
-            url: order.url, range: order.first.map { 0..<max(0, $0) }, connections: order.connections,
-            isPinned: order.isPinned && order.recording == nil, keeps: order.recording == nil, isFresh: isFresh)
+            url: order.url, range: order.first.map { 0..<max(0, $0) }, ends: order.ends,
+            connections: order.connections, isPinned: order.isPinned && order.recording == nil,
+            keeps: order.recording == nil, isFresh: isFresh)
         let prefetch = Prefetch(wanted, pace: pace, on: loop) { [self] result in
             let state = first?.state
             first = nil
@@ -113,7 +118,7 @@ package final class PresentationFill {
     private static let noPlaylist = "it is not a playlist, so there is nothing to record: leave out --for"
 
     private func take(_ document: PlaylistDocument) {
-        guard order.first == nil else { return fail(.firstBytes) }
+        guard order.first == nil, order.ends == nil else { return fail(.firstBytes) }
         self.document = document
         if let recorded = order.recording { return record(document, recorded) }
         guard !document.isLive else {

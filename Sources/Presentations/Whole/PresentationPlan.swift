@@ -24,12 +24,13 @@ package struct PresentationPlan: Sendable {
     private var sessionKeys: [PresentationItem] = []
     private var isProtected = false
 
-    /// - Parameter document: the first playlist; not a plain list of addresses.
+    /// - Parameter document: the first playlist; neither a plain list of addresses nor a feed.
     package init(_ document: PlaylistDocument, _ choice: RenditionChoice) throws(PresentationFault) {
         first = document
         switch document.content {
         case .hls(let playlist): try take(playlist, choice)
         case .dash(let mpd): try take(mpd, choice)
+        case .feed: throw .empty
         }
     }
 

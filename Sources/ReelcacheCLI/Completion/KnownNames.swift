@@ -10,10 +10,11 @@ import Foundation
 import HTTPModel
 import Logging
 import Reelcache
+import Subscriptions
 
 /// Kinds of names that completion looks up in the cache. To add one, add a case and the function that lists its names.
 enum KnownNames: String {
-    case urls, downloads, categories
+    case urls, downloads, categories, feeds
 
     /// How many names a shell gets at most.
     private static let limit = 300
@@ -27,6 +28,7 @@ enum KnownNames: String {
             case .urls: try? Self.urls(place, configuration, proxy)
             case .downloads: try? Self.downloads(place, configuration, proxy)
             case .categories: try? Self.categories(configuration, proxy)
+            case .feeds: try? Self.feeds(configuration, proxy)
             }
         return Array((names ?? []).prefix(Self.limit))
     }
@@ -86,6 +88,21 @@ enum KnownNames: String {
         case "cancel": !state.hasEnded || state == .failed
         case "move": !state.hasEnded
         default: true
+        }
+    }
+
+    /// Leaves out URLs with secrets, like those of resources.
+    private static func feeds(_ configuration: ProxyConfiguration, _ proxy: RunningProxy?) throws -> [Candidate] {
+        let mask = try configuration.mask
+        let known: [SubscribedName]
+        if let proxy {
+            known = try ControlJSON.decode(FeedList.self, from: proxy.get("/api/v1/feeds")).feeds.map(
+                SubscribedName.init)
+        } else {
+            known = try SubscribedName.all(in: configuration.cacheDirectory, limit: limit)
+        }
+        return known.filter { !$0.url.contains(URLMask.replacement) && mask.masked($0.url) == $0.url }.map {
+            Candidate($0.url, ($0.title ?? "").printable)
         }
     }
 

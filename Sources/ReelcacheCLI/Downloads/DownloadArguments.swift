@@ -38,7 +38,7 @@ extension ProxyConfiguration {
     func urls(_ arguments: [String], file: String?) throws -> [OriginURL] {
         var list = try urlList()
         for argument in arguments { list.add(argument: argument) }
-        if let file { list.add(lines: try Self.text(of: file), of: file == "-" ? "standard input" : file) }
+        if let file { list.add(lines: try CommandFile.text(of: file), of: file == "-" ? "standard input" : file) }
         guard list.problems.isEmpty else {
             let shown =
                 list.problems.prefix(10)
@@ -50,25 +50,5 @@ extension ProxyConfiguration {
                 "there is no URL in \(file.map { $0 == "-" ? "standard input" : $0 } ?? "the arguments")")
         }
         return list.urls
-    }
-
-    private static func text(of file: String) throws -> String {
-        let descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
-        var (bytes, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 1 << 16))
-        while true {
-            let count = descriptor >= 0 ? read(descriptor, &buffer, buffer.count) : -1
-            if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else {
-                throw CacheAccessError(
-                    "cannot read \(file == "-" ? "standard input" : file): \(String(errno: errno))")
-            }
-            if count == 0 { break }
-            bytes += buffer[..<count]
-        }
-        if descriptor != STDIN_FILENO { close(descriptor) }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw CacheAccessError("\(file) is not UTF-8: write one URL on each line")
-        }
-        return text
     }
 }

@@ -108,7 +108,7 @@ struct DownloadsList: ParsableCommand {
         let table = DownloadTable(
             width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
             mask: try secret.mask(configuration))
-        for line in table.list(listing.downloads) { print(line) }
+        for line in table.list(listing.downloads, hold: listing.summary.hold) { print(line) }
         print(Self.summary(listing, isFetching: isFetching))
     }
 
@@ -123,6 +123,10 @@ struct DownloadsList: ParsableCommand {
         var parts = DownloadState.allCases.filter { totals[$0] > 0 }.map { "\(totals[$0].grouped) \($0.rawValue)" }
         if parts.isEmpty { parts = ["no downloads"] }
         if totals.rate > 0 { parts.append(ProgressText.rate(totals.rate)) }
+        if isFetching, let hold = listing.summary.hold { parts.append(hold) }
+        if !listing.summary.settings.caps.isEmpty, let usage = listing.summary.usage {
+            parts.append("fetched \(usage.today.size) today, \(usage.thisMonth.size) this month")
+        }
         let waits = !isFetching && totals[.waiting] + totals[.downloading] > 0
         return parts.joined(separator: ", ")
             + (waits ? "; no proxy is running: they continue when one is started, or with reelcache prefetch" : "")

@@ -4,9 +4,11 @@ import CachePolicy
 import ControlAPI
 import Downloads
 import Foundation
+import HTTPModel
 import LocalFiles
 import Playlists
 import Reelcache
+import Subscriptions
 
 struct Prefetch: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -20,6 +22,8 @@ struct Prefetch: ParsableCommand {
 
               reelcache prefetch https://example.org/episode-1.mp3
               reelcache prefetch -i season.txt -o ~/Videos --limit-rate 2MB
+              reelcache prefetch https://example.org/film.mp4 --first 5MB --last 1MB
+              reelcache prefetch --feed https://example.org/podcast.xml --latest 5
               reelcache prefetch https://example.org/film.m3u8 --quality 1080p
               reelcache prefetch https://example.org/live.m3u8 --for 30m
             """)
@@ -34,10 +38,23 @@ struct Prefetch: ParsableCommand {
     var input: String?
     @Option(
         help: ArgumentHelp(
-            "Download only the first SIZE bytes of each, such as 10MB: enough for players to start at once.",
+            "Download the newest episodes of this podcast or other feed, without subscribing to it.", valueName: "url"),
+        completion: .known(.feeds))
+    var feed: String?
+    @Option(help: ArgumentHelp("Download this many episodes of the feed. (default: 3)", valueName: "number"))
+    var latest: Int?
+    @Option(
+        help: ArgumentHelp(
+            "Download only the first SIZE bytes of each, such as 10MB: enough for players to start at once. With --last, download them before the rest.",
             valueName: "size"),
         transform: DownloadArgument.size)
     var first: Int64?
+    @Option(
+        help: ArgumentHelp(
+            "Download the last SIZE bytes of each right after the first ones, and then the rest: a film whose index is at its end then plays at once.",
+            valueName: "size"),
+        transform: DownloadArgument.size)
+    var last: Int64?
     @Option(
         help: ArgumentHelp(
             "Start downloads of high priority before others that wait, and those of low priority after them.",
@@ -56,6 +73,8 @@ struct Prefetch: ParsableCommand {
         help: ArgumentHelp("Label the downloads, so that other commands find them with --category.", valueName: "name"),
         completion: .known(.categories))
     var category: String?
+    @Flag(help: "Download now, whatever schedule and download_cap say.")
+    var atOnce = false
     @OptionGroup(title: "OPTIONS FOR PLAYLISTS") var presentation: PresentationOptions
     @Flag(name: .customLong("no-pin"), help: "Do not pin the downloads: they may be evicted when the cache is full.")
     var noPin = false
@@ -67,11 +86,7 @@ struct Prefetch: ParsableCommand {
     var output: String?
     @Flag(help: "Queue the downloads and return at once.")
     var detach = false
-    @Option(
-        help: ArgumentHelp(
-            "Without a running proxy, allow this private origin, such as nas.local. May be repeated.",
-            valueName: "host|cidr"))
-    var allow: [String] = []
+    @OptionGroup var allowing: AllowOptions
     @Flag(help: "Print a line of JSON for each change.")
     var json = false
     @Flag(name: .shortAndLong, help: "Print errors only.")
@@ -80,8 +95,17 @@ struct Prefetch: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     func validate() throws {
-        guard !urls.isEmpty || input != nil else {
+        guard !urls.isEmpty || input != nil || feed != nil else {
             throw ValidationError("write one or more URLs, or name a file that lists them: -i FILE")
+        }
+        if let latest {
+            guard feed != nil else {
+                throw ValidationError("--latest counts the episodes of a feed: name one with --feed")
+            }
+            guard 1...SubscriptionOptions.latestRange.upperBound ~= latest else {
+                throw ValidationError(
+                    "--latest \(latest) is out of range: write 1 to \(SubscriptionOptions.latestRange.upperBound)")
+            }
         }
         guard 1...DownloadOrder.maxConnections ~= connections else {
             throw ValidationError(
@@ -92,9 +116,9 @@ struct Prefetch: ParsableCommand {
         }
         if let output {
             guard !output.isEmpty else { throw ValidationError("name the directory for the files: -o DIR") }
-            guard first == nil else {
+            guard first == nil || last != nil else {
                 throw ValidationError(
-                    "--first downloads no whole file that --output could place: leave one of them out")
+                    "--first downloads no whole file that --output could place: leave one of them out, or add --last")
             }
             guard presentation.isDefault else {
                 throw ValidationError(
@@ -107,39 +131,38 @@ struct Prefetch: ParsableCommand {
                 )
             }
         }
-        guard first == nil || presentation.isDefault else {
+        guard first == nil && last == nil || presentation.isDefault else {
+            let flag = first == nil ? "--last" : "--first"
             throw ValidationError(
-                "--first is for files, and a stream is downloaded as a whole: leave --first or the options for playlists out"
+                "\(flag) is for files, and a stream is downloaded as a whole: leave \(flag) or the options for playlists out"
             )
         }
-        guard !(detach && !allow.isEmpty) else {
+        guard !(detach && feed == nil && !allowing.allow.isEmpty) else {
             throw ValidationError(
                 "--allow is for what this command fetches, and --detach fetches nothing: leave one of them out")
         }
-        try cache.sources(allow.isEmpty ? [:] : ["allow": allow]).validateFlags()
     }
 
     func run() throws {
         var mask: URLMask? = .standard
         do {
-            var configuration = try cache.configuration
+            let configuration = allowing.applied(to: try cache.configuration)
             mask = try secret.mask(configuration)
-            configuration.allow += allow
-            let orders = try configuration.urls(urls, file: input).map { url in
-                DownloadOrder(
-                    url: url, first: first, priority: priority, connections: connections, limitRate: limitRate,
-                    category: category, isPinned: !noPin, renditions: presentation.choice,
-                    recordFor: presentation.recordFor)
-            }
+            let named = urls.isEmpty && input == nil ? [] : try configuration.urls(urls, file: input)
+            let feed = try feed.map(configuration.feedURL)
             let placement = try output.map { try FilePlacement(directory: $0) }
             let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
             let interruption = Interruption()
             let isWanted = { !interruption.isWished }
-            if detach {
-                try configuration.withDownloads(makesCache: true, isWanted: isWanted) { try queue(orders, $0, display) }
+            if detach, feed == nil {
+                try configuration.withDownloads(makesCache: true, isWanted: isWanted) { access in
+                    try queue(orders(named), access, display, isFetching: access.isFetching)
+                }
             } else {
-                try configuration.withProxy(carriesOutDownloads: true, isWanted: isWanted) { proxy in
-                    if configuration.isOffline && proxy.processID == getpid() {
+                try configuration.withProxy(carriesOutDownloads: !detach, isWanted: isWanted) { proxy in
+                    let orders = orders(try named + (feed.map { try episodes(of: $0, proxy, display, isWanted) } ?? []))
+                    if detach { return try queue(orders, proxy, display, isFetching: !proxy.isOwn) }
+                    if configuration.isOffline && proxy.isOwn {
                         throw CacheAccessError(
                             "offline is set, so no origin may be contacted: set it to false in the configuration file, or use --detach"
                         )
@@ -153,13 +176,35 @@ struct Prefetch: ParsableCommand {
         }
     }
 
-    private func queue(_ orders: [DownloadOrder], _ access: any DownloadAccess, _ display: DownloadDisplay) throws {
+    private func orders(_ urls: [OriginURL]) -> [DownloadOrder] {
+        urls.map { url in
+            DownloadOrder(
+                url: url, first: first, last: last, priority: priority, connections: connections, limitRate: limitRate,
+                category: category, isPinned: !noPin, isAtOnce: atOnce, renditions: presentation.choice,
+                recordFor: presentation.recordFor)
+        }
+    }
+
+    /// The newest episodes of a feed.
+    private func episodes(
+        of feed: OriginURL, _ proxy: RunningProxy, _ display: DownloadDisplay, _ isWanted: @escaping () -> Bool
+    ) throws -> [OriginURL] {
+        let preview = try proxy.previewFeed(feed, latest: latest ?? 3, title: nil, isWanted: isWanted)
+        let urls = preview.episodes.compactMap { try? OriginURL(url: $0.url) }
+        guard !urls.isEmpty else { throw CacheAccessError("\(feed.absolute) has no episodes that can be downloaded") }
+        display.say("\((preview.title ?? feed.absolute).printable): \(urls.count.of("episode"))")
+        return urls
+    }
+
+    private func queue(
+        _ orders: [DownloadOrder], _ access: any DownloadAccess, _ display: DownloadDisplay, isFetching: Bool
+    ) throws {
         let reports = try access.add(orders)
         for report in reports {
             display.event(DownloadEvent(report))
             display.say("queued \(report.name)" + (report.state == .waiting ? "" : " (\(report.state.rawValue))"))
         }
-        guard !access.isFetching else { return }
+        guard !isFetching else { return }
         display.say(
             "no proxy is running: \(reports.count == 1 ? "this download starts" : "these \(reports.count.grouped) downloads start") when one is started, or with reelcache prefetch"
         )

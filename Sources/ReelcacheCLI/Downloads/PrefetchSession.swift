@@ -13,27 +13,46 @@ final class PrefetchSession {
     private let proxy: RunningProxy
     private let display: DownloadDisplay
     private let interruption: Interruption
+    /// Whether an interrupt pauses the downloads.
+    private let pausesAtEnd: Bool
     private let placing: Placing?
     private var followed = FollowedDownloads()
     /// The file of each finished download.
     private var files: [Int64: File] = [:]
     private var isOffline = false
+    /// Why the ordered downloads do not begin; nil if they may.
+    private var hold: String?
+    /// Whether the schedule and the caps are for others.
+    private var isAtOnce = false
 
     private enum File { case wanted, placed, failed }
 
-    init(_ proxy: RunningProxy, _ display: DownloadDisplay, _ placement: FilePlacement?, _ interruption: Interruption) {
+    /// - Parameter pausesAtEnd: whether an interrupt pauses the downloads, so that only the same command continues
+    ///   them; otherwise they stay in the queue.
+    init(
+        _ proxy: RunningProxy, _ display: DownloadDisplay, _ placement: FilePlacement?, _ interruption: Interruption,
+        pausesAtEnd: Bool = true
+    ) {
         (self.proxy, self.display, self.interruption) = (proxy, display, interruption)
+        self.pausesAtEnd = pausesAtEnd
         placing = placement.map { Placing(proxy, $0, interruption) }
     }
 
     /// Orders the downloads, and waits until all have ended.
     /// - Throws: `ExitCode` if not all have completed.
     func run(_ orders: [DownloadOrder]) throws {
-        defer { display.clear() }
+        isAtOnce = orders.allSatisfy(\.isAtOnce)
         try tellOfOthers(besides: Set(orders.map(\.url.absolute)))
-        for report in try proxy.add(orders) { note(report) }
+        try follow(proxy.add(orders))
+    }
+
+    /// Waits until downloads that were ordered before have ended.
+    /// - Throws: `ExitCode` if not all have completed.
+    func follow(_ reports: [DownloadReport]) throws {
+        defer { display.clear() }
+        for report in reports { note(report) }
         try watch()
-        if interruption.isWished { try pause() }
+        if interruption.isWished, pausesAtEnd { try pause() }
         try finishFiles()
         display.clear()
         try end()
@@ -115,7 +134,14 @@ final class PrefetchSession {
         let isOffline: Bool
     }
 
+    private struct HoldEvent: Encodable {
+        let event = "hold"
+        let hold: String?
+        let heldUntil: Int64?
+    }
+
     private func note(_ summary: DownloadSummary) {
+        noteHold(summary)
         guard summary.isOffline != isOffline, !followed.haveAllEnded else { return }
         isOffline = summary.isOffline
         display.event(OfflineEvent(isOffline: isOffline))
@@ -125,6 +151,18 @@ final class PrefetchSession {
             )
         } else {
             display.say("the proxy at \(proxy.baseURL) is no longer offline")
+        }
+    }
+
+    /// Reports when the schedule or a cap begins to hold the downloads back, and when it lets them run.
+    private func noteHold(_ summary: DownloadSummary) {
+        guard !isAtOnce, summary.hold != hold, !followed.haveAllEnded else { return }
+        hold = summary.hold
+        display.event(HoldEvent(hold: hold, heldUntil: summary.heldUntil))
+        if let hold {
+            display.warn("waiting: \(hold); to download now, use --at-once")
+        } else {
+            display.say("the schedule and the caps let downloads run again")
         }
     }
 
@@ -215,7 +253,7 @@ final class PrefetchSession {
             }
             var report = report
             (report.bytes, report.total) = (
-                min(cached.cached, report.first ?? .max), min(cached.length, report.first ?? .max)
+                min(cached.cached, report.wantedFirst ?? .max), min(cached.length, report.wantedFirst ?? .max)
             )
             return report
         }

@@ -20,6 +20,7 @@ struct Play: ParsableCommand {
               reelcache play https://example.org/film.mp4
               reelcache play https://example.org/film.mp4 -- --fs --start=50%
               reelcache play --player vlc https://example.org/film.m3u8
+              reelcache play --prefetch-next https://example.org/show-s01e01.mp4
             """)
 
     @Argument(help: "The media URL, as its origin has it or as players open it.", completion: .known(.urls))
@@ -42,6 +43,11 @@ struct Play: ParsableCommand {
             "Without a running proxy, allow this private origin, such as nas.local. May be repeated.",
             valueName: "host|cidr"))
     var allow: [String] = []
+    @Flag(
+        help:
+            "Download the next episode, file of a list, or number of a series when most of this one was played, whatever the setting prefetch_next says."
+    )
+    var prefetchNext = false
     @OptionGroup var cache: CacheOptions
 
     func validate() throws { try sources.validateFlags() }
@@ -56,6 +62,7 @@ struct Play: ParsableCommand {
         var settings = try sources.read()
         // As with other commands, --allow adds to what the file allows.
         if !allow.isEmpty { settings.proxy.allow = try cache.configuration.allow + allow }
+        if prefetchNext { settings.proxy.prefetchesNext = true }
         let environment = ProcessInfo.processInfo.environment
         let program = try PlayerProgram(settings.player, searchPath: environment["PATH"])
         let signals = PlayerSignals()
@@ -63,26 +70,45 @@ struct Play: ParsableCommand {
             let code = try settings.proxy.withServingProxy(
                 logger: Self.logger(settings), isWanted: { !signals.isEndWished }
             ) { proxy, own in
-                let url = try settings.proxy.url(for: proxy.url(url).absolute, through: proxy.baseURL)
-                let code = try play(url, with: program, environment, signals)
-                if code != 0, code < 128, let refusal = proxy.refusal(ofURL: url) {
-                    Terminal.writeError("reelcache: \(refusal)")
-                }
+                let origin = try proxy.url(url)
+                // A proxy of this process has the setting.
+                if prefetchNext, own == nil { try proxy.prefetchNext(after: origin) }
+                let url = try settings.proxy.url(for: origin.absolute, through: proxy.baseURL)
+                let code = try play(url, through: proxy.baseURL, with: program, environment, signals)
                 if let own { Self.waitForOthers(of: own, signals) }
+                if prefetchNext, let own { Self.reportRest(of: own) }
                 return code
             }
             if code != 0 { throw ExitCode(code) }
         } catch ProxyError.portInUse {
             // A Reelcache of the household, or of another user, plays just as well.
-            if let url = NeighborProxy.url(for: url, settings.proxy) {
-                let code = try play(url, with: program, environment, signals)
-                guard code == 0 else { throw ExitCode(code) }
-                return
+            guard let base = settings.proxy.baseURL, LocalProxy.answers(at: base) else {
+                throw CacheAccessError(
+                    "another program uses \(settings.proxy.listen): choose another address with --listen, or find that program with reelcache doctor"
+                )
             }
-            throw CacheAccessError(
-                "another program uses \(settings.proxy.listen): choose another address with --listen, or find that program with reelcache doctor"
-            )
+            if prefetchNext {
+                Terminal.writeError(
+                    "reelcache: the proxy at \(base) is someone else's: its own setting prefetch_next decides about the next item"
+                )
+            }
+            let url = url.hasPrefix(base + "/") ? url : try settings.proxy.url(for: url, through: base)
+            let code = try play(url, through: base, with: program, environment, signals)
+            if code != 0 { throw ExitCode(code) }
         }
+    }
+
+    /// Runs the player, and says why the proxy refused the URL if it did.
+    /// - Returns: the player's exit code.
+    private func play(
+        _ url: String, through base: String, with program: PlayerProgram, _ environment: [String: String],
+        _ signals: PlayerSignals
+    ) throws -> Int32 {
+        let code = try play(url, with: program, environment, signals)
+        if code != 0, code < 128, let refusal = LocalProxy.refusal(ofURL: url, from: base) {
+            Terminal.writeError("reelcache: \(refusal)")
+        }
+        return code
     }
 
     private func play(
@@ -94,6 +120,15 @@ struct Play: ParsableCommand {
             program, arguments: arguments + [url], environment: PlayerProgram.environment(environment, host: host),
             signals: signals)
         return player.waitForEnd()
+    }
+
+    /// Reports downloads that have not ended: they wait for the next proxy.
+    private static func reportRest(of proxy: Proxy) {
+        let count = proxy.cache.downloads.active.count
+        guard count > 0 else { return }
+        Terminal.writeError(
+            "reelcache: \(count.of("download")) \(count == 1 ? "has" : "have") not ended: the next reelcache play or serve continues \(count == 1 ? "it" : "them")"
+        )
     }
 
     /// Logs only warnings and errors unless a level is configured, because the player uses the terminal.

@@ -1,0 +1,13 @@
+import CachePolicy
+import ControlAPI
+import Reelcache
+
+extension RunningProxy {
+    /// Has the next item downloaded when most of this one was played, or of an item of this feed or list, whatever the
+    /// setting says. Blocks.
+    /// - Throws: `CacheAccessError`
+    package func prefetchNext(after url: OriginURL) throws {
+        _ = try ask(
+            request("POST", "/api/v1/next", body: ["url": url.absolute]), for: WantedItemReport.self)
+    }
+}

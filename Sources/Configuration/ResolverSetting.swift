@@ -1,0 +1,73 @@
+import CachePolicy
+import Reelcache
+
+extension SettingReader<[MediaResolver]> {
+    /// In the file only: whoever can make a request must not be able to name a program.
+    static var resolvers: Self {
+        SettingReader(placeholder: "resolver", isFileOnly: true) { value throws(SettingProblems) in
+            guard value.origin.isFile else {
+                throw value.problem("resolvers can be set in the configuration file only; write them there")
+            }
+            return try SettingProblems.collect(
+                value.list(form: "resolvers: [{host: video.example, command: [yt-dlp, --get-url]}, ...]"),
+                ResolverKey.resolver)
+        } texts: {
+            $0.map(ResolverKey.text)
+        } summary: {
+            $0.isEmpty ? "(none)" : "\($0.count) resolver\($0.count == 1 ? "" : "s")"
+        }
+    }
+}
+
+/// A key of a resolver.
+private enum ResolverKey: String, CaseIterable {
+    case host, path, command, timeout
+
+    private static let list = allCases.map(\.rawValue).joined(separator: ", ")
+    private static let commandForm = "command: [yt-dlp, --get-url]"
+
+    static func resolver(_ value: SettingValue) throws(SettingProblems) -> MediaResolver {
+        var resolver = MediaResolver(command: [])
+        let members = try value.members(form: "- host: video.example, and below it the command")
+        _ = try SettingProblems.collect(members) { member throws(SettingProblems) in
+            guard let key = ResolverKey(rawValue: member.name) else {
+                throw member.problem("is not a key of a resolver; the keys are \(list)")
+            }
+            try key.read(member.value, &resolver)
+        }
+        guard members.contains(where: { $0.name == command.rawValue }) else {
+            throw value.problem("has no command; write \(commandForm)")
+        }
+        // Each value is valid; they may not be valid together.
+        do throws(RuleError) { _ = try Resolver(resolver) } catch {
+            throw members.first { $0.name == error.key }?.problem(error.reason) ?? value.problem(error.reason)
+        }
+        return resolver
+    }
+
+    private func read(_ value: SettingValue, _ resolver: inout MediaResolver) throws(SettingProblems) {
+        switch self {
+        case .host: resolver.hosts = try SettingKind.hostPattern.patterns(value, name: rawValue)
+        case .path: resolver.paths = try SettingKind.pathPattern.patterns(value, name: rawValue)
+        case .command:
+            if case .text = value.content {
+                throw value.problem(
+                    "is a list of the program and its arguments, not a line for a shell; write \(Self.commandForm)")
+            }
+            resolver.command = try SettingProblems.collect(value.list(form: Self.commandForm)) {
+                word throws(SettingProblems) in try word.element()
+            }
+        case .timeout:
+            resolver.timeout = try SettingKind<Duration>.time(in: MediaResolver.timeoutRange)
+                .reader(form: "timeout: 30s").read(value)
+        }
+    }
+
+    /// A resolver on one line. Arguments may be secrets, and this is logged.
+    static func text(_ resolver: MediaResolver) -> String {
+        let patterns = [(host, resolver.hosts), (path, resolver.paths)].filter { !$0.1.isEmpty }
+            .map { "\($0.0.rawValue): [\($0.1.joined(separator: ", "))]" }
+        let program = resolver.command.first ?? ""
+        return "{\((patterns + ["command: [\(program), ...]"]).joined(separator: ", "))}"
+    }
+}

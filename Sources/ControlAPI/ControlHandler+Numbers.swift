@@ -1,0 +1,63 @@
+import CachePolicy
+import Downloads
+import HTTPModel
+import HTTPTransport
+import Metrics
+
+/// Where the control interface reads counters.
+package struct ControlNumbers: Sendable {
+    /// The current counters. Called on a loop: it must not block.
+    package let stats: @Sendable () -> StatsSnapshot
+    /// The same with what `/metrics` has besides; likewise.
+    package let metrics: @Sendable () -> MetricsSnapshot
+    /// The counters over a span of time.
+    package let history: @Sendable (HistorySpan) -> HistoryReport
+
+    package init(
+        stats: @escaping @Sendable () -> StatsSnapshot, metrics: @escaping @Sendable () -> MetricsSnapshot,
+        history: @escaping @Sendable (HistorySpan) -> HistoryReport
+    ) {
+        (self.stats, self.metrics, self.history) = (stats, metrics, history)
+    }
+}
+
+extension ControlHandler {
+    /// Answers with all numbers in a text form for Prometheus. Reads memory alone, so that it takes as long with a
+    /// million resources.
+    func metrics(_ exchange: Exchange) {
+        let format = ExpositionFormat(accept: exchange.request.combined("Accept"))
+        let summary = downloads.snapshots.summary
+        let surroundings = MetricsSnapshot.Surroundings(
+            errors: ErrorName.all,
+            downloads: [
+                ("waiting", summary.waiting), ("downloading", summary.downloading), ("paused", summary.paused),
+            ], isOffline: policy.value.isOffline)
+        let page = Exposition.bytes(numbers.metrics().families(surroundings), format)
+        var response = Response(200, length: Int64(page.count))
+        response.field("Content-Type", format.contentType)
+        response.field("Cache-Control", "no-store")
+        response.field("Vary", "Accept")
+        exchange.respond(response, body: BytesSource(page))
+    }
+
+    /// Answers with the counters over a span of time.
+    func reportHistory(_ exchange: Exchange, _ parameters: ControlParameters) throws(ControlError) {
+        let text = parameters["span"] ?? HistorySpan.hour.rawValue
+        guard let span = HistorySpan(rawValue: text) else {
+            let spans = HistorySpan.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ControlError(400, "span is one of \(spans), not \(text.prefix(100))")
+        }
+        answer(exchange) { [numbers] _ in numbers.history(span) }
+    }
+}
+
+/// The names under which errors are counted, and which `/metrics` lists from the start.
+enum ErrorName {
+    /// Errors that are no failures of an origin: the table "Other errors" of docs/guide/http-api.md.
+    static let others = [
+        "refused", "bad-request", "request-timeout", "tunnel", "accept", "open-files", "disk-read", "disk-write",
+        "disk-sync", "store", "disk-file-missing", "index-damaged", "index-row", "access-log", "history",
+    ]
+
+    static let all = FailureKind.allCases.map(\.rawValue) + others
+}

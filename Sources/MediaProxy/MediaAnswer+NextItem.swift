@@ -1,0 +1,24 @@
+import CacheFill
+import DiskCache
+import HTTPModel
+import HTTPTransport
+import Presentations
+
+/// Notices when a player has read three quarters of an item, so that the next one is fetched.
+extension MediaAnswer {
+    /// - Parameter start: the first byte of the answer.
+    func beginItem(_ generation: Generation, at start: Int64, length: Int64?) {
+        // Segments of a stream have read-ahead of their own. What is not stored has a next that is not stored either.
+        guard !isAsStored, generation.isStored, let length, membership == nil, generation.whole == nil else { return }
+        let player = PlayerID(address: exchange.clientHost, agent: request.value(of: "User-Agent"))
+        item = handler.next.begin(
+            route.url, resource.key, by: player, at: start, length: length, resolvedRule)
+        itemMark = item?.mark ?? .max
+    }
+
+    /// Reports what was delivered of the item so far.
+    func noteItem(_ reader: CacheReader) {
+        itemMark = .max
+        if let item { handler.next.read(item, upTo: reader.offset, on: filler) }
+    }
+}

@@ -1,0 +1,91 @@
+import CachePolicy
+import Playlists
+import Synchronization
+
+/// The recently served feeds and lists of files, which tell what is played after an item. From any thread.
+package final class FeedShelf: Sendable {
+    private let state = Mutex(State())
+    /// While no feeds are served, this spares requests the lock.
+    private let isEmpty = Atomic<Bool>(true)
+
+    /// The most documents, and bytes of their texts: what is kept of a parsed feed takes about as many again.
+    fileprivate static let (mostDocuments, mostBytes) = (128, 32 << 20)
+
+    private struct Entry {
+        let document: PlaylistDocument
+        var lastUse: UInt64
+    }
+
+    private struct State {
+        var entries: [CacheKey: Entry] = [:]
+        var bytes = 0
+        var uses: UInt64 = 0
+
+        mutating func remove(_ key: CacheKey) -> PlaylistDocument? {
+            guard let entry = entries.removeValue(forKey: key) else { return nil }
+            bytes -= entry.document.text.count
+            return entry.document
+        }
+
+        /// Removes the documents that are beyond the limits, but not this one.
+        mutating func shrink(keeping key: CacheKey) -> [PlaylistDocument] {
+            var removed: [PlaylistDocument] = []
+            while entries.count > FeedShelf.mostDocuments || bytes > FeedShelf.mostBytes {
+                let oldest = entries.filter { $0.key != key }.min { $0.value.lastUse < $1.value.lastUse }
+                guard let oldest, let document = remove(oldest.key) else { break }
+                removed.append(document)
+            }
+            return removed
+        }
+
+        mutating func touch(_ key: CacheKey) {
+            uses &+= 1
+            entries[key]?.lastUse = uses
+        }
+    }
+
+    init() {}
+
+    /// Adds a document, replacing the one that its resource had before.
+    func put(_ document: PlaylistDocument) {
+        // Released outside the lock: there may be many items.
+        let removed = state.withLock { state in
+            let former = state.remove(document.key)
+            state.entries[document.key] = Entry(document: document, lastUse: 0)
+            state.bytes += document.text.count
+            state.touch(document.key)
+            return [former].compactMap(\.self) + state.shrink(keeping: document.key)
+        }
+        isEmpty.store(false, ordering: .releasing)
+        withExtendedLifetime(removed) {}
+    }
+
+    /// The last document of a resource, if it is still on the shelf.
+    package func document(_ key: CacheKey) -> PlaylistDocument? {
+        state.withLock { state in
+            state.touch(key)
+            return state.entries[key]?.document
+        }
+    }
+
+    /// Whether a document has this item. Costs one atomic load while the shelf is empty.
+    func contains(_ item: OriginURL) -> Bool {
+        guard !isEmpty.load(ordering: .acquiring) else { return false }
+        return state.withLock { state in state.entries.values.contains { $0.document.order.contains(item) } }
+    }
+
+    /// The documents that have an item, the most recent one first.
+    package func documents(with item: OriginURL) -> [PlaylistDocument] {
+        guard !isEmpty.load(ordering: .acquiring) else { return [] }
+        let documents = state.withLock { state in
+            state.entries.values.sorted { $0.lastUse > $1.lastUse }.map(\.document)
+        }
+        return documents.filter { $0.order.contains(item) }
+    }
+
+    /// What is played after an item, by the most recent document that has something after it.
+    func next(after item: OriginURL) -> PlaybackOrder.Next {
+        let found = documents(with: item).map { $0.order.next(after: item) }
+        return found.first { $0 != .nothing } ?? found.first ?? .unknown
+    }
+}

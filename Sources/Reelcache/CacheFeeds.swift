@@ -1,0 +1,151 @@
+import CachePolicy
+import Foundation
+import Playlists
+import Subscriptions
+
+/// The subscribed feeds of an open cache: their new episodes become downloads, as long as the cache is open.
+///
+/// Safe to use from any thread. Functions that change a subscription return once the change is saved.
+///
+/// ```swift
+/// try await cache.feeds.subscribe(to: podcast, options: FeedOptions(latest: 2, keep: .episodes(10)))
+/// ```
+public struct CacheFeeds: Sendable {
+    let cache: MediaCache
+
+    private var manager: SubscriptionManager { cache.subscriptions }
+
+    // MARK: State
+
+    /// All subscriptions, in the order of subscribing.
+    /// - Throws: `CacheError`: `.disk`, `.closed`.
+    public func subscriptions() async throws -> [FeedSubscription] {
+        try await perform { manager throws(SubscriptionError) in try manager.reports() }.map(FeedSubscription.init)
+    }
+
+    /// The subscription of a feed; nil if it is not subscribed.
+    /// - Parameter url: the URL under which it was subscribed, or where it is fetched by now.
+    /// - Throws: `CacheError`: `.unsupportedURL`, `.disk`, `.closed`.
+    public func subscription(of url: URL) async throws -> FeedSubscription? {
+        let origin = try MediaCache.origin(url)
+        return try await perform { manager throws(SubscriptionError) in
+            manager.isSubscribed(origin) ? try manager.detail(of: origin, limit: 1).feed : nil
+        }.map(FeedSubscription.init)
+    }
+
+    /// The known episodes of a subscribed feed, newest first.
+    /// - Parameter limit: the maximum number; nil for all.
+    /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.disk`, `.closed`.
+    public func episodes(of url: URL, limit: Int? = nil) async throws -> [FeedEpisode] {
+        let origin = try MediaCache.origin(url)
+        return try await perform { manager throws(SubscriptionError) in
+            try manager.detail(of: origin, limit: limit.map { max($0, 0) })
+        }.episodes.map(FeedEpisode.init)
+    }
+
+    // MARK: Changing them
+
+    /// Subscribes to a feed once it has been read, and orders its newest episodes. If it is subscribed already, replaces
+    /// its options, and checks it.
+    /// - Returns: the outcome of the check.
+    /// - Throws: `CacheError`: `.unreadableFeed` if it cannot be read, and then nothing is saved; `.unsupportedURL`,
+    ///   `.invalid` for invalid options, `.disk`, `.closed`.
+    @discardableResult
+    public func subscribe(to url: URL, options: FeedOptions = FeedOptions()) async throws -> FeedCheckResult {
+        let (origin, change) = (try MediaCache.origin(url), try options.change())
+        return FeedCheckResult(
+            try await awaiting { manager, end in manager.subscribe(origin, change, then: end) })
+    }
+
+    /// Unsubscribes from a feed, and cancels its downloads that have not ended. Cached episodes stay.
+    /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.disk`, `.closed`.
+    public func remove(_ url: URL) async throws {
+        let origin = try MediaCache.origin(url)
+        _ = try await perform { manager throws(SubscriptionError) in try manager.remove(origin) }
+    }
+
+    /// Checks feeds now, and waits until all are checked. Their downloads continue by themselves.
+    /// - Parameter url: nil for all feeds.
+    /// - Returns: the outcomes, in the order of subscribing.
+    /// - Throws: `CacheError`: `.unknownFeed`, `.unsupportedURL`, `.closed`.
+    @discardableResult
+    public func check(_ url: URL? = nil) async throws -> [FeedCheckResult] {
+        let origin = try url.map { try MediaCache.origin($0) }
+        return try await awaiting { manager, end in manager.check(origin, then: end) }.map(FeedCheckResult.init)
+    }
+
+    // MARK: Lists
+
+    /// Subscribes to the feeds of an OPML file that are not subscribed yet. They are checked soon.
+    /// - Parameters:
+    ///   - opml: the contents of the file.
+    ///   - options: for the new subscriptions; without a category, folders of the file become categories.
+    /// - Returns: the URLs that were added.
+    /// - Throws: `CacheError`: `.invalid` if it is not OPML, or for invalid options, `.disk`, `.closed`.
+    @discardableResult
+    public func importList(_ opml: Data, options: FeedOptions = FeedOptions()) async throws -> [String] {
+        let change = try options.change()
+        let list: OPML
+        do throws(FeedError) { list = try OPML(reading: [UInt8](opml)) } catch {
+            throw CacheError.invalid("the list cannot be imported: \(error)")
+        }
+        return try await perform { manager throws(SubscriptionError) in try manager.importList(list, change) }.added
+    }
+
+    /// All subscriptions as the text of an OPML file.
+    /// - Throws: `CacheError.closed`.
+    public func exportList() async throws -> String {
+        try await perform { manager throws(SubscriptionError) in try manager.exportList() }.text
+    }
+
+    // MARK: Calling the manager
+
+    private func perform<Value: Sendable>(
+        _ work: @Sendable (isolated SubscriptionManager) throws(SubscriptionError) -> Value
+    ) async throws(CacheError) -> Value {
+        guard !cache.isClosed else { throw .closed }
+        do throws(SubscriptionError) { return try await manager.run(work) } catch {
+            throw cache.isClosed ? .closed : CacheError(error)
+        }
+    }
+
+    /// Waits for an outcome that the manager reports later.
+    private func awaiting<Value: Sendable>(
+        _ begin:
+            @escaping @Sendable (
+                isolated SubscriptionManager, @escaping @Sendable (Result<Value, SubscriptionError>) -> Void
+            ) -> Void
+    ) async throws(CacheError) -> Value {
+        let manager = manager
+        let result = await withCheckedContinuation { continuation in
+            Task { await manager.run { begin($0) { continuation.resume(returning: $0) } } }
+        }
+        do throws(SubscriptionError) { return try result.get() } catch {
+            throw cache.isClosed ? .closed : CacheError(error)
+        }
+    }
+}
+
+extension SubscriptionManager {
+    /// Runs several steps without interruption.
+    fileprivate func run<Value: Sendable, Failure: Error>(
+        _ work: @Sendable (isolated SubscriptionManager) throws(Failure) -> Value
+    ) throws(Failure) -> Value { try work(self) }
+}
+
+extension MediaCache {
+    /// The subscribed feeds, and everything that can be done with them.
+    public var feeds: CacheFeeds { CacheFeeds(cache: self) }
+}
+
+extension CacheError {
+    init(_ error: SubscriptionError) {
+        switch error.kind {
+        case .unknown: self = .unknownFeed(error.description)
+        case .invalid: self = .invalid(error.description)
+        case .unreadable: self = .unreadableFeed(error.description)
+        case .closed: self = .closed
+        case .disk: self = .disk(error.description)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import Administration
+import ArgumentParser
+import CachePolicy
+import ControlAPI
+import Downloads
+import Foundation
+import LocalFiles
+import Reelcache
+import Subscriptions
+import TerminalText
+
+struct FeedsAdd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add", abstract: "Subscribe to a feed, or change its options.",
+        discussion: """
+            The feed is read at once; if that is impossible, nothing is saved. Its newest episodes are queued with low priority, and \
+            from then on each new one, once.
+
+              reelcache feeds add https://example.org/podcast.xml
+              reelcache feeds add https://example.org/news.xml --keep 2GB --title '*news*'
+            """)
+
+    @Argument(help: "The URL of an RSS or Atom feed, or of a list of files (M3U, PLS, XSPF).")
+    var url: String
+    @OptionGroup var options: FeedOptions
+    @OptionGroup var allowing: AllowOptions
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var secret: SecretOptions
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        let configuration = allowing.applied(to: try cache.configuration)
+        let interruption = Interruption()
+        let (check, isOwn) = try configuration.withProxy(isWanted: { !interruption.isWished }) { proxy in
+            let url = try configuration.feedURL(url)
+            let check = try proxy.subscribe(url, options.change) { !interruption.isWished }
+            return (check, proxy.isOwn)
+        }
+        if json {
+            print(try secret.json(check, configuration))
+        } else if check.outcome != .failed {
+            print(try secret.shown(check.line, configuration))
+            if let skipped = check.skipped, skipped > 0 {
+                Terminal.writeError(
+                    "reelcache: \(skipped.of("item")) of the feed \(skipped == 1 ? "has" : "have") no media that can be played"
+                )
+            }
+            if isOwn, !check.downloads.isEmpty {
+                print("no proxy is running: the downloads start when one is started, or with reelcache feeds check")
+            }
+        }
+        guard check.outcome != .failed else { throw CacheAccessError(try secret.shown(check.line, configuration)) }
+    }
+}
+
+extension RunningProxy {
+    /// Whether this process runs it, for this command alone.
+    var isOwn: Bool { processID == getpid() }
+}
+
+struct FeedsImport: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import", abstract: "Subscribe to the feeds of an OPML file, as other podcast programs export it.",
+        discussion: """
+            Feeds that are subscribed already stay as they are. The others are checked soon after, and their newest episodes queued.
+
+              reelcache feeds import subscriptions.opml --latest 1
+            """)
+
+    @Argument(help: "The file; - for standard input.", completion: .file(extensions: ["opml", "xml"]))
+    var file: String
+    @OptionGroup var options: FeedOptions
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var secret: SecretOptions
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        let configuration = try cache.configuration
+        let bytes = try CommandFile.bytes(of: file)
+        let interruption = Interruption()
+        let (result, isOwn) = try configuration.withProxy(isWanted: { !interruption.isWished }) { proxy in
+            (try proxy.importFeeds(bytes, options.change), proxy.isOwn)
+        }
+        guard !json else { return print(try secret.json(result, configuration)) }
+        for entry in result.skipped { Terminal.writeError("reelcache: \(try secret.shown(entry, configuration))") }
+        print(
+            "\(result.added.count.of("feed")) added"
+                + (result.known > 0 ? ", \(result.known.grouped) subscribed before" : ""))
+        if isOwn, !result.added.isEmpty {
+            print("no proxy is running: the feeds are checked when one is started, or with reelcache feeds check")
+        }
+    }
+}
+
+struct FeedsExport: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Print the subscriptions as OPML, which other podcast programs import.",
+        discussion: """
+            The list contains URLs in full, with passwords and tokens.
+
+              reelcache feeds export > subscriptions.opml
+            """)
+
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        let configuration = try cache.configuration
+        let text = try configuration.withKnownFeeds { proxy in
+            guard let proxy else {
+                throw CacheAccessError(
+                    "there are no subscriptions: there is no cache at \(configuration.cacheDirectory)")
+            }
+            return try proxy.exportFeeds()
+        }
+        print(String(decoding: text, as: UTF8.self), terminator: "")
+    }
+}

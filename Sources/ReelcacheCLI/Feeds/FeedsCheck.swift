@@ -1,0 +1,96 @@
+import Administration
+import ArgumentParser
+import CachePolicy
+import ControlAPI
+import Downloads
+import Foundation
+import Reelcache
+import Subscriptions
+import TerminalText
+
+struct FeedsCheck: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Check feeds for new episodes now.",
+        discussion: """
+            With a running proxy, new episodes are queued there. Without one, this command downloads them, and what was left in the \
+            queue, and ends when all is done: a timer can run it.
+
+              reelcache feeds check
+              reelcache feeds check https://example.org/podcast.xml
+            """)
+
+    @Argument(help: "The URL of a feed. (default: all)", completion: .known(.feeds))
+    var url: String?
+    @OptionGroup var allowing: AllowOptions
+    @Flag(help: "Print a line of JSON for each feed, and for each change of a download.")
+    var json = false
+    @Flag(name: .shortAndLong, help: "Print errors only.")
+    var quiet = false
+    @OptionGroup var secret: SecretOptions
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        var mask: URLMask? = .standard
+        do {
+            let configuration = allowing.applied(to: try cache.configuration)
+            mask = try secret.mask(configuration)
+            let display = DownloadDisplay(isJSON: json, isQuiet: quiet, mask: mask)
+            let (interruption, began) = (Interruption(), Int64(time(nil)))
+            try configuration.withProxy(carriesOutDownloads: true, isWanted: { !interruption.isWished }) { proxy in
+                let checks = try check(proxy, try url.map(configuration.feedURL), display, interruption)
+                let failed = checks.count { $0.outcome == .failed }
+                // A proxy that another process runs continues by itself.
+                let downloadsFail = try proxy.isOwn && !download(proxy, since: began, display, interruption)
+                if failed > 0 || downloadsFail {
+                    throw ExitCode(failed == checks.count && failed > 0 ? 1 : 3)
+                }
+            }
+        } catch {
+            if json { DownloadDisplay.tellAsJSON(error, mask) }
+            throw error
+        }
+    }
+
+    private struct CheckEvent: Encodable {
+        let check: FeedCheck
+
+        private enum Key: CodingKey { case event }
+
+        func encode(to encoder: any Encoder) throws {
+            try check.encode(to: encoder)
+            var members = encoder.container(keyedBy: Key.self)
+            try members.encode("check", forKey: .event)
+        }
+    }
+
+    private func check(
+        _ proxy: RunningProxy, _ url: OriginURL?, _ display: DownloadDisplay, _ interruption: Interruption
+    ) throws -> [FeedCheck] {
+        let checks = try proxy.checkFeeds(url) { !interruption.isWished }
+        for check in checks {
+            display.event(CheckEvent(check: check))
+            if check.outcome == .failed { display.warn(check.line) } else { display.say(check.line) }
+        }
+        if checks.isEmpty { display.say("no feeds: subscribe with reelcache feeds add URL") }
+        return checks
+    }
+
+    /// Waits for the downloads of all feeds, also those that were left in the queue.
+    /// - Parameter began: when the command began, in seconds since 1970: some may have ended since.
+    /// - Returns: whether all have completed.
+    private func download(
+        _ proxy: RunningProxy, since began: Int64, _ display: DownloadDisplay, _ interruption: Interruption
+    ) throws -> Bool {
+        let open = try proxy.downloads().downloads.filter { $0.feed != nil && $0.state != .paused }
+        let known = Set(open.map(\.id))
+        let ended = try proxy.history(limit: nil, category: nil).filter {
+            $0.feed != nil && $0.finished ?? 0 >= began && $0.state != .cancelled && !known.contains($0.id)
+        }
+        do {
+            try PrefetchSession(proxy, display, nil, interruption, pausesAtEnd: false).follow(ended.reversed() + open)
+        } catch is ExitCode {
+            return false
+        }
+        return true
+    }
+}

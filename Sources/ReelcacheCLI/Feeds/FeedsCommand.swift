@@ -1,0 +1,255 @@
+import Administration
+import ArgumentParser
+import CachePolicy
+import Configuration
+import ControlAPI
+import Foundation
+import HTTPModel
+import Reelcache
+import Subscriptions
+import TerminalText
+import Units
+
+struct FeedsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "feeds", abstract: "Subscribe to podcasts and other feeds, so that new episodes are downloaded.",
+        discussion: """
+            A running proxy checks the feeds by itself. Without one, run reelcache feeds check from time to time.
+
+              reelcache feeds add https://example.org/podcast.xml --latest 2 --keep 10
+              reelcache feeds
+              reelcache feeds import subscriptions.opml
+            """,
+        subcommands: [
+            FeedsList.self, FeedsAdd.self, FeedsShow.self, FeedsRemove.self, FeedsCheck.self, FeedsImport.self,
+            FeedsExport.self,
+        ], defaultSubcommand: FeedsList.self)
+}
+
+extension ProxyConfiguration {
+    /// Passes a proxy to `body` that has the subscriptions: the running one, otherwise one of this process, which
+    /// checks feeds on demand only. nil if there is no cache, and so no subscription; then none is created.
+    func withKnownFeeds<Result>(_ body: (RunningProxy?) throws -> Result) throws -> Result {
+        let isThere = access(cacheDirectory + "/index.sqlite", F_OK) == 0 || errno != ENOENT
+        guard isThere || RunningProxy(cacheDirectory: cacheDirectory) != nil else { return try body(nil) }
+        return try withProxy { try body($0) }
+    }
+
+    /// The URL of a feed that a user names.
+    func feedURL(_ argument: String) throws -> OriginURL {
+        var list = try urlList()
+        list.add(argument: argument)
+        guard let url = list.urls.first else { throw CacheAccessError(list.problems.first ?? argument) }
+        return url
+    }
+
+    /// The error for a feed that is not subscribed, as there is no cache.
+    func notSubscribed(_ url: OriginURL) -> CacheAccessError {
+        CacheAccessError("\(url.absolute) is not subscribed: there is no cache at \(cacheDirectory)")
+    }
+}
+
+/// Options of a subscription.
+struct FeedOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Download this many of the newest episodes at first, and later each new one. (default: 3)",
+            valueName: "number"))
+    var latest: Int?
+    @Option(
+        help: ArgumentHelp(
+            "Label the downloads, so that other commands find them with --category.", valueName: "name"),
+        completion: .known(.categories))
+    var category: String?
+    @Option(
+        help: ArgumentHelp("Check the feed this often, 5m to 30d. (default: 1h)", valueName: "time"),
+        transform: FeedArgument.time)
+    var every: Int64?
+    @Option(
+        help: ArgumentHelp(
+            "Keep this many of its newest episodes, such as 5, or this much of them, such as 2GB, and remove older ones. (default: all)",
+            valueName: "number|size|all"), transform: FeedArgument.keep)
+    var keep: SubscriptionChange.Keep?
+    @Option(
+        help: ArgumentHelp(
+            "Download only episodes with this text in their title, or with titles that match a pattern with *; case does not matter.",
+            valueName: "pattern"))
+    var title: String?
+    @Option(
+        help: ArgumentHelp(
+            "Let its downloads fetch at most this much in a day or month, such as 500MB/day. (default: none)",
+            valueName: "size/day|month|none"), transform: FeedArgument.caps)
+    var cap: [DownloadCap]?
+
+    func validate() throws {
+        if let latest, !SubscriptionOptions.latestRange.contains(latest) {
+            throw ValidationError(
+                "--latest \(latest) is out of range: write 0 to \(SubscriptionOptions.latestRange.upperBound)")
+        }
+    }
+
+    var change: SubscriptionChange {
+        var change = SubscriptionChange()
+        (change.latest, change.category, change.every, change.keep, change.title) = (
+            latest, category, every, keep, title
+        )
+        change.caps = cap
+        return change
+    }
+}
+
+/// Which private origins a command without a running proxy may fetch from.
+struct AllowOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Without a running proxy, allow this private origin, such as nas.local. May be repeated.",
+            valueName: "host|cidr"))
+    var allow: [String] = []
+
+    func validate() throws {
+        var sources = SettingSources()
+        if !allow.isEmpty { sources.flags["allow"] = allow }
+        try sources.validateFlags()
+    }
+
+    /// The configuration with these origins allowed as well.
+    func applied(to configuration: ProxyConfiguration) -> ProxyConfiguration {
+        var configuration = configuration
+        configuration.allow += allow
+        return configuration
+    }
+}
+
+/// Values of options; the errors say what to write instead.
+enum FeedArgument {
+    static func time(_ text: String) throws -> Int64 {
+        guard let seconds = SubscriptionText.seconds(text), SubscriptionOptions.everyRange.contains(seconds) else {
+            throw ValidationError("write a time from 5m to 30d, like 90m or 12h")
+        }
+        return seconds
+    }
+
+    static func caps(_ text: String) throws -> [DownloadCap] {
+        guard let caps = DownloadCap.list(text) else { throw ValidationError("write \(SubscriptionText.capForm)") }
+        return caps
+    }
+
+    static func keep(_ text: String) throws -> SubscriptionChange.Keep {
+        guard let keep = SubscriptionChange.Keep(text) else {
+            throw ValidationError("write \(SubscriptionText.keepForm)")
+        }
+        return keep
+    }
+}
+
+struct FeedsList: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the subscribed feeds, and what is wrong with them.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var secret: SecretOptions
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        let configuration = try cache.configuration
+        let feeds = try configuration.withKnownFeeds { try $0?.feeds() ?? [] }
+        guard !json else { return print(try secret.json(feeds, configuration)) }
+        let table = FeedTable(
+            width: Terminal.width, isUnicode: Terminal.isUnicode, now: Int64(time(nil)),
+            mask: try secret.mask(configuration))
+        for line in table.list(feeds) { print(line) }
+        let broken = feeds.count { $0.message != nil }
+        print(
+            feeds.isEmpty
+                ? "no feeds: subscribe with reelcache feeds add URL"
+                : feeds.count.of("feed") + (broken > 0 ? ", \(broken.grouped) broken" : ""))
+    }
+}
+
+struct FeedsShow: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Show a subscription and its newest episodes.")
+
+    @Argument(help: "The URL of the feed.", completion: .known(.feeds))
+    var url: String
+    @Option(help: ArgumentHelp("Limit the list to this many episodes.", valueName: "number"))
+    var limit = 20
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var secret: SecretOptions
+    @OptionGroup var cache: CacheOptions
+
+    private static let labelWidth = 12
+
+    func validate() throws {
+        if limit < 1 { throw ValidationError("--limit \(limit) shows nothing: write 1 or more") }
+    }
+
+    func run() throws {
+        let configuration = try cache.configuration
+        let detail = try configuration.withKnownFeeds { proxy in
+            let url = try configuration.feedURL(url)
+            guard let proxy else { throw configuration.notSubscribed(url) }
+            return try proxy.feed(url, limit: limit)
+        }
+        guard !json else { return print(try secret.json(detail, configuration)) }
+        let now = Int64(time(nil))
+        for (label, value) in Self.rows(detail.feed, now: now) {
+            print(try secret.shown(label.padded(to: Self.labelWidth) + value, configuration))
+        }
+        let table = FeedTable(
+            width: Terminal.width, isUnicode: Terminal.isUnicode, now: now, mask: try secret.mask(configuration))
+        for line in table.episodes(detail.episodes) { print(line) }
+    }
+
+    private static func rows(_ feed: SubscriptionReport, now: Int64) -> [(String, String)] {
+        let rows: [(String, String?)] = [
+            ("title", feed.title), ("url", Terminal.shown(feed.url)), ("moved to", feed.address.map(Terminal.shown)),
+            ("latest", "\(feed.latest)"), ("category", feed.category),
+            ("every", TimeSpan(seconds: feed.every).exactText), ("keep", feed.keep ?? "all"),
+            ("only titles", feed.titlePattern), ("cap", feed.cap),
+            ("checked", feed.checked.map { TimeSpan.ago($0, now: now) } ?? "not yet"),
+            ("next check", feed.nextCheck > now ? "in \(TimeSpan(seconds: feed.nextCheck -| now))" : "due"),
+            ("fault", FeedTable.fault(feed, now: now)),
+            ("episodes", "\(feed.episodes.grouped), \(feed.ordered.grouped) of them downloaded or queued"),
+        ]
+        return rows.compactMap { label, value in value.map { (label, $0.printable) } }
+    }
+}
+
+struct FeedsRemove: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove", abstract: "Unsubscribe from feeds.",
+        discussion: """
+            Their downloads that have not ended are cancelled. Episodes that are cached stay, pinned as they are.
+
+              reelcache feeds remove https://example.org/podcast.xml
+            """)
+
+    @Argument(help: "The URLs of the feeds.", completion: .known(.feeds))
+    var urls: [String]
+    @Flag(help: "Print JSON.")
+    var json = false
+    @OptionGroup var secret: SecretOptions
+    @OptionGroup var cache: CacheOptions
+
+    func run() throws {
+        let configuration = try cache.configuration
+        let batch = try configuration.withKnownFeeds { proxy in
+            try Batch(urls) { name in
+                let url = try configuration.feedURL(name)
+                guard let proxy else { throw configuration.notSubscribed(url) }
+                return try proxy.removeFeed(url)
+            }
+        }
+        if json {
+            print(try secret.json(batch, configuration))
+        } else {
+            for feed in batch.done {
+                print(try secret.shown("unsubscribed from \((feed.title ?? feed.url).printable)", configuration))
+            }
+        }
+        try batch.exitIfFailed(secret, configuration)
+    }
+}

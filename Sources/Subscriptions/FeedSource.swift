@@ -1,0 +1,73 @@
+import CachePolicy
+
+/// Fetches feeds for subscriptions.
+package protocol FeedSource: Sendable {
+    /// Whether origins must not be contacted: then nothing is checked.
+    var isOffline: Bool { get }
+
+    /// Requests a document.
+    /// - Parameter end: called once, on any thread, perhaps before this returns.
+    /// - Returns: ends the request, after which `end` need not be called.
+    func fetch(_ request: FeedRequest, onEnd end: @escaping @Sendable (FeedAnswer) -> Void) -> @Sendable () -> Void
+}
+
+/// A request for a feed, or for a page of it.
+package struct FeedRequest: Sendable, Equatable {
+    package let url: OriginURL
+    /// Empty for an unconditional request.
+    package let validators: FeedValidators
+}
+
+/// The outcome of a request.
+package enum FeedAnswer: Sendable {
+    /// 304: the text is the one that was read last.
+    case notModified
+    case document(FeedDocument)
+    case failed(FeedFailure)
+}
+
+/// A text that may be a feed.
+package struct FeedDocument: Sendable {
+    /// Without a content coding; at most `FeedLimits.bytes`.
+    package var bytes: [UInt8]
+    /// The `Content-Type`.
+    package var type: String?
+    /// The URL that answered, after any redirects.
+    package var url: OriginURL
+    /// Whether permanent redirects alone led there.
+    package var hasMoved = false
+    package var validators = FeedValidators()
+
+    package init(bytes: [UInt8], type: String? = nil, url: OriginURL) {
+        (self.bytes, self.type, self.url) = (bytes, type, url)
+    }
+}
+
+/// Why a feed cannot be read.
+package struct FeedFailure: Error, Sendable, Equatable {
+    /// One line.
+    package let message: String
+    /// Seconds for which the origin asks to be left alone; nil if it does not.
+    package let retryAfter: Double?
+
+    package init(_ message: String, retryAfter: Double? = nil) {
+        (self.message, self.retryAfter) = (message, retryAfter)
+    }
+}
+
+/// The cached files of episodes. Blocks.
+package protocol EpisodeStore: Sendable {
+    /// How much of an episode is cached; nil for nothing.
+    func cached(_ url: OriginURL) throws -> CachedEpisode?
+    /// Removes an episode from the cache, unless it is being played.
+    /// - Returns: false if it is.
+    func remove(_ url: OriginURL) throws -> Bool
+}
+
+/// How much of an episode is cached.
+package struct CachedEpisode: Sendable, Equatable {
+    package var bytes: Int64
+    package var isComplete: Bool
+
+    package init(bytes: Int64, isComplete: Bool) { (self.bytes, self.isComplete) = (bytes, isComplete) }
+}

@@ -1,0 +1,56 @@
+import CachePolicy
+import Playlists
+
+/// An item of a subscribed feed, as it was read last.
+struct KnownEpisode: Sendable, Equatable {
+    enum State: String, Sendable, CaseIterable {
+        /// Not downloaded: it is older than the subscription, its title does not match, or too many were new at once.
+        case passedOver = "passed_over"
+        /// It became a download, which happens once.
+        case ordered
+        /// The same, and it was removed from the cache since.
+        case removed
+    }
+
+    /// 0 before it is saved.
+    var id: Int64 = 0
+    /// The identity that the feed states, and the one that it has without that (`FeedItem`).
+    var guid: String?
+    var file: String
+    var url: OriginURL
+    var title: String?
+    /// Seconds since 1970; nil if the feed states no date.
+    var published: Int64?
+    /// When it was first seen, in seconds since 1970.
+    let found: Int64
+    var state: State
+
+    init(_ item: FeedItem, found: Int64, state: State) {
+        (guid, file, url, title) = (item.guid, item.file, item.enclosure.url, item.title)
+        published = item.published.map { $0.components.seconds }
+        (self.found, self.state) = (found, state)
+    }
+
+    init(
+        id: Int64, guid: String?, file: String, url: OriginURL, title: String?, published: Int64?, found: Int64,
+        state: State
+    ) {
+        (self.id, self.guid, self.file, self.url) = (id, guid, file, url)
+        (self.title, self.published, self.found, self.state) = (title, published, found, state)
+    }
+
+    /// The identity by which downloads name it.
+    var identity: String { guid ?? file }
+
+    /// Whether it is newer than another one that was saved. Of episodes with equal dates, the later row is newer.
+    func isNewer(than other: KnownEpisode) -> Bool {
+        (published ?? found, id) > (other.published ?? other.found, other.id)
+    }
+
+    /// Takes over what another reading says of the same episode.
+    mutating func take(_ item: FeedItem) {
+        guid = item.guid ?? guid
+        (file, url, title) = (item.file, item.enclosure.url, item.title)
+        published = item.published.map { $0.components.seconds } ?? published
+    }
+}

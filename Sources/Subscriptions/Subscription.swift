@@ -1,0 +1,82 @@
+import CachePolicy
+
+/// A feed that is looked after: its new episodes become downloads.
+///
+///     url        under which it was subscribed; its name for people and for downloads
+///     address    where it is fetched by now
+///     check      a conditional request, and what follows from the answer
+///     broken     since the first of the checks in a row that failed
+package struct Subscription: Sendable, Equatable {
+    /// 0 before it is saved.
+    var id: Int64 = 0
+    package let url: OriginURL
+    /// Where it is fetched: another URL if it has moved.
+    package internal(set) var address: OriginURL
+    package internal(set) var options: SubscriptionOptions
+    /// The title of the feed; nil before the first reading, or if it has none.
+    package internal(set) var title: String?
+    /// Of the response at `address` that was read last.
+    var validators = FeedValidators()
+    /// Seconds that the feed itself wants between two checks; nil if it does not say.
+    var lifetime: Int64?
+    /// Whether the newest `latest` episodes are still to be downloaded, although they are not new.
+    var wantsLatest = true
+    /// When it was subscribed, in seconds since 1970, like all times here.
+    package let added: Double
+    /// The time of the last check; nil before.
+    package internal(set) var checked: Double?
+    /// The time of the last check that read the feed, or found it unchanged; nil before.
+    package internal(set) var read: Double?
+    /// When the next check is due.
+    package internal(set) var due: Double
+    /// Checks in a row that failed.
+    package internal(set) var failures = 0
+    /// The time of the first of these.
+    package internal(set) var brokenSince: Double?
+    /// What is wrong, in one line.
+    package internal(set) var message: String?
+
+    init(_ url: OriginURL, options: SubscriptionOptions, added: Double, due: Double) {
+        (self.url, address, self.options, self.added, self.due) = (url, url, options, added, due)
+    }
+
+    /// The URL that the next check requests. A feed that cannot be read where it moved may be back where it was.
+    var request: FeedRequest {
+        guard failures >= 2, failures.isMultiple(of: 2), address != url else {
+            return FeedRequest(url: address, validators: wantsLatest ? FeedValidators() : validators)
+        }
+        return FeedRequest(url: url, validators: FeedValidators())
+    }
+
+    /// Spreads the first check after a start.
+    /// - Parameter count: how many feeds there are.
+    mutating func delayStart(now: Double, count: Int, random: Double) {
+        due = FeedSchedule.start(due: due, every: options.every, count: count, now: now, random: random)
+    }
+
+    mutating func succeeded(now: Double) {
+        (checked, read) = (now, now)
+        (failures, brokenSince, message) = (0, nil, nil)
+    }
+
+    mutating func failed(_ message: String, now: Double) {
+        checked = now
+        failures = min(failures + 1, 1000)
+        brokenSince = brokenSince ?? now
+        self.message = message
+    }
+}
+
+/// What a conditional request needs of the last response (RFC 9110 §13.1).
+package struct FeedValidators: Sendable, Equatable {
+    package var etag: String?
+    package var lastModified: String?
+
+    /// Bytes of one of them. A longer one is not kept.
+    private static let longest = 4096
+
+    package init(etag: String? = nil, lastModified: String? = nil) {
+        self.etag = etag.flatMap { $0.utf8.count <= Self.longest ? $0 : nil }
+        self.lastModified = lastModified.flatMap { $0.utf8.count <= Self.longest ? $0 : nil }
+    }
+}

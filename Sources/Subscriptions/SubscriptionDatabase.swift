@@ -1,0 +1,211 @@
+import DiskCache
+import GRDB
+import Logging
+
+/// Stores all subscriptions and their episodes in `feeds.sqlite`. A save is durable when it returns. Blocks.
+///
+/// For use on one thread. A damaged database is set aside (`feeds.sqlite.damaged`), and a new one is started. It has
+/// the subscriptions in memory, but not their episodes (`takeLoss`).
+final class SubscriptionDatabase {
+    private let path: String
+    private let logger: Logger
+    private let database: SideDatabase
+    private var hasLost = false
+
+    init(directory: String, logger: Logger) throws(SubscriptionError) {
+        path = CacheStore.feeds(in: directory)
+        self.logger = logger
+        do throws(SideDatabase.Failure) {
+            database = try SideDatabase(path, of: "feeds", migrator: Self.migrator, logger: logger)
+        } catch { throw SubscriptionError(error) }
+    }
+
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        // `keep` is a number of episodes or a size, as the option is written. `lifetime` is the feed's own. The ID of a
+        // removed subscription is not assigned again.
+        migrator.registerMigration("1: feeds") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE subscription (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL UNIQUE, address TEXT NOT NULL, latest INTEGER NOT NULL,
+                        category TEXT, every INTEGER NOT NULL, keep TEXT, title_pattern TEXT, title TEXT, etag TEXT, last_modified TEXT,
+                        lifetime INTEGER, wants_latest INTEGER NOT NULL, added REAL NOT NULL, checked REAL, read REAL, due REAL NOT NULL,
+                        failures INTEGER NOT NULL, broken_since REAL, message TEXT);
+                    CREATE TABLE episode (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT, subscription INTEGER NOT NULL REFERENCES subscription(id) ON DELETE CASCADE,
+                        guid TEXT, file TEXT NOT NULL, url TEXT NOT NULL, title TEXT, published INTEGER, found INTEGER NOT NULL,
+                        state TEXT NOT NULL);
+                    CREATE INDEX episode_subscription ON episode(subscription, state);
+                    """)
+        }
+        // The most bytes that downloads of a feed may fetch, as text.
+        migrator.registerMigration("2: caps") { db in
+            try db.execute(sql: "ALTER TABLE subscription ADD COLUMN cap TEXT")
+        }
+        return migrator
+    }
+
+    // MARK: Subscriptions
+
+    /// Drops damaged rows, and removes them from the database.
+    func load() throws(SubscriptionError) -> [Subscription] {
+        try reading(ifDamaged: []) { [self] database in
+            let (subscriptions, damaged) = try database.read { db in
+                var (subscriptions, damaged): ([Subscription], [Int64]) = ([], [])
+                let rows = try Row.fetchCursor(db, sql: "SELECT * FROM subscription ORDER BY id")
+                while let row = try rows.next().map({ StoredRow($0) }) {
+                    if let subscription = try? Subscription(row) {
+                        subscriptions.append(subscription)
+                    } else {
+                        damaged.append(try row.integer("id"))
+                    }
+                }
+                return (subscriptions, damaged)
+            }
+            if !damaged.isEmpty {
+                logger.error(
+                    "\(damaged.count) of the subscriptions in \(path) cannot be read and were dropped: subscribe to the feeds again"
+                )
+                try database.write { db in
+                    for id in damaged { try db.execute(sql: "DELETE FROM subscription WHERE id = ?", arguments: [id]) }
+                }
+            }
+            return subscriptions
+        }
+    }
+
+    /// Saves subscriptions, all or none. Those with the ID 0 are new.
+    /// - Parameter all: returns all other subscriptions, to fill a new database if this one turns out to be damaged.
+    /// - Returns: the subscriptions with their IDs.
+    func save(_ subscriptions: [Subscription], all: () -> [Subscription]) throws(SubscriptionError) -> [Subscription] {
+        try writing {
+            try Self.write(subscriptions, in: $0)
+        } ifDamaged: { db in
+            _ = try Self.write(all(), in: db)
+            return try Self.write(subscriptions, in: db)
+        }
+    }
+
+    /// Saves a subscription and some of its episodes in one transaction.
+    /// - Parameters:
+    ///   - episodes: new ones, with the ID 0, and changed ones.
+    ///   - forgotten: the IDs of episodes to remove.
+    func save(
+        _ subscription: Subscription, _ episodes: [KnownEpisode], forgetting forgotten: [Int64] = [],
+        all: () -> [Subscription]
+    ) throws(SubscriptionError) {
+        func save(_ db: Database) throws {
+            _ = try Self.write([subscription], in: db)
+            let insert = try db.cachedStatement(sql: Self.insert("episode", KnownEpisode.columnNames))
+            for episode in episodes {
+                try insert.execute(arguments: StatementArguments(episode.columns(of: subscription.id)))
+            }
+            let delete = try db.cachedStatement(sql: "DELETE FROM episode WHERE id = ?")
+            for id in forgotten { try delete.execute(arguments: [id]) }
+        }
+        try writing(save) { db in
+            _ = try Self.write(all(), in: db)
+            try save(db)
+        }
+    }
+
+    /// Removes a subscription and its episodes.
+    func remove(_ id: Int64, all: () -> [Subscription]) throws(SubscriptionError) {
+        try writing {
+            try $0.execute(sql: "DELETE FROM subscription WHERE id = ?", arguments: [id])
+        } ifDamaged: {
+            _ = try Self.write(all(), in: $0)
+        }
+    }
+
+    private static func write(_ subscriptions: [Subscription], in db: Database) throws -> [Subscription] {
+        let statement = try db.cachedStatement(sql: insert("subscription", Subscription.columnNames))
+        return try subscriptions.map { subscription in
+            var saved = subscription
+            try statement.execute(arguments: StatementArguments(subscription.columns))
+            if saved.id == 0 { saved.id = db.lastInsertedRowID }
+            return saved
+        }
+    }
+
+    private static func insert(_ table: String, _ names: [String]) -> String {
+        let updates = names.dropFirst().map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        let marks = names.map { _ in "?" }.joined(separator: ", ")
+        return
+            "INSERT INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT(id) DO UPDATE SET \(updates)"
+    }
+
+    // MARK: Episodes
+
+    /// The episodes of a subscription, oldest row first. Damaged rows are dropped.
+    /// - Parameter states: only these.
+    func episodes(of id: Int64, in states: [KnownEpisode.State] = KnownEpisode.State.allCases)
+        throws(SubscriptionError) -> [KnownEpisode]
+    {
+        try reading(ifDamaged: []) { database in
+            try database.read { db in
+                let marks = states.map { _ in "?" }.joined(separator: ", ")
+                let rows = try Row.fetchCursor(
+                    db, sql: "SELECT * FROM episode WHERE subscription = ? AND state IN (\(marks)) ORDER BY id",
+                    arguments: StatementArguments([id] + states.map(\.rawValue) as [any DatabaseValueConvertible]))
+                var episodes: [KnownEpisode] = []
+                while let row = try rows.next() {
+                    if let episode = try? KnownEpisode(StoredRow(row)) { episodes.append(episode) }
+                }
+                return episodes
+            }
+        }
+    }
+
+    /// How many episodes of each subscription there are in each state.
+    func counts() throws(SubscriptionError) -> [Int64: [KnownEpisode.State: Int]] {
+        try reading(ifDamaged: [:]) { database in
+            try database.read { db in
+                var counts: [Int64: [KnownEpisode.State: Int]] = [:]
+                let rows = try Row.fetchCursor(
+                    db, sql: "SELECT subscription, state, count(*) AS number FROM episode GROUP BY subscription, state")
+                while let row = try rows.next().map({ StoredRow($0) }) {
+                    guard let state = KnownEpisode.State(rawValue: try row.text("state")) else { continue }
+                    let number = try row.integer("number", in: 0...Int64(Int32.max))
+                    counts[try row.integer("subscription"), default: [:]][state] = Int(number)
+                }
+                return counts
+            }
+        }
+    }
+
+    /// Whether all episodes were lost since the last call.
+    func takeLoss() -> Bool {
+        defer { hasLost = false }
+        return hasLost
+    }
+
+    func close() throws(SubscriptionError) {
+        do throws(SideDatabase.Failure) { try database.close() } catch { throw SubscriptionError(error) }
+    }
+
+    // MARK: Errors
+
+    private func reading<Value>(ifDamaged lost: Value, _ body: (DatabaseQueue) throws -> Value)
+        throws(SubscriptionError) -> Value
+    {
+        do throws(SideDatabase.Failure) {
+            return try database.read(body) {
+                hasLost = true
+                return lost
+            }
+        } catch { throw SubscriptionError(error) }
+    }
+
+    private func writing<Value>(_ body: (Database) throws -> Value, ifDamaged again: (Database) throws -> Value)
+        throws(SubscriptionError) -> Value
+    {
+        do throws(SideDatabase.Failure) {
+            return try database.write(body) { db in
+                hasLost = true
+                return try again(db)
+            }
+        } catch { throw SubscriptionError(error) }
+    }
+}

@@ -1,0 +1,117 @@
+import Playlists
+
+/// What follows from a reading of a feed: the episodes that become downloads, and what is remembered of all others.
+///
+/// An episode is ordered once, however often it is read, moved or removed. Right after subscribing, the newest
+/// `latest` are ordered, and all others passed over; later, each that is new. If very many are new at once, as when a
+/// feed moves to another host that gives all its items other identities, only the newest of them are.
+struct SubscriptionPlan {
+    /// New episodes that are ordered at once, unless `latest` is greater.
+    static let mostAtOnce = 10
+    /// Episodes that are remembered although the feed no longer has them.
+    static let mostRemembered = 20_000
+
+    /// The episodes to order, newest first. Their state is `ordered`.
+    private(set) var orders: [KnownEpisode] = []
+    /// The rows to save: all that are new or changed, oldest first, those of `orders` included.
+    private(set) var changed: [KnownEpisode] = []
+    /// Saved episodes to forget.
+    private(set) var forgotten: [Int64] = []
+    /// How many episodes were not known before.
+    private(set) var newCount = 0
+
+    /// - Parameters:
+    ///   - items: the items of the reading, in document order.
+    ///   - known: all saved episodes of the feed.
+    ///   - isFirst: whether the feed has not been read before.
+    ///   - wantsLatest: whether the newest `latest` are wanted although they are not new.
+    ///   - orderedBefore: identities of episodes for which there is a download already: the process ended before they
+    ///     were saved.
+    ///   - now: seconds since 1970.
+    init(
+        _ items: [FeedItem], known: [KnownEpisode], options: SubscriptionOptions, isFirst: Bool, wantsLatest: Bool,
+        orderedBefore: Set<String>, now: Int64
+    ) {
+        var lookup = EpisodeLookup(known, items)
+        // A stable order: of equal dates, the earlier in the document is the newer.
+        let newestFirst = Self.dated(items).enumerated().sorted {
+            ($0.element.date, -$0.offset) > ($1.element.date, -$1.offset)
+        }.map(\.element.item)
+        let most = options.keep?.count ?? .max
+        var (latestLeft, newLeft) = (
+            wantsLatest ? min(options.latest, most) : 0,
+            isFirst ? 0 : min(max(options.latest, Self.mostAtOnce), most)
+        )
+        for item in newestFirst {
+            let former = lookup.take(item)
+            var episode = former ?? KnownEpisode(item, found: now, state: .passedOver)
+            episode.take(item)
+            if former == nil { newCount += 1 }
+            let isWanted = options.title?.matches(item.title) ?? true
+            if episode.state == .passedOver {
+                if orderedBefore.contains(item.identity) || orderedBefore.contains(item.file) {
+                    episode.state = .ordered
+                } else if isWanted, latestLeft > 0 || former == nil && newLeft > 0 {
+                    episode.state = .ordered
+                    orders.append(episode)
+                }
+            }
+            if isWanted {
+                latestLeft = max(0, latestLeft - 1)
+                if former == nil { newLeft = max(0, newLeft - 1) }
+            }
+            if episode != former { changed.append(episode) }
+        }
+        changed.reverse()
+        forgotten = Self.surplus(lookup.missing)
+    }
+
+    /// Gives items without a date that of the one before them in the document. Without any date, the document's order
+    /// counts, which begins with the newest.
+    private static func dated(_ items: [FeedItem]) -> [(date: Int64, item: FeedItem)] {
+        var last = items.lazy.compactMap(\.published).first?.components.seconds ?? 0
+        return items.map { item in
+            last = item.published?.components.seconds ?? last
+            return (last, item)
+        }
+    }
+
+    /// The oldest of those passed over that the feed no longer has.
+    private static func surplus(_ missing: [KnownEpisode]) -> [Int64] {
+        guard missing.count > mostRemembered else { return [] }
+        return missing.sorted { $0.id < $1.id }.prefix(missing.count - mostRemembered).map(\.id)
+    }
+}
+
+/// Finds the saved episode of an item.
+private struct EpisodeLookup {
+    private var byGUID: [String: KnownEpisode] = [:]
+    private var byFile: [String: KnownEpisode] = [:]
+    private let guids: Set<String>
+    private var untaken: [Int64: KnownEpisode]
+
+    init(_ known: [KnownEpisode], _ items: [FeedItem]) {
+        for episode in known {
+            if let guid = episode.guid { byGUID[guid] = episode }
+            byFile[episode.file] = episode
+        }
+        guids = Set(items.compactMap(\.guid))
+        untaken = Dictionary(known.map { ($0.id, $0) }) { $1 }
+    }
+
+    /// The saved episodes that no item was.
+    var missing: [KnownEpisode] { Array(untaken.values) }
+
+    /// The saved episode that an item is, which no other item is then. The GUID decides (`FeedItem.isSame`); an item
+    /// whose GUID is not known is the episode with its file, unless another item has that one's GUID.
+    mutating func take(_ item: FeedItem) -> KnownEpisode? {
+        let found = item.guid.flatMap { byGUID[$0] } ?? byFile[item.file].flatMap { isFree($0, for: item) ? $0 : nil }
+        guard let found, untaken.removeValue(forKey: found.id) != nil else { return nil }
+        return found
+    }
+
+    private func isFree(_ episode: KnownEpisode, for item: FeedItem) -> Bool {
+        guard let known = episode.guid, item.guid != nil else { return true }
+        return !guids.contains(known)
+    }
+}

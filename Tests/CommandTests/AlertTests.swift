@@ -1,0 +1,94 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// When the alerting rules of `config/` fire, by promtool's own tests of rules.
+@Suite(.enabled(if: Prometheus.isExpected, "not installed: apt install prometheus"))
+struct AlertTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Series of a proxy, one value a minute in promtool's notation, and the alerts that have fired by some minute.
+    private func check(_ series: [String: String], interval: String = "1m", at time: String, firing: [String]) throws {
+        let inputs = series.sorted { $0.key < $1.key }.map { "      - {series: '\($0.key)', values: '\($0.value)'}" }
+        let samples = firing.sorted().map { "          - {labels: '{alertname=\"\($0)\"}', value: 1}" }
+        let file = directory.file("test.yaml")
+        try """
+        rule_files: ["\(Prometheus.rules)"]
+        evaluation_interval: 1m
+        tests:
+          - interval: \(interval)
+            input_series:
+        \(inputs.joined(separator: "\n"))
+            promql_expr_test:
+              - expr: count by (alertname) (ALERTS{alertstate="firing"})
+                eval_time: \(time)
+                exp_samples:\(samples.isEmpty ? " []" : "\n" + samples.joined(separator: "\n"))
+
+        """.write(toFile: file, atomically: true, encoding: .utf8)
+        let outcome = try ChildProcess.run("/usr/bin/env", ["promtool", "test", "rules", file])
+        #expect(outcome.exit == .exited(0), "\(outcome.stdout)\(outcome.stderr)")
+    }
+
+    /// A proxy that works.
+    private static let healthy = [
+        "up{job=\"reelcache\",instance=\"a\"}": "1x60",
+        "process_start_time_seconds{job=\"reelcache\",instance=\"a\"}": "1000x60",
+        "process_open_fds{job=\"reelcache\",instance=\"a\"}": "50x60",
+        "process_max_fds{job=\"reelcache\",instance=\"a\"}": "20000x60",
+        "reelcache_errors_total{instance=\"a\",kind=\"disk-write\"}": "0x60",
+        "reelcache_errors_total{instance=\"a\",kind=\"no-room\"}": "0x60",
+        "reelcache_errors_total{instance=\"a\",kind=\"refused\"}": "0+9x60",
+        "reelcache_errors_total{instance=\"a\",kind=\"origin-timeout\"}": "0+1x60",
+        "reelcache_origin_requests_total{instance=\"a\",reason=\"gap\"}": "0+20x60",
+        "reelcache_cache_dropped_chunks_total{instance=\"a\"}": "7x60",
+        "reelcache_disk_free_bytes{instance=\"a\"}": "1000x60",
+        "reelcache_cache_min_free_bytes{instance=\"a\"}": "1000x60",
+        "reelcache_cache_pinned_bytes{instance=\"a\"}": "500x60",
+        "reelcache_cache_limit_bytes{instance=\"a\"}": "1000x60",
+        "reelcache_first_byte_seconds_bucket{instance=\"a\",cache=\"hit\",le=\"0.001048575\"}": "0+10x60",
+        "reelcache_first_byte_seconds_bucket{instance=\"a\",cache=\"hit\",le=\"+Inf\"}": "0+10x60",
+    ]
+
+    @Test func nothingFiresOfAProxyThatWorks() throws {
+        try check(Self.healthy, at: "40m", firing: [])
+    }
+
+    @Test(arguments: [
+        ("up{job=\"reelcache\",instance=\"a\"}", "1x10 0x50", "ReelcacheDown"),
+        ("process_start_time_seconds{job=\"reelcache\",instance=\"a\"}", "1x5 2x5 3x5 4x60", "ReelcacheRestarting"),
+        ("process_open_fds{job=\"reelcache\",instance=\"a\"}", "19000x60", "ReelcacheFileLimit"),
+        ("reelcache_errors_total{instance=\"a\",kind=\"open-files\"}", "0x20 1x60", "ReelcacheFileLimit"),
+        ("reelcache_errors_total{instance=\"a\",kind=\"disk-write\"}", "0x20 1x60", "ReelcacheDiskErrors"),
+        ("reelcache_errors_total{instance=\"a\",kind=\"index-row\"}", "0x20 1x60", "ReelcacheDiskErrors"),
+        ("reelcache_errors_total{instance=\"a\",kind=\"no-room\"}", "0x20 1x60", "ReelcacheNoRoom"),
+        ("reelcache_errors_total{instance=\"a\",kind=\"access-log\"}", "0x20 1x60", "ReelcacheAccessLogDropped"),
+        ("reelcache_errors_total{instance=\"a\",kind=\"origin-timeout\"}", "0+10x60", "ReelcacheOriginFailures"),
+        ("reelcache_cache_dropped_chunks_total{instance=\"a\"}", "7x20 9x60", "ReelcacheDamagedChunks"),
+        ("reelcache_disk_free_bytes{instance=\"a\"}", "1000x10 100x60", "ReelcacheDiskFull"),
+        ("reelcache_cache_pinned_bytes{instance=\"a\"}", "500x10 950x60", "ReelcachePinnedFull"),
+        (
+            "reelcache_first_byte_seconds_bucket{instance=\"a\",cache=\"hit\",le=\"0.001048575\"}", "0x60",
+            "ReelcacheSlowHits"
+        ),
+    ]) func eachTroubleFiresItsAlert(series: String, values: String, alert: String) throws {
+        var trouble = Self.healthy
+        trouble[series] = values
+        if alert == "ReelcacheSlowHits" {
+            trouble[series.replacing("0.001048575", with: "2.147483647")] = "0+10x60"
+        }
+        try check(trouble, at: "25m", firing: [alert])
+    }
+
+    /// A day from the cache, then hours from the origin.
+    @Test func hitRatioThatCollapsesFires() throws {
+        let series = [
+            "reelcache_sent_bytes_total{job=\"r\",instance=\"a\",source=\"cache\"}": "0+1000000000x180 180000000000x20",
+            "reelcache_sent_bytes_total{job=\"r\",instance=\"a\",source=\"origin\"}":
+                "0+100000000x180 18000000000+1000000000x20",
+        ]
+        try check(series, interval: "10m", at: "30h", firing: [])
+        try check(series, interval: "10m", at: "33h", firing: ["ReelcacheHitRatioCollapsed"])
+    }
+}

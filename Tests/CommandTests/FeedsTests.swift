@@ -1,0 +1,320 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `reelcache feeds` and `reelcache prefetch --feed`.
+@Suite struct FeedsTests {
+    private let directory: TemporaryDirectory
+    private let origin: ScriptedOrigin
+
+    init() throws {
+        (directory, origin) = (try TemporaryDirectory(), try ScriptedOrigin())
+        origin.serveFeed([5, 4, 3, 2, 1])
+    }
+
+    private var cache: String { directory.file("cache") }
+    private var feed: String { origin.url("/feed.xml") }
+
+    private func run(_ arguments: String...) throws -> ChildProcess.Outcome {
+        try ReelcacheCommand.run(
+            arguments + ["--cache-dir", cache], environment: ["REELCACHE_ALLOW": "127.0.0.1"])
+    }
+
+    /// The episodes that are cached, and how often each was requested.
+    private func requests() -> [String: Int] {
+        Dictionary(
+            uniqueKeysWithValues: (1...9).map { ("e\($0)", origin.requestCount("/e\($0).mp3")) }.filter { $0.1 > 0 })
+    }
+
+    private func members(_ outcome: ChildProcess.Outcome) throws -> [[String: Any]] {
+        try #require(JSONSerialization.jsonObject(with: Data(outcome.stdout.utf8)) as? [[String: Any]], "\(outcome)")
+    }
+
+    /// States of the episodes, newest first.
+    private func states() throws -> [String] {
+        let outcome = try run("feeds", "show", feed, "--json")
+        let detail = try #require(
+            JSONSerialization.jsonObject(with: Data(outcome.stdout.utf8)) as? [String: Any], "\(outcome)")
+        return try #require(detail["episodes"] as? [[String: Any]]).compactMap { $0["state"] as? String }
+    }
+
+    private func waitForCached(_ count: Int) throws {
+        let deadline = ContinuousClock.now + .patience
+        while try states().count(where: { $0 == "cached" }) < count {
+            guard .now < deadline else { throw DeadlinePassed(what: "\(count) episodes", instead: "\(try states())") }
+        }
+    }
+
+    // MARK: Usage
+
+    @Test(arguments: [
+        ["add"], ["add", "http://a/b", "--latest", "-1"], ["add", "http://a/b", "--latest", "1001"],
+        ["add", "http://a/b", "--every", "1m"], ["add", "http://a/b", "--every", "60d"],
+        ["add", "http://a/b", "--every", "soon"], ["add", "http://a/b", "--keep", "0"],
+        ["add", "http://a/b", "--keep", "some"], ["add", "http://a/b", "--allow", "10.0.0.0/99"], ["show"],
+        ["show", "http://a/b", "--limit", "0"], ["remove"], ["import"], ["nonsense"],
+    ])
+    func wrongUsageIs2(arguments: [String]) throws {
+        let outcome = try ReelcacheCommand.run(["feeds"] + arguments + ["--cache-dir", cache])
+        #expect(outcome.exit == .exited(2) && outcome.stdout == "" && outcome.stderr.hasPrefix("Error: "), "\(outcome)")
+        #expect(!FileManager.default.fileExists(atPath: cache))
+    }
+
+    @Test func queriesCreateNoCache() throws {
+        #expect(try run("feeds").stdout == "no feeds: subscribe with reelcache feeds add URL\n")
+        #expect(try run("feeds", "--json").stdout == "[\n\n]\n")
+        #expect(
+            try run("feeds", "show", feed).failureLine
+                == "reelcache: \(feed) is not subscribed: there is no cache at \(cache)")
+        #expect(try run("feeds", "remove", feed).exit == .exited(1))
+        #expect(try run("feeds", "export").exit == .exited(1))
+        #expect(!FileManager.default.fileExists(atPath: cache))
+    }
+
+    // MARK: Subscribing
+
+    @Test func subscriptionQueuesEpisodesAndACheckDownloadsThem() throws {
+        let added = try run("feeds", "add", feed, "--latest", "2", "--category", "talks")
+        #expect(added.exit == .exited(0) && added.stdout.hasPrefix("Talk: 2 of 5 episodes queued\n"), "\(added)")
+        #expect(added.stdout.contains("no proxy is running"))
+        #expect(try states() == ["waiting", "waiting", "passed_over", "passed_over", "passed_over"])
+        #expect(requests() == [:])
+
+        origin.serveFeed([6, 5, 4, 3, 2, 1])
+        let checked = try run("feeds", "check")
+        #expect(
+            checked.exit == .exited(0) && checked.stdout.contains("Talk: 1 of 1 new episodes queued\n"), "\(checked)")
+        #expect(checked.stdout.contains("3 of 3 downloads completed"))
+        #expect(try states().prefix(4) == ["cached", "cached", "cached", "passed_over"])
+        #expect(requests() == ["e6": 1, "e5": 1, "e4": 1])
+
+        let again = try run("feeds", "check", feed)
+        #expect(again.exit == .exited(0) && again.stdout == "Talk: no new episodes\n", "\(again)")
+        #expect(try run("history", "--category", "talks").stdout.contains("3 downloads"))
+        let listed = try run("feeds")
+        #expect(listed.stdout.contains("Talk") && listed.stdout.contains(feed) && listed.stdout.contains("1 feed"))
+        let shown = try run("feeds", "show", feed, "--limit", "2").stdout
+        #expect(shown.contains("category    talks") && shown.contains("Episode 6") && !shown.contains("Episode 4"))
+
+        #expect(try run("feeds", "remove", feed).stdout == "unsubscribed from Talk\n")
+        #expect(try members(run("feeds", "list", "--json")).isEmpty)
+        #expect(try run("ls").stdout.contains("3 of 3 resources"), "what is cached stays")
+        #expect(
+            try run("feeds", "check", feed).failureLine
+                == "reelcache: \(feed) is not subscribed: list the feeds to see which are")
+    }
+
+    @Test func runningProxyDownloadsWhatIsSubscribed() throws {
+        let proxy = try ProxyProcess(cacheDirectory: cache)
+        let added = try run("feeds", "add", feed, "--latest", "2", "--json")
+        let check = try #require(
+            JSONSerialization.jsonObject(with: Data(added.stdout.utf8)) as? [String: Any], "\(added)")
+        #expect(check["outcome"] as? String == "read" && (check["downloads"] as? [Int])?.count == 2)
+        try waitForCached(2)
+        origin.serveFeed([6, 5, 4, 3, 2, 1])
+        #expect(try run("feeds", "check").stdout == "Talk: 1 of 1 new episodes queued\n")
+        try waitForCached(3)
+        #expect(requests() == ["e6": 1, "e5": 1, "e4": 1])
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test func episodesBeyondWhatIsKeptAreRemoved() throws {
+        #expect(try run("feeds", "add", feed, "--latest", "3", "--keep", "3").exit == .exited(0))
+        #expect(try run("feeds", "check").exit == .exited(0))
+        origin.serveFeed([7, 6, 5, 4, 3, 2, 1])
+        #expect(try run("feeds", "check").exit == .exited(0))
+        #expect(try states() == ["cached", "cached", "cached", "removed", "removed", "passed_over", "passed_over"])
+        #expect(try run("ls").stdout.contains("3 of 3 resources"))
+        #expect(try run("feeds", "add", feed, "--keep", "all").exit == .exited(0))
+        #expect(try members(run("feeds", "--json")).first?["keep"] == nil)
+    }
+
+    @Test func playedEpisodeStaysAlthoughItIsTooOld() throws {
+        let proxy = try ProxyProcess(cacheDirectory: cache)
+        #expect(try run("feeds", "add", feed, "--latest", "1", "--keep", "1").exit == .exited(0))
+        try waitForCached(1)
+        #expect(try proxy.get(origin.url("/e5.mp3")).status == 200)
+        origin.serveFeed([6, 5, 4, 3, 2, 1])
+        #expect(try run("feeds", "check").exit == .exited(0))
+        try waitForCached(2)
+        #expect(try states().prefix(2) == ["cached", "cached"])
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test func failedDownloadIsTheChecksFailure() throws {
+        origin.script("/e4.mp3") { ($0.status, $0.body, $0.media) = (404, [], nil) }
+        #expect(try run("feeds", "add", feed, "--latest", "2").exit == .exited(0))
+        let outcome = try run("feeds", "check")
+        #expect(outcome.exit == .exited(3) && outcome.stderr.contains("the origin answered 404"), "\(outcome)")
+        #expect(try states().prefix(2) == ["cached", "failed"])
+        #expect(try run("feeds", "check").exit == .exited(0), "it is not tried again by itself")
+    }
+
+    // MARK: What is no feed
+
+    @Test(arguments: ["/page", "/missing", "/circle", "/file", "/long"])
+    func whatIsNoFeedIsRefusedInOneLine(path: String) throws {
+        origin.serve("/page", bytes: Array("<!DOCTYPE html><html></html>".utf8), contentType: "text/html")
+        origin.script("/missing") { $0.status = 404 }
+        origin.script("/circle") { $0.redirect = "/circle" }
+        origin.script("/file") { $0.redirect = "file:///etc/passwd" }
+        origin.serve("/long", Media(seed: 1, size: 200_000_000), contentType: "application/rss+xml")
+        let reasons = [
+            "/page": "this is an HTML page, not a feed",
+            "/missing": "the origin answered 404: there is nothing at this URL",
+            "/circle": "more than 10 redirects", "/file": "redirected to file:///etc/passwd, which cannot be fetched",
+            "/long": "the feed cannot be read: it is longer than 32 MiB",
+        ]
+        let outcome = try run("feeds", "add", origin.url(path))
+        #expect(outcome.failureLine == "reelcache: \(origin.url(path)): \(reasons[path] ?? "")", "\(outcome)")
+        #expect(try members(run("feeds", "--json")).isEmpty)
+    }
+
+    @Test func privateOriginIsRefusedUnlessAllowed() throws {
+        let outcome = try ReelcacheCommand.run(["feeds", "add", feed, "--cache-dir", cache])
+        #expect(outcome.failureLine?.hasSuffix("to fetch from it, use --allow 127.0.0.1") == true, "\(outcome)")
+        #expect(origin.requestCount("/feed.xml") == 0)
+        let allowed = try ReelcacheCommand.run(["feeds", "add", feed, "--allow", "127.0.0.1", "--cache-dir", cache])
+        #expect(allowed.exit == .exited(0), "\(allowed)")
+    }
+
+    /// 200 MB without a length: it is refused at the limit, and memory does not grow with it.
+    @Test func feedWithoutAnEndIsRefusedInBoundedMemory() throws {
+        let proxy = try ProxyProcess(cacheDirectory: cache)
+        origin.serve("/long", Media(seed: 1, size: 200_000_000), contentType: "application/rss+xml")
+        origin.script("/long") { $0.chunkedEncoding = true }
+        let outcome = try run("feeds", "add", origin.url("/long"))
+        #expect(outcome.failureLine?.hasSuffix("it is longer than 32 MiB") == true, "\(outcome)")
+        #expect(origin.bytesSent("/long") < 80_000_000)
+        let status = try String(contentsOfFile: "/proc/\(proxy.process.pid)/status", encoding: .utf8)
+        let peak = try #require(status.firstMatch(of: /VmHWM:\s*(\d+) kB/).flatMap { Int($0.1) })
+        #expect(peak < 400_000, "\(peak) kB")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    @Test func feedThatBecomesAPageStaysAndHeals() throws {
+        #expect(try run("feeds", "add", feed, "--latest", "1").exit == .exited(0))
+        origin.serve("/feed.xml", bytes: Array("<html>Sign in</html>".utf8), contentType: "text/html")
+        let broken = try run("feeds", "check")
+        #expect(broken.exit == .exited(1), "\(broken)")
+        #expect(broken.stderr.contains("\(feed): this is an HTML page, not a feed"))
+        let listed = try run("feeds")
+        #expect(listed.stdout.contains("broken since ") && listed.stdout.contains("1 feed, 1 broken"), "\(listed)")
+        origin.serveFeed([6, 5])
+        #expect(try run("feeds", "check").exit == .exited(0))
+        #expect(try !run("feeds").stdout.contains("broken"))
+    }
+
+    // MARK: Lists
+
+    @Test func subscriptionsGoOutAsOPMLAndInAgain() throws {
+        origin.serve("/b.xml", bytes: FeedText.rss([9], at: origin, title: "B & <b>"), contentType: "text/xml")
+        #expect(try run("feeds", "add", feed, "--category", "talks & more").exit == .exited(0))
+        #expect(try run("feeds", "add", origin.url("/b.xml"), "--latest", "0").exit == .exited(0))
+        let exported = try run("feeds", "export")
+        #expect(exported.exit == .exited(0) && exported.stdout.hasPrefix("<?xml"))
+        let file = directory.file("list.opml")
+        try Data(exported.stdout.utf8).write(to: URL(fileURLWithPath: file))
+        let other = directory.file("other")
+        let imported = try ReelcacheCommand.run(["feeds", "import", file, "--latest", "1", "--cache-dir", other])
+        #expect(imported.exit == .exited(0) && imported.stdout.hasPrefix("2 feeds added\n"), "\(imported)")
+        let again = try ReelcacheCommand.run(["feeds", "import", file, "--cache-dir", other])
+        #expect(again.stdout == "0 feeds added, 2 subscribed before\n", "\(again)")
+        let feeds = try members(ReelcacheCommand.run(["feeds", "--json", "--cache-dir", other]))
+        #expect(feeds.compactMap { $0["url"] as? String } == [feed, origin.url("/b.xml")])
+        #expect(feeds.compactMap { $0["category"] as? String } == ["talks & more"])
+        #expect(feeds.compactMap { $0["latest"] as? Int } == [1, 1])
+        #expect(try ReelcacheCommand.run(["feeds", "export", "--cache-dir", other]).stdout == exported.stdout)
+        let wrong = try ReelcacheCommand.run(["feeds", "import", "/dev/null", "--cache-dir", other])
+        #expect(wrong.failureLine == "reelcache: the body cannot be imported: the feed is empty", "\(wrong)")
+    }
+
+    @Test func importedFeedsAreCheckedWhenAProxyStarts() throws {
+        let opml =
+            "<opml version=\"2.0\"><body><outline xmlUrl=\"\(feed)\"/><outline xmlUrl=\"file:///x\"/></body></opml>"
+        let file = directory.file("list.opml")
+        try Data(opml.utf8).write(to: URL(fileURLWithPath: file))
+        let imported = try run("feeds", "import", file, "--latest", "2")
+        #expect(
+            imported.stdout.hasPrefix("1 feed added\n") && imported.stderr.contains("only http and https"),
+            "\(imported)")
+        let proxy = try ProxyProcess(cacheDirectory: cache)
+        try waitForCached(2)
+        #expect(requests() == ["e5": 1, "e4": 1])
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    // MARK: Kills
+
+    /// A proxy that is killed while it reads a feed, and while it downloads an episode, goes on.
+    @Test func killedProxyGoesOnAndFetchesNothingTwice() throws {
+        #expect(try run("feeds", "add", feed, "--latest", "1").exit == .exited(0))
+        #expect(try run("feeds", "check").exit == .exited(0))
+        origin.serveFeed([7, 6, 5])
+        origin.hold("/feed.xml")
+        var proxy = try ProxyProcess(cacheDirectory: cache)
+        let check = try ReelcacheCommand.start(["feeds", "check", "--cache-dir", cache])
+        try origin.waitForRequests("/feed.xml", count: 3)
+        #expect(try proxy.process.killNow() == .signalled(SIGKILL))
+        #expect(try check.waitForExit() == .exited(1))
+        origin.release("/feed.xml")
+
+        origin.script("/e7.mp3") { $0.stallAfter = 50_000 }
+        proxy = try ProxyProcess(cacheDirectory: cache)
+        #expect(try run("feeds", "check").exit == .exited(0))
+        try origin.waitUntil("the first bytes") { $0.bytesSent("/e7.mp3") >= 50_000 }
+        #expect(try proxy.process.killNow() == .signalled(SIGKILL))
+        origin.release("/e7.mp3")
+
+        proxy = try ProxyProcess(cacheDirectory: cache)
+        try waitForCached(3)
+        #expect(try run("feeds", "check").stdout == "Talk: no new episodes\n")
+        let downloads = try run("history").stdout
+        #expect(downloads.contains("3 downloads"), "\(downloads)")
+        #expect(try proxy.process.terminate() == .exited(0))
+    }
+
+    // MARK: Other commands
+
+    @Test(arguments: Ownership.allCases) func episodesAreDownloadedWithoutASubscription(ownership: Ownership) throws {
+        let proxy = ownership == .running ? try ProxyProcess(cacheDirectory: cache) : nil
+        let outcome = try run("prefetch", "--feed", feed, "--latest", "2")
+        #expect(outcome.exit == .exited(0) && outcome.stdout.contains("Talk: 2 episodes\n"), "\(outcome)")
+        #expect(requests() == ["e5": 1, "e4": 1])
+        #expect(try members(run("feeds", "--json")).isEmpty)
+        let queued = try run("prefetch", "--feed", feed, "--detach")
+        #expect(queued.exit == .exited(0) && queued.stdout.contains("queued e3.mp3"), "\(queued)")
+        #expect(queued.stdout.contains("no proxy is running") == (proxy == nil))
+        #expect(try proxy?.process.terminate() ?? .exited(0) == .exited(0))
+    }
+
+    @Test(arguments: [["--latest", "2"], ["--feed", "nonsense"], ["--feed", "http://a/", "--latest", "0"]])
+    func wrongUsageOfPrefetchIsNamed(arguments: [String]) throws {
+        let outcome = try ReelcacheCommand.run(["prefetch"] + arguments + ["--cache-dir", cache])
+        #expect(outcome.exit != .exited(0) && outcome.stdout == "" && outcome.stderr != "", "\(outcome)")
+        #expect(!FileManager.default.fileExists(atPath: cache))
+    }
+
+    @Test func secretsInURLsOfFeedsAreMasked() throws {
+        let secret = feed + "?token=swordfish"
+        #expect(try !run("feeds", "add", secret).stdout.contains("swordfish"))
+        for arguments in [["feeds"], ["feeds", "--json"], ["feeds", "show", secret], ["feeds", "check", "--json"]] {
+            let outcome = try ReelcacheCommand.run(
+                arguments + ["--cache-dir", cache], environment: ["REELCACHE_ALLOW": "127.0.0.1"])
+            #expect(
+                outcome.exit == .exited(0) && !(outcome.stdout + outcome.stderr).contains("swordfish"), "\(outcome)")
+        }
+        #expect(try run("feeds", "--secrets").stdout.contains("swordfish"))
+        #expect(try run("feeds", "export").stdout.contains("swordfish"))
+    }
+
+    @Test(arguments: Ownership.allCases) func subscribedFeedsAreCompleted(ownership: Ownership) throws {
+        #expect(try run("feeds", "add", feed, "--latest", "0").exit == .exited(0))
+        let proxy = ownership == .running ? try ProxyProcess(cacheDirectory: cache) : nil
+        let outcome = try ReelcacheCommand.run(
+            ["complete", "zsh", "--", "feeds", "show", "--cache-dir", cache, ""],
+            environment: ["REELCACHE_COMPLETION_PATIENCE": "60000000"])
+        #expect(outcome.stdout.contains(feed), "\(outcome)")
+        #expect(try proxy?.process.terminate() ?? .exited(0) == .exited(0))
+    }
+}

@@ -1,0 +1,315 @@
+import CachePolicy
+import Foundation
+import Metrics
+import Reelcache
+import Testing
+import TestSupport
+
+private let film = Media(seed: 260, size: 1_500_000)
+private let other = Media(seed: 261, size: film.size)
+
+extension Stage {
+    /// Runs a story with an origin whose pages, below `/watch`, are resolved by a script.
+    /// - Parameter script: as in `ScriptedResolver`; `$media` is the URL of the film, without the signature `?sig=N`.
+    static func resolving(
+        _ script: String, timeout: Duration = .seconds(30), _ change: (inout Setting) -> Void = { _ in },
+        _ story: @escaping @Sendable (Stage, ScriptedResolver) throws -> Void
+    ) async throws {
+        let origin = try ScriptedOrigin()
+        let resolver = try ScriptedResolver("media='\(origin.url("/film.mp4"))'\n\(script)")
+        try await scenario { setting in
+            setting.origin = origin
+            setting.configure {
+                $0.resolvers = [
+                    MediaResolver(
+                        hosts: ["127.0.0.1"], paths: ["/watch*"], command: [resolver.path], timeout: timeout)
+                ]
+            }
+            change(&setting)
+        } _: { stage in
+            try story(stage, resolver)
+        }
+    }
+}
+
+extension Scenarios {
+    /// The media behind pages, and its addresses.
+    @Suite struct S26Resolvers {
+        private static let signed = #"echo "$media?sig=$n""#
+
+        // MARK: Pages
+
+        @Test func pageIsPlayedFromItsMediaAndCachedUnderItsOwnURL() async throws {
+            try await Stage.resolving(Self.signed) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/watch?v=1"), film)
+                #expect(resolver.runs == [stage.origin.url("/watch?v=1")])
+                #expect(stage.origin.requestCount("/watch") == 0)
+                let again = try stage.get("/watch?v=1")
+                expectWhole(again, film)
+                #expect(again.isHit && again.headers["Content-Type"] == "video/mp4")
+                try stage.restart()
+                #expect(try stage.get("/watch?v=1", range: "bytes=500-600").isHit)
+                #expect(resolver.runs.count == 1 && stage.origin.requestCount("/film.mp4") == 1)
+            }
+        }
+
+        @Test func cachedPagePlaysOfflineWithoutTheProgram() async throws {
+            try await Stage.resolving(Self.signed) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/watch?v=1"), film)
+                stage.proxy.cache.setOffline(true)
+                expectWhole(try stage.get("/watch?v=1"), film)
+                expectOneLine(try stage.get("/watch?v=2"), status: 504)
+                #expect(resolver.runs.count == 1)
+            }
+        }
+
+        @Test func hundredPlayersRunTheProgramOnce() async throws {
+            try await Stage.resolving(ScriptedResolver.wait(for: "go") + "\n" + Self.signed) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                let players = try (0..<100).map { _ in try stage.player() }
+                for player in players { try player.send(player.request(stage.target("/watch?v=1"))) }
+                try stage.waitForStats("a hundred requests") { $0.requests.total == 100 }
+                try resolver.touch("go")
+                for player in players { expectWhole(try player.readResponse(), film) }
+                #expect(resolver.runs.count == 1)
+                #expect(stage.origin.bytesSent("/film.mp4") == film.size)
+                #expect(try stage.stats.upstream.resolverRuns == 1)
+            }
+        }
+
+        @Test func seeksInAPageRequestTheRememberedAddress() async throws {
+            try await Stage.resolving(Self.signed) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                for start in [1_000_000, 0, 400_000] as [Int64] {
+                    expectPart(
+                        try stage.get("/watch?v=1", range: "bytes=\(start)-\(start + 999)"), start..<start + 1000,
+                        of: film)
+                }
+                #expect(resolver.runs.count == 1)
+                #expect(stage.origin.requests("/film.mp4").allSatisfy { $0.target == "/film.mp4?sig=1" })
+            }
+        }
+
+        @Test func addressIsFoundAgainOnceItHasExpired() async throws {
+            let script = #"echo "{\"url\": \"$media?sig=$n\", \"expires_in\": 60}""#
+            try await Stage.resolving(script) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                expectPart(try stage.get("/watch?v=1", range: "bytes=0-9"), 0..<10, of: film)
+                stage.wait(seconds: 59)
+                #expect(try stage.get("/watch?v=1", range: "bytes=500000-500009").status == 206)
+                #expect(resolver.runs.count == 1)
+                stage.wait(seconds: 2)
+                #expect(try stage.get("/watch?v=1", range: "bytes=1000000-1000009").status == 206)
+                #expect(stage.origin.requests("/film.mp4").map(\.target).last == "/film.mp4?sig=2")
+                #expect(resolver.runs.count == 2)
+            }
+        }
+
+        @Test func headOfAPageIsThatOfItsMedia() async throws {
+            try await Stage.resolving(Self.signed) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                let head = try stage.get("/watch?v=1", method: "HEAD")
+                #expect(head.status == 200 && head.headers["Content-Length"] == "\(film.size)")
+                // Signed addresses are often for GET alone.
+                #expect(stage.origin.requests("/film.mp4").allSatisfy { $0.method == "GET" && $0.range == 0..<65_536 })
+                expectWhole(try stage.get("/watch?v=1"), film)
+                #expect(stage.origin.bytesSent("/film.mp4") == film.size)
+                #expect(resolver.runs.count == 1)
+            }
+        }
+
+        @Test func fieldsOfTheProgramGoToItsAddressAlone() async throws {
+            let script = """
+                echo '{"url": "'"$media"'", "http_headers": {"User-Agent": "Scripted/1", "X-Right": "secret", \
+                "Host": "evil.example", "Range": "bytes=7-"}}'
+                """
+            try await Stage.resolving(script) { stage, resolver in
+                stage.origin.serve("/real.mp4", film)
+                stage.origin.script("/film.mp4") { [port = stage.origin.port] in
+                    $0.redirect = "http://localhost:\(port)/real.mp4"
+                }
+                let response = try stage.get("/watch?v=1", headers: [("User-Agent", "player"), ("Cookie", "a=b")])
+                expectWhole(response, film)
+                let first = try #require(stage.origin.requests("/film.mp4").first)
+                #expect(first.headers["User-Agent"] == "Scripted/1" && first.headers["X-Right"] == "secret")
+                #expect(first.headers["Host"] == "127.0.0.1:\(stage.origin.port)" && first.headers["Range"] == nil)
+                let last = try #require(stage.origin.requests("/real.mp4").first)
+                #expect(last.headers["User-Agent"] == "Scripted/1" && last.headers["X-Right"] == nil)
+            }
+        }
+
+        @Test func addressOnAPrivateNetworkIsRefused() async throws {
+            try await Stage.resolving("echo http://127.0.0.2:1/film.mp4") { stage, _ in
+                let response = try stage.get("/watch?v=1")
+                expectOneLine(response, status: 403)
+                #expect(response.text.contains("127.0.0.2"))
+            }
+        }
+
+        @Test func playlistBehindAPageNamesItsSegmentsByItsOwnAddress() async throws {
+            let script = #"echo "${media%film.mp4}live/list.m3u8?sig=$n""#
+            try await Stage.resolving(script) { stage, resolver in
+                let text = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\none.ts\n#EXT-X-ENDLIST\n"
+                stage.origin.serve(
+                    "/live/list.m3u8", bytes: [UInt8](text.utf8), contentType: "application/vnd.apple.mpegurl")
+                stage.origin.serve("/live/one.ts", film, contentType: "video/mp2t")
+                let list = try stage.get("/watch?v=1")
+                let segment = try #require(list.text.split(separator: "\n").first { !$0.hasPrefix("#") })
+                #expect(segment.hasSuffix("/http/127.0.0.1:\(stage.origin.port)/live/one.ts"), "\(list.text)")
+                expectWhole(try stage.get("/live/one.ts"), film)
+                #expect(resolver.runs.count == 1)
+            }
+        }
+
+        // MARK: The same media behind several pages
+
+        private static let named = #"echo "{\"url\": \"$media?sig=$n\", \"key\": \"film-1\"}""#
+
+        @Test func pagesWhoseMediaHasOneNameShareItsBytes() async throws {
+            try await Stage.resolving(Self.named) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/watch?v=1"), film)
+                for page in ["/watch?v=1&t=30", "/watch/1"] {
+                    let response = try stage.get(page)
+                    expectWhole(response, film)
+                    #expect(response.isHit, "\(page): \(response.cacheStatus)")
+                }
+                #expect(resolver.runs.count == 3)
+                #expect(stage.origin.bytesSent("/film.mp4") == film.size)
+                // From now on, without the program, and after a restart.
+                try stage.restart()
+                #expect(try stage.get("/watch/1").isHit)
+                try stage.proxy.cache.setPolicy(as: configuration(of: resolver))
+                #expect(try stage.get("/watch?v=1&t=30").isHit)
+                #expect(resolver.runs.count == 3)
+            }
+        }
+
+        private func configuration(of resolver: ScriptedResolver) -> ProxyConfiguration {
+            var configuration = ProxyConfiguration()
+            configuration.resolvers = [MediaResolver(paths: ["/watch*"], command: [resolver.path])]
+            return configuration
+        }
+
+        @Test func downloadOfAnotherPageOfCachedMediaFetchesNothing() async throws {
+            try await Stage.resolving(Self.named) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/watch?v=1"), film)
+                #expect(try StageDownload(stage, "/watch/1").complete().bytes == film.size)
+                #expect(stage.origin.bytesSent("/film.mp4") == film.size)
+            }
+        }
+
+        @Test func otherPathsOfTheHostAreNotResolved() async throws {
+            try await Stage.resolving(Self.signed) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                expectWhole(try stage.get("/film.mp4"), film)
+                #expect(resolver.runs.isEmpty)
+            }
+        }
+
+        @Test func downloadOfAPageIsThatOfItsMedia() async throws {
+            let script = #"echo "{\"url\": \"$media?sig=$n\", \"title\": \"A film\", \"ext\": \"mp4\"}""#
+            try await Stage.resolving(script) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                let progress = try StageDownload(stage, "/watch?v=1").complete()
+                #expect(progress.bytes == film.size && progress.fileName == "A film.mp4")
+                stage.origin.stop()
+                expectWhole(try stage.get("/watch?v=1"), film)
+                #expect(resolver.runs.count == 1)
+            }
+        }
+
+        // MARK: Failures
+
+        @Test(
+            arguments: [
+                ("true", 502, "printed nothing"),
+                ("echo /films/film.mp4", 502, "printed no URL"),
+                ("echo file:///etc/passwd", 502, "printed no URL"),
+                ("echo '{\"url\": 5}'", 502, "without a url"),
+                ("echo \"$media\"; echo \"$media\"", 502, "2 lines"),
+                ("echo working; echo 'ERROR: no such film' >&2; exit 3", 502, "exit code 3: ERROR: no such film"),
+                ("echo 'cannot read https://h/?token=secret' >&2; exit 1", 502, "https://h/?token=***"),
+                ("kill -9 $$", 502, "signal 9"),
+                ("head -c 5000000 /dev/zero", 502, "more than 4096 KiB"),
+                ("exec yes", 502, "more than 4096 KiB"),
+                ("exec sleep 1000", 504, "longer than 1 s"),
+                ("trap '' TERM; while true; do sleep 0.1; done", 504, "longer than 1 s"),
+                ("sleep 1000 & exit 4", 502, "exit code 4"),
+            ] as [(String, Int, String)])
+        func failureOfTheProgramIsOneClearLine(script: String, status: Int, words: String) async throws {
+            try await Stage.resolving(script, timeout: .seconds(1)) { stage, resolver in
+                stage.origin.serve("/film.mp4", film)
+                let response = try stage.get("/watch?v=1")
+                expectOneLine(response, status: status)
+                #expect(response.text.contains(words) && response.text.contains("resolver"), "\(response.text)")
+                #expect(stage.origin.snapshot.requests.isEmpty)
+                // Another player in the same moment does not run it again.
+                #expect(try stage.get("/watch?v=1").status == status)
+                #expect(resolver.runs.count == 1)
+                let name = status == 504 ? "resolver-timeout" : "resolver-failed"
+                #expect(response.cacheStatus == "reelcache; detail=\"\(name)\"", "\(response.cacheStatus)")
+                #expect(try stage.stats.errors[name] == 2)
+                // Some seconds later it is.
+                stage.wait(seconds: 6)
+                #expect(try stage.get("/watch?v=1").status == status)
+                #expect(resolver.runs.count == 2)
+            }
+        }
+
+        @Test func missingProgramIsOneClearLine() async throws {
+            try await scenario {
+                $0.configure { $0.resolvers = [MediaResolver(paths: ["/watch"], command: ["no-such-program"])] }
+            } _: { stage in
+                let response = try stage.get("/watch")
+                expectOneLine(response, status: 502)
+                #expect(response.text.contains("no-such-program cannot be started: it is not in PATH"))
+            }
+        }
+
+        @Test func downloadRetriesAProgramThatFailedAndGivesUpOnOneThatIsMissing() async throws {
+            try await Stage.resolving("exit 1") { stage, _ in
+                #expect(try StageDownload(stage, "/watch?v=1").fault()?.kind == .network)
+                try stage.proxy.cache.setResolvers([MediaResolver(paths: ["/watch"], command: ["no-such-program"])])
+                #expect(try StageDownload(stage, "/watch?v=1").fault()?.kind == .final)
+            }
+        }
+
+        @Test func proxyThatStopsEndsARunningProgram() async throws {
+            try await Stage.resolving("sleep 1000; true") { stage, resolver in
+                let player = try stage.player()
+                try player.send(player.request(stage.target("/watch?v=1")))
+                try stage.waitForStats("a run") { $0.upstream.resolverRuns == 1 }
+                try stage.stop()
+            }
+        }
+
+        // MARK: Only the configuration names programs
+
+        @Test func noRequestCanNameAProgram() async throws {
+            try await Stage.resolving(Self.signed) { stage, resolver in
+                let evil = try ScriptedResolver("echo http://127.0.0.1:1/")
+                let orders = [
+                    #"{"url": "\#(stage.origin.url("/page"))", "command": ["\#(evil.path)"]}"#,
+                    #"{"url": "\#(stage.origin.url("/page"))", "resolvers": [{"path": "/*", "command": ["\#(evil.path)"]}]}"#,
+                ]
+                for order in orders {
+                    let response = try stage.control(
+                        "POST", "/downloads", headers: [("Content-Type", "application/json")], body: order)
+                    #expect([400, 422].contains(response.status), "\(response.text)")
+                }
+                for path in ["/resolvers", "/config", "/settings"] {
+                    #expect(try stage.control("PUT", path, body: orders[1]).status == 404)
+                }
+                // A URL is one argument, whatever it contains.
+                let url = "/watch?v=$(touch%20x);`id`|--exec%20id&a='b'"
+                _ = try stage.get(url)
+                #expect(resolver.runs == [stage.origin.url(url)])
+                #expect(evil.runs.isEmpty)
+            }
+        }
+    }
+}
